@@ -1,0 +1,6 @@
+"""The engine of Kaltstart.
+
+Everything but the user interface. Must never import Textual or `tui`.
+"""
+
+VERSION = "0.1.0"

@@ -1,0 +1,384 @@
+"""The appliance's service: finds the stick, resumes what was interrupted, starts what is asked for.
+
+Talks to people only through the database, /run/kaltstart and the console lines. A bug pauses the
+campaign and never restarts the machine.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from appliance import VERSION
+from appliance.campaign import power
+from appliance.campaign.advance import (
+    Outcome,
+    Site,
+    go_on,
+    leave,
+    load_campaign,
+    pause,
+    rehearse,
+    settle_armed,
+)
+from appliance.campaign.finish import finish, write_report
+from appliance.campaign.journal import record, refuse
+from appliance.campaign.opening import open_stick, publish_drives, show_trouble
+from appliance.campaign.prepare import prepare
+from appliance.campaign.resume import resume_campaign
+from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of, start_campaign
+from appliance.campaign.states import next_cycle
+from appliance.campaign.status import Status, write_status
+from appliance.campaign.thisboot import read_this_boot
+from appliance.console import announce
+from appliance.drives.identity import find_by_identity
+from appliance.drives.probe import find_drives
+from appliance.errors import KaltstartError, Refusal
+from appliance.plan import describe_plan, read_plan
+from appliance.stick import FAT, RUN, Stick
+from appliance.store.campaigns import (
+    CampaignRow,
+    count_power_action,
+    insert_drive,
+    knows_plan,
+    select_campaign_drives,
+    select_unfinished_campaign,
+    select_unreported_campaign,
+)
+from appliance.store.cycles import select_cycles
+from appliance.store.requests import Request, select_new_requests, update_request
+
+_AUTOSTART_S = 10
+_POLL_S = 0.25
+_HEARTBEAT_S = 5
+_INTERFACE_WAIT_S = 60
+_DRIVES_WAIT_S = 30
+_PLAN = FAT / "plan.toml"
+_BLOCK = Path("/sys/class/block")
+
+
+class StoppedByPersonError(Exception):
+    """A stop was asked for in the middle of something that can be stopped."""
+
+
+def serve() -> None:
+    """Run until power goes. Raises only on a bug, after pausing the campaign."""
+    status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
+    write_status(status)
+    try:
+        stick, connection = open_stick()
+    except KaltstartError as error:
+        show_trouble(status, error)
+        return
+    appliance = Appliance(status, stick, connection)
+    try:
+        appliance.work()
+    except Exception as error:
+        appliance.pause_after_bug(error)
+        raise
+
+
+class Appliance:
+    """One run of the service on a usable stick."""
+
+    def __init__(self, status: Status, stick: Stick, connection: sqlite3.Connection) -> None:
+        self.status = status
+        self.stick = stick
+        self.connection = connection
+        self.this_boot = read_this_boot()
+        self.site = Site(connection, self.this_boot, countdown=self.countdown)
+        self._block_names: frozenset[str] = frozenset()
+        self._beat_s = 0.0
+
+    def work(self) -> None:
+        """Resume or start what is due, then answer requests for ever."""
+        self._void_old_requests()
+        self._watch_drives()
+        announce("ready", version=VERSION, firmware=self.this_boot.firmware)
+        record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
+        campaign = select_unfinished_campaign(self.connection)
+        unreported = select_unreported_campaign(self.connection)
+        if unreported is not None:
+            self._finish(unreported)
+        if campaign is not None and campaign.state != "paused":
+            self._resume_after_start(campaign)
+        else:
+            self._consider_plan(autostart=campaign is None)
+        while True:
+            self._idle()
+            for request in select_new_requests(self.connection):
+                self._answer(request)
+            self._watch_drives()
+            time.sleep(_POLL_S)
+
+    # What people see
+
+    def _show(self, phase: str, message: str, **more: object) -> None:
+        self.status.phase = phase
+        self.status.message = message
+        self.status.countdown = None
+        self.status.progress = None
+        self.status.next = ""
+        for key, value in more.items():
+            setattr(self.status, key, value)
+        write_status(self.status)
+
+    def _idle(self) -> None:
+        if self.status.phase != "idle":
+            self._show("idle", "Ready", campaign_id=None)
+        elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
+            self._beat_s = time.monotonic()
+            write_status(self.status)
+
+    def _watch_drives(self) -> None:
+        names = frozenset(path.name for path in _BLOCK.iterdir())
+        if names == self._block_names:
+            return
+        try:
+            publish_drives(self.stick)
+            for drive in find_drives():
+                if drive.identity and drive.path != self.stick.drive.path:
+                    insert_drive(self.connection, describe(drive))
+        except KaltstartError:
+            return  # a drive that is just coming or going; looked at again in a moment
+        self._block_names = names
+
+    def countdown(self, purpose: str, then: str, seconds: int) -> bool:
+        """Count down on the screens; any key there becomes a request to stop."""
+        self._wait_for_interface()
+        for left_s in range(seconds, 0, -1):
+            self._show(
+                "countdown",
+                then,
+                countdown={"purpose": purpose, "remaining_s": left_s},
+                next=then,
+            )
+            until_s = time.monotonic() + 1
+            while time.monotonic() < until_s:
+                time.sleep(_POLL_S)
+                if self._stop_asked():
+                    return True
+        self._show("running", then, next=then)
+        return False
+
+    def _wait_for_interface(self) -> None:
+        """Nobody can press a key before the interface is there; without one, go on in the end."""
+        give_up_s = time.monotonic() + _INTERFACE_WAIT_S
+        while not (RUN / "tui-ready").exists() and time.monotonic() < give_up_s:
+            time.sleep(_POLL_S)
+
+    def _stop_asked(self) -> bool:
+        stopped = False
+        for request in select_new_requests(self.connection):
+            if request.kind == "stop":
+                update_request(self.connection, request.id, "accepted", "stopped", 0)
+                stopped = True
+            else:
+                update_request(
+                    self.connection,
+                    request.id,
+                    "refused",
+                    "a campaign is running: stop it first",
+                    3,
+                )
+        return stopped
+
+    def _progress(self) -> Callable[[str, int, int], None]:
+        shown_s = 0.0
+
+        def show(label: str, done_bytes: int, total_bytes: int) -> None:
+            nonlocal shown_s
+            if self._stop_asked():
+                raise StoppedByPersonError
+            if time.monotonic() - shown_s >= 1 or not done_bytes:
+                shown_s = time.monotonic()
+                self._show(
+                    "preparing",
+                    f"Writing {label}",
+                    progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
+                    next="cycle 1 after all drives are written",
+                )
+
+        return show
+
+    # Campaigns
+
+    def _resume_after_start(self, campaign: CampaignRow) -> None:
+        self.status.campaign_id = campaign.id
+        settle_armed(self.site, campaign.id)
+        # A start that is not the end of a counted action counts too: a machine that panics
+        # while a drive is written restarts by itself.
+        count_power_action(self.connection, campaign.id)
+        if campaign.power_actions >= campaign.max_power_actions:
+            pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
+            return
+        if campaign.state == "preparing" and self.countdown(
+            "resume", f"go on with preparing campaign {campaign.id}", _AUTOSTART_S
+        ):
+            pause(self.site, campaign.id, "stopped by a key")
+            return
+        self._run_campaign(campaign.id)
+
+    def _run_campaign(self, campaign_id: int) -> None:
+        """As far as it goes in this boot. Trouble on the way pauses it."""
+        self._show("running", "Campaign", campaign_id=campaign_id)
+        try:
+            self._advance(campaign_id)
+        except StoppedByPersonError:
+            pause(self.site, campaign_id, "stopped by a key")
+        except KaltstartError as error:
+            pause(self.site, campaign_id, error.message)
+
+    def _advance(self, campaign_id: int) -> None:
+        if not self._any_drive_needed_is_here(campaign_id):
+            pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
+            return
+        if load_campaign(self.site, campaign_id).state == "preparing":
+            prepare(self.site, campaign_id, stick=self.stick, progress=self._progress())
+        outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
+        if outcome is Outcome.LEAVING:
+            self._wait_for_the_end()
+        if outcome is Outcome.FINISHED:
+            self._finish(campaign_id)
+
+    def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
+        """False when boots are left to make, but no drive of the campaign came up in time."""
+        if next_cycle(select_cycles(self.connection, campaign_id)) is None:
+            return True
+        give_up_s = time.monotonic() + _DRIVES_WAIT_S
+        while not (here := self._any_drive_is_here(campaign_id)) and time.monotonic() < give_up_s:
+            time.sleep(1)
+        return here
+
+    def _any_drive_is_here(self, campaign_id: int) -> bool:
+        drives = find_drives()
+        for row in select_campaign_drives(self.connection, campaign_id):
+            try:
+                find_by_identity(drives, serial=row.serial, wwn=row.wwn)
+            except Refusal:
+                continue
+            return True
+        return False
+
+    def _finish(self, campaign_id: int) -> None:
+        self._show("finishing", "Writing the report")
+        finish(self.site, campaign_id)
+        on_finish = load_campaign(self.site, campaign_id).on_finish
+        if on_finish == "tui":
+            return
+        power.clear_alarm()
+        action = power.power_off if on_finish == "poweroff" else power.reboot
+        said = "power off" if on_finish == "poweroff" else "restart"
+        if not self.countdown(
+            "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
+        ):
+            leave(self.site, action)
+            self._wait_for_the_end()
+
+    def _wait_for_the_end(self) -> None:
+        """Power is about to go; the database is closed."""
+        while True:
+            time.sleep(1)
+
+    def pause_after_bug(self, error: Exception) -> None:
+        """The last thing a bug leaves behind: a campaign that does nothing by itself."""
+        self._show("idle", f"Internal error: {type(error).__name__}: {error}")
+        try:
+            campaign = select_unfinished_campaign(self.connection)
+            if campaign is not None and campaign.state != "paused":
+                pause(self.site, campaign.id, f"internal error: {type(error).__name__}: {error}")
+        except (sqlite3.Error, OSError, KaltstartError) as second:
+            announce("campaign-paused", reason=f"internal error: {error}; then {second}")
+
+    # The plan on the stick
+
+    def _consider_plan(self, *, autostart: bool) -> None:
+        """Read plan.toml; start it after a countdown unless it was run or declined before.
+
+        Not while a paused campaign waits for a person: its drives may be the plan's.
+        """
+        if not _PLAN.exists():
+            return
+        try:
+            text = read_plan(_PLAN)
+        except KaltstartError as error:
+            self.status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
+            refuse(self.connection, self.this_boot, reasons_of(error))
+            return
+        self.status.plan["toml"] = text
+        known = knows_plan(self.connection, hash_plan(text))
+        try:
+            plan = check_plan(text, drives=find_drives(), stick=self.stick)
+        except KaltstartError as error:
+            reasons = reasons_of(error)
+            self.status.plan |= {"state": "invalid", "problems": list(reasons)}
+            if not known:
+                refuse(self.connection, self.this_boot, reasons)
+            return
+        self.status.plan |= {
+            "state": "valid",
+            "name": plan.campaign.name,
+            "autostart": plan.campaign.autostart,
+            "summary": describe_plan(plan),
+        }
+        if known or not autostart or not plan.campaign.autostart:
+            return
+        if self.countdown("autostart", f"start campaign {plan.campaign.name}", _AUTOSTART_S):
+            record(self.connection, self.this_boot, "autostart-declined", hash_plan(text))
+            return
+        try:
+            campaign_id = self._admit(text)
+        except KaltstartError as error:
+            refuse(self.connection, self.this_boot, reasons_of(error))
+            return
+        self._run_campaign(campaign_id)
+
+    def _admit(self, text: str) -> int:
+        """Store a new campaign, or raise PlanError or Refusal with all reasons."""
+        campaign_id = start_campaign(self.connection, text, drives=find_drives(), stick=self.stick)
+        announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
+        record(self.connection, self.this_boot, "campaign-start", campaign_id=campaign_id)
+        return campaign_id
+
+    # Requests
+
+    def _void_old_requests(self) -> None:
+        for request in select_new_requests(self.connection):
+            update_request(self.connection, request.id, "refused", "the machine was restarted", 3)
+
+    def _answer(self, request: Request) -> None:
+        """Carry out one request; the answer is stored before anything lengthy begins."""
+        try:
+            payload = request.read_payload()
+            match request.kind:
+                case "start":
+                    campaign_id = self._admit(str(payload["plan_toml"]))
+                    self._accept(request, f"campaign {campaign_id} started")
+                    self._run_campaign(campaign_id)
+                case "resume":
+                    campaign_id = int(payload["campaign_id"])
+                    resume_campaign(self.site, campaign_id)
+                    self._accept(request, f"campaign {campaign_id} goes on")
+                    self._run_campaign(campaign_id)
+                case "report":
+                    self._accept(request, write_report(self.site, int(payload["campaign_id"])))
+                case "stop":
+                    self._accept(request, "nothing is running")
+                case "poweroff" | "reboot":
+                    self._accept(request, "switching off")
+                    power.clear_alarm()
+                    leave(
+                        self.site, power.power_off if request.kind == "poweroff" else power.reboot
+                    )
+                    self._wait_for_the_end()
+        except KaltstartError as error:
+            self._decline(request, reasons_of(error), error.exit_code)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
+
+    def _accept(self, request: Request, answer: str) -> None:
+        update_request(self.connection, request.id, "accepted", answer, 0)
+
+    def _decline(self, request: Request, reasons: tuple[str, ...], exit_code: int) -> None:
+        refuse(self.connection, self.this_boot, reasons)
+        update_request(self.connection, request.id, "refused", "\n".join(reasons), exit_code)

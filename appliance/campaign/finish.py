@@ -1,0 +1,65 @@
+"""The end of a campaign: its report on the stick, its last console line."""
+
+from appliance.campaign.advance import Site
+from appliance.campaign.journal import record
+from appliance.console import announce
+from appliance.errors import StickTrouble
+from appliance.stick import RAW, writable_fat
+from appliance.store.campaigns import update_campaign_state
+from appliance.store.connect import transaction
+from appliance.store.cycles import select_cycles
+
+
+def write_report(site: Site, campaign_id: int) -> str:
+    """Write the report to KALTSTART; return its folder as a person finds it there.
+
+    Raises StickTrouble, or PlanError when there is no such campaign.
+    """
+    # Charts and templates take their time to load: not while the appliance starts.
+    from appliance.report.export import export_campaign  # noqa: PLC0415
+
+    with writable_fat() as fat:
+        reports = fat / "reports"
+        try:
+            reports.mkdir(exist_ok=True)
+        except OSError as error:
+            raise StickTrouble(
+                f"the folder reports cannot be made on KALTSTART: {error.strerror}",
+                hint="delete or rename a file of that name, or make room",
+            ) from error
+        folder = export_campaign(site.connection, campaign_id=campaign_id, reports=reports, raw=RAW)
+        shown = str(folder.relative_to(fat))
+    record(site.connection, site.this_boot, "report", shown, campaign_id=campaign_id)
+    return shown
+
+
+def finish(site: Site, campaign_id: int) -> None:
+    """Close the campaign. A report that cannot be written is said and can be asked for again.
+
+    No sample hangs on it.
+    """
+    cycles = select_cycles(site.connection, campaign_id)
+    samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
+    failed = sum(cycle.state == "failed" for cycle in cycles)
+    with transaction(site.connection):
+        update_campaign_state(site.connection, campaign_id, "done")
+        record(
+            site.connection,
+            site.this_boot,
+            "campaign-done",
+            f"{samples} samples, {failed} failed",
+            campaign_id=campaign_id,
+        )
+    try:
+        write_report(site, campaign_id)
+    except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end
+        record(
+            site.connection,
+            site.this_boot,
+            "report-failed",
+            str(error),
+            campaign_id=campaign_id,
+            level="error",
+        )
+        announce("step-failed", id=campaign_id, kind="report", reason=str(error))
+    announce("campaign-done", id=campaign_id, samples=samples, failed=failed)

@@ -1,0 +1,127 @@
+"""The only caller of reboot and power-off; sets the next boot's entry and the waking alarm.
+
+Must never act on its own: the campaign counts each action, in the database, before it asks for it
+here.
+"""
+
+import os
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.campaign.grubenv import format_grubenv, parse_grubenv
+from appliance.campaign.thisboot import ThisBoot, read_loader_variable
+from appliance.errors import StepFailed, StickTrouble
+from appliance.run import run
+from appliance.stick import FAT, unmount_all, writable_fat
+
+_GRUBENV = FAT / "kaltstart/grubenv"
+_RTC = Path("/sys/class/rtc/rtc0")
+
+
+def arm_entry(this_boot: ThisBoot, entry: str) -> None:
+    """Make the boot loader take `entry` at the next start, once.
+
+    Raises StepFailed when that did not take.
+    """
+    if this_boot.firmware == "bios":
+        _write_grubenv({"next_entry": entry})
+        taken = _read_grubenv().get("next_entry", "")
+    else:
+        run(["bootctl", "set-oneshot", f"{entry}.conf"])
+        taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
+    if taken != entry:
+        raise StepFailed(f"the firmware did not keep the one-shot boot entry {entry}")
+
+
+def disarm_entry(this_boot: ThisBoot) -> None:
+    """Take a one-shot entry back. The next start is the appliance's."""
+    if this_boot.firmware == "bios":
+        _write_grubenv({})
+    elif read_loader_variable("LoaderEntryOneShot"):
+        run(["bootctl", "set-oneshot", ""])
+
+
+def entry_is_armed(this_boot: ThisBoot) -> bool:
+    """Whether a one-shot entry waits for the next start: after a boot it should be used up."""
+    if this_boot.firmware == "bios":
+        return bool(_read_grubenv().get("next_entry", ""))
+    return bool(read_loader_variable("LoaderEntryOneShot"))
+
+
+def _write_grubenv(values: dict[str, str]) -> None:
+    with writable_fat():
+        try:
+            descriptor = os.open(_GRUBENV, os.O_WRONLY)
+            try:
+                os.pwrite(descriptor, format_grubenv(values), 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _no_grubenv(error) from error
+
+
+def _read_grubenv() -> dict[str, str]:
+    try:
+        return parse_grubenv(_GRUBENV.read_bytes())
+    except OSError as error:
+        raise _no_grubenv(error) from error
+
+
+def _no_grubenv(error: OSError) -> StickTrouble:
+    return StickTrouble(
+        f"kaltstart/grubenv on KALTSTART cannot be used: {error.strerror}",
+        hint="write the stick anew; BIOS machines need this file",
+    )
+
+
+def can_wake() -> bool:
+    """Whether the clock can switch the machine on again."""
+    return (_RTC / "wakealarm").exists()
+
+
+def arm_alarm(after_s: int) -> float:
+    """Have the clock wake the machine in `after_s` seconds; return that time since the epoch.
+
+    The time is the hardware clock's own, whatever its zone or error. Cleared first, set relative
+    to that clock, and read back. Raises StepFailed when the clock did not take it.
+    """
+    alarm = _RTC / "wakealarm"
+    sysfs.write_text(alarm, "0")
+    sysfs.write_text(alarm, f"+{after_s}")
+    set_to = alarm.read_text().strip()
+    rtc_now = int(read_rtc_s())
+    if not set_to.isdigit() or not 0 <= int(set_to) - rtc_now <= after_s + 1:
+        raise StepFailed(
+            f"the clock did not take an alarm in {after_s} s: it says {set_to or 'nothing'}"
+        )
+    return float(set_to)
+
+
+def read_rtc_s() -> float:
+    """What the hardware clock says, in its own seconds since the epoch. Raises StepFailed."""
+    try:
+        return float((_RTC / "since_epoch").read_text())
+    except (OSError, ValueError) as error:
+        raise StepFailed(f"the hardware clock cannot be read: {error}") from error
+
+
+def clear_alarm() -> None:
+    """No waking up by itself."""
+    if can_wake():
+        sysfs.write_text(_RTC / "wakealarm", "0")
+
+
+def power_off() -> None:
+    """Switch off at once.
+
+    systemd ends all processes and unmounts before it does (systemctl(1), --force).
+    """
+    unmount_all()
+    run(["systemctl", "--force", "poweroff"])
+
+
+def reboot() -> None:
+    """Restart at once, through the firmware."""
+    unmount_all()
+    run(["systemctl", "--force", "reboot"])

@@ -1,0 +1,96 @@
+"""Writing the reference OS to the released drives of a campaign."""
+
+from appliance.campaign.advance import Site, find_released_drive, load_campaign
+from appliance.campaign.journal import record
+from appliance.console import announce
+from appliance.drives.probe import find_settled_drives
+from appliance.errors import KaltstartError, Refusal
+from appliance.plan import parse_plan
+from appliance.stick import Stick
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    select_campaign_drives,
+    update_campaign_state,
+    update_drive_failed,
+    update_installed,
+)
+from appliance.store.connect import transaction
+from appliance.workloads.reference_os import Progress, install_reference_os
+
+
+def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
+    """Install on every drive that does not have it yet.
+
+    A drive that fails is left out of the campaign.
+    """
+    campaign = load_campaign(site, campaign_id)
+    boot = parse_plan(campaign.plan_toml).boot
+    if boot is None:
+        raise Refusal(f"campaign {campaign_id} has no [boot] part")
+    for row in select_campaign_drives(site.connection, campaign_id):
+        if row.installed_at or row.failed_reason:
+            continue
+        try:
+            _install(
+                site,
+                campaign_id,
+                row,
+                stick=stick,
+                boot_set_bytes=boot.boot_set_bytes,
+                progress=progress,
+            )
+        except KaltstartError as error:
+            with transaction(site.connection):
+                update_drive_failed(
+                    site.connection, campaign_id, row.drive_id, reason=error.message
+                )
+                record(
+                    site.connection,
+                    site.this_boot,
+                    "install-failed",
+                    f"{row.identity}: {error}",
+                    campaign_id=campaign_id,
+                    level="error",
+                )
+            announce(
+                "refused" if isinstance(error, Refusal) else "step-failed",
+                id=campaign_id,
+                drive=row.identity,
+                reason=error.message,
+            )
+    update_campaign_state(site.connection, campaign_id, "running")
+
+
+def _install(
+    site: Site,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    *,
+    stick: Stick,
+    boot_set_bytes: int,
+    progress: Progress,
+) -> None:
+    if not row.released:
+        raise Refusal(f"drive {row.identity} is not released for writing")
+    # Looked up anew for each drive: /dev/sdX may be another one by now.
+    drive = find_released_drive(find_settled_drives(), row)
+    record(
+        site.connection,
+        site.this_boot,
+        "install",
+        f"reference OS to {row.identity} ({drive.path})",
+        campaign_id=campaign_id,
+    )
+
+    def tell(label: str, done_bytes: int, total_bytes: int) -> None:
+        progress(f"{row.identity}: {label}", done_bytes, total_bytes)
+
+    install_uuid = install_reference_os(
+        drive,
+        stick=stick,
+        released_identity=row.identity,
+        slot=row.slot,
+        boot_set_bytes=boot_set_bytes,
+        progress=tell,
+    )
+    update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

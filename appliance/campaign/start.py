@@ -1,0 +1,145 @@
+"""From a plan's text to a campaign in the database.
+
+Everything is checked before anything is stored.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+
+from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, Refusal
+from appliance.plan import Plan, find_conflicts, parse_plan
+from appliance.stick import Stick
+from appliance.store.campaigns import (
+    NewDrive,
+    insert_campaign,
+    insert_campaign_drive,
+    insert_drive,
+    select_unfinished_campaign,
+)
+from appliance.store.connect import transaction
+from appliance.store.cycles import insert_cycle
+from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
+
+
+class Refusals(Refusal):
+    """Safety said no for several reasons at once; `problems` has them one by one."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+def reasons_of(error: KaltstartError) -> tuple[str, ...]:
+    """Every single reason an error carries, one line each."""
+    return getattr(error, "problems", ()) or (str(error),)
+
+
+def hash_plan(text: str) -> str:
+    """Tells whether a campaign was already started from this very text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
+    """The plan, if it can be run here and now.
+
+    Raises PlanError or Refusal with everything that is wrong.
+    """
+    plan = parse_plan(text)
+    boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
+    overhead_bytes = needed_bytes(boot_set_bytes) - boot_set_bytes
+    problems = find_conflicts(plan, drives, stick=stick.drive, root_bytes=overhead_bytes)
+    if problems:
+        raise Refusals(problems)
+    return plan
+
+
+def start_campaign(
+    connection: sqlite3.Connection, text: str, *, drives: Sequence[Drive], stick: Stick
+) -> int:
+    """Store a new campaign in state `preparing`; return its id. Raises PlanError or Refusal."""
+    plan = check_plan(text, drives=drives, stick=stick)
+    running = select_unfinished_campaign(connection)
+    if running is not None and running.state != "paused":
+        raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
+    boot = plan.boot
+    if boot is None:
+        raise Refusal("the plan has no [boot] part")
+    chosen = [
+        (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
+        for planned in plan.drives
+    ]
+    slots = _free_slots(drives, [drive for _, drive in chosen])
+    cycles = plan_cycles(drives=len(chosen), cycles=boot.cycles, charts=boot.charts)
+    with transaction(connection):
+        campaign_id = insert_campaign(
+            connection,
+            name=plan.campaign.name,
+            plan_toml=text,
+            plan_sha256=hash_plan(text),
+            on_finish=plan.campaign.on_finish,
+            max_power_actions=max_power_actions(len(cycles)),
+            max_attempts=MAX_ATTEMPTS,
+            wake_margin_s=boot.wake_margin_s,
+        )
+        ids = []
+        for (planned, drive), slot in zip(chosen, slots, strict=False):
+            ids.append(insert_drive(connection, describe(drive)))
+            insert_campaign_drive(
+                connection,
+                campaign_id=campaign_id,
+                drive_id=ids[-1],
+                role=planned.role,
+                released=planned.released,
+                slot=slot,
+                released_model=drive.model,
+                released_size_bytes=drive.size_bytes,
+            )
+        for cycle in cycles:
+            insert_cycle(
+                connection,
+                campaign_id=campaign_id,
+                drive_id=ids[cycle.drive_index],
+                position=cycle.position,
+                cycle=cycle.cycle,
+                charted=cycle.charted,
+                power=boot.power,
+            )
+    return campaign_id
+
+
+def describe(drive: Drive) -> NewDrive:
+    """What the database keeps of a drive."""
+    return NewDrive(
+        serial=drive.serial,
+        wwn=drive.wwn,
+        model=drive.model,
+        firmware=drive.firmware,
+        size_bytes=drive.size_bytes,
+        rotational=drive.rotational,
+        transport=drive.transport,
+        logical_block_bytes=drive.logical_block_bytes,
+        physical_block_bytes=drive.physical_block_bytes,
+    )
+
+
+def _free_slots(drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
+    """Slots whose partition UUID no drive in the machine carries from an earlier campaign.
+
+    A slot that one of the chosen drives carries comes last: should that drive's installation
+    fail, it would carry the slot of another one.
+    """
+    others = {uuid for drive in drives if drive not in chosen for uuid in drive.partition_uuids}
+    own = {uuid for drive in chosen for uuid in drive.partition_uuids}
+    free = [slot for slot in range(1, SLOTS + 1) if root_partuuid(slot) not in others]
+    free.sort(key=lambda slot: root_partuuid(slot) in own)
+    if len(free) < len(chosen):
+        raise Refusal(
+            f"only {len(free)} of {SLOTS} boot slots are free: "
+            "other drives here carry reference systems",
+            hint="unplug the drives that take no part",
+        )
+    return free

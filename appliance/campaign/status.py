@@ -1,0 +1,52 @@
+"""What the engine is doing right now, for the TUI.
+
+/run/kaltstart/status.json, in RAM, replaced whole.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from appliance import VERSION
+from appliance.stick import RUN
+
+
+@dataclass(slots=True)
+class Status:
+    """The file's content; every key is always there."""
+
+    phase: str = "starting"
+    """starting | idle | countdown | preparing | running | finishing | refused"""
+    message: str = "Starting"
+    campaign_id: int | None = None
+    countdown: dict[str, Any] | None = None
+    progress: dict[str, Any] | None = None
+    next: str = ""
+    error: dict[str, Any] | None = None
+    plan: dict[str, Any] = field(
+        default_factory=lambda: {
+            "state": "absent",
+            "name": "",
+            "problems": [],
+            "autostart": False,
+            "summary": "",
+            "toml": "",
+        }
+    )
+    version: str = VERSION
+    firmware: str = ""
+    can_wake: bool = False
+
+
+def write_status(status: Status) -> None:
+    """Publish."""
+    write_json(RUN / "status.json", asdict(status))
+
+
+def write_json(path: Path, content: object) -> None:
+    """Replace a file in RAM so that a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(content, ensure_ascii=False))
+    new.replace(path)

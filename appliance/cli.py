@@ -1,0 +1,206 @@
+"""The command line of the stick, and the two services. Prints, and turns errors into exit codes."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from appliance.errors import KaltstartError, StickTrouble
+from appliance.units import format_drive_size, printable
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code (docs: contracts in README)."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+    except KaltstartError as error:
+        for line in getattr(error, "problems", ()) or (error.message,):
+            print(line, file=sys.stderr)
+        if error.hint:
+            print(f"What to do: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m appliance",
+        description="Find out what a drive is worth. Exit codes: 0 done, 1 bug, "
+        "2 bad usage or plan, 3 refused by safety, 4 a drive or tool failed, "
+        "5 trouble with the stick.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    drives = commands.add_parser("drives", help="list the drives and which may be used")
+    drives.add_argument("--json", action="store_true", help="machine-readable")
+    drives.set_defaults(command=_drives)
+
+    check = commands.add_parser(
+        "check", help="say everything that is wrong with a plan, here and now"
+    )
+    check.add_argument("plan", type=Path)
+    check.set_defaults(command=_check)
+
+    run = commands.add_parser("run", help="start a campaign from a plan")
+    run.add_argument("plan", type=Path)
+    run.set_defaults(command=_run)
+
+    status = commands.add_parser("status", help="what the engine is doing")
+    status.add_argument("--json", action="store_true", help="machine-readable")
+    status.set_defaults(command=_status)
+
+    for name, text in (
+        ("report", "write a campaign's report to the stick's FAT partition again"),
+        ("export", "the same, for every campaign on the stick"),
+    ):
+        command = commands.add_parser(name, help=text)
+        if name == "report":
+            command.add_argument("campaign", type=int, nargs="?", help="default: the newest")
+        command.set_defaults(command=_report if name == "report" else _export)
+
+    merge = commands.add_parser("merge", help="take over the campaigns of another stick's database")
+    merge.add_argument("database", type=Path)
+    merge.set_defaults(command=_merge)
+
+    engine = commands.add_parser("engine", help="the appliance's service")
+    engine.set_defaults(command=_engine)
+    measure = commands.add_parser("measure", help="the service of a measured boot")
+    measure.set_defaults(command=_measure)
+    return parser
+
+
+# The commands import what they need themselves: a measured boot must not read the report's
+# libraries.
+
+
+def _drives(options: argparse.Namespace) -> int:
+    from appliance.drives.probe import find_drives
+    from appliance.drives.safety import may_offer
+    from appliance.stick import find_stick
+
+    drives = find_drives()
+    try:
+        stick = find_stick(drives).drive
+    except StickTrouble:
+        stick = None
+    rows = [(drive, *may_offer(drive, stick=stick)) for drive in drives]
+    if options.json:
+        listed = [
+            asdict(drive) | {"offered": offered, "reason": reason}
+            for drive, offered, reason in rows
+        ]
+        print(json.dumps({"drives": listed}, indent=2))
+        return 0
+    for drive, offered, reason in rows:
+        print(
+            f"{drive.path:14} {printable(drive.model) or '-':24} "
+            f"{printable(drive.identity) or '-':24} "
+            f"{format_drive_size(drive.size_bytes):>8} {drive.transport:5} "
+            f"{'disk ' if drive.rotational else 'flash'} {'may be used' if offered else reason}"
+        )
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from appliance.campaign.start import check_plan
+    from appliance.drives.probe import find_drives
+    from appliance.plan import describe_plan, read_plan
+    from appliance.stick import find_stick
+
+    drives = find_drives()
+    plan = check_plan(read_plan(options.plan), drives=drives, stick=find_stick(drives))
+    print(f"The plan is good: {describe_plan(plan)}")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from appliance.plan import read_plan
+
+    return _ask("start", {"plan_toml": read_plan(options.plan)})
+
+
+def _ask(kind: str, payload: dict[str, object]) -> int:
+    """Put a request to the engine and wait for its answer."""
+    from appliance.campaign.thisboot import read_this_boot
+    from appliance.stick import DATABASE
+    from appliance.store.clock import timestamp
+    from appliance.store.connect import open_database
+    from appliance.store.requests import insert_request, select_request
+
+    connection = open_database(DATABASE)
+    number = insert_request(
+        connection, kind, payload, at=timestamp(), boot_id=read_this_boot().boot_id
+    )
+    for _ in range(600):
+        request = select_request(connection, number)
+        if request is not None and request.state != "new":
+            print(request.answer)
+            return request.exit_code or 0
+        time.sleep(0.1)
+    raise StickTrouble("the engine does not answer", hint="see journalctl -u kaltstart-engine")
+
+
+def _status(options: argparse.Namespace) -> int:
+    from appliance.stick import RUN
+
+    try:
+        text = (RUN / "status.json").read_text()
+    except OSError as error:
+        raise StickTrouble("the engine is not running") from error
+    status = json.loads(text)
+    if options.json:
+        print(json.dumps(status, indent=2))
+    else:
+        print(f"{status['phase']}: {printable(status['message'])}")
+        if status["next"]:
+            print(f"next: {printable(status['next'])}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    campaign_id = options.campaign or max(_campaign_ids(), default=0)
+    return _ask("report", {"campaign_id": campaign_id})
+
+
+def _export(options: argparse.Namespace) -> int:
+    del options
+    return max((_ask("report", {"campaign_id": number}) for number in _campaign_ids()), default=0)
+
+
+def _campaign_ids() -> list[int]:
+    from appliance.stick import DATABASE
+    from appliance.store.connect import open_read_only
+
+    rows = open_read_only(DATABASE).execute("SELECT id FROM campaign ORDER BY id").fetchall()
+    return [row["id"] for row in rows]
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from appliance.stick import DATABASE
+    from appliance.store.connect import open_database
+    from appliance.store.merge import merge_database
+
+    counts = merge_database(open_database(DATABASE), options.database)
+    for what, count in asdict(counts).items():
+        print(f"{what.replace('_', ' ')}: {count}")
+    return 0
+
+
+def _engine(options: argparse.Namespace) -> int:
+    from appliance.campaign.engine import serve
+
+    del options
+    serve()
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> int:
+    from appliance.campaign.measure import measure_boot
+
+    del options
+    measure_boot()
+    return 0

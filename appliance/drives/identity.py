@@ -1,0 +1,62 @@
+"""Who a drive is: finding it by serial number or WWN, and making sure it is still the same one.
+
+A path such as /dev/sda says where a drive is at the moment, never who it is.
+"""
+
+from collections.abc import Sequence
+
+from appliance.drives.model import Drive
+from appliance.drives.probe import find_drives
+from appliance.errors import Refusal
+from appliance.units import printable
+
+
+def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = "") -> Drive:
+    """The one drive with this serial number or WWN (both, where both are given).
+
+    Raises Refusal when it is absent or present more than once.
+    """
+    wanted = " and ".join(
+        f"{what} {printable(text)!r}"
+        for what, text in (("serial number", serial), ("WWN", wwn))
+        if text
+    )
+    if not wanted:
+        raise Refusal("a drive was asked for without a serial number or WWN")
+    found = [
+        drive
+        for drive in drives
+        if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
+    ]
+    if not found:
+        raise Refusal(f"no drive with {wanted} is in this machine")
+    if len(found) > 1:
+        paths = ", ".join(drive.path for drive in found)
+        raise Refusal(f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one")
+    return found[0]
+
+
+def check_identity(drive: Drive) -> Drive:
+    """Look at `drive.path` right now: the drive as it is at this moment.
+
+    Raises Refusal when it has gone or another drive answers there.
+    """
+    return compare_identity(drive, find_drives())
+
+
+def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
+    """`drive` as it stands in `now`. Pure. Raises Refusal when it is not the same one."""
+    here = next((each for each in now if each.path == drive.path), None)
+    if here is None:
+        raise Refusal(f"{drive.path} is gone; it was {printable(drive.identity)!r}")
+    for what, before, after in (
+        ("serial number", drive.serial, here.serial),
+        ("WWN", drive.wwn, here.wwn),
+        ("size", f"{drive.size_bytes}", f"{here.size_bytes}"),
+    ):
+        if before != after:
+            raise Refusal(
+                f"{drive.path} is another drive than before: its {what} was "
+                f"{printable(before)!r} and is {printable(after)!r}"
+            )
+    return here

@@ -1,0 +1,47 @@
+"""What is known about one drive. Pure data; probing is `probe`, permission is `safety`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """One whole disk as the kernel shows it now.
+
+    `path` (such as /dev/sda) is where it can be reached at this moment and never an identity:
+    names change between boots. The identity is `identity`. Texts are as the device gave them,
+    trimmed of surrounding blanks; escape them with `units.printable` before showing them.
+    """
+
+    path: str
+    serial: str
+    wwn: str
+    model: str
+    firmware: str
+    size_bytes: int
+    rotational: bool
+    transport: str
+    """sata | nvme | scsi | sas | usb | other"""
+    logical_block_bytes: int
+    physical_block_bytes: int
+    read_only: bool = False
+    removable: bool = False
+    mountpoints: tuple[str, ...] = ()
+    """Of the disk and of everything on it; `[SWAP]` for swap space in use."""
+    holders: tuple[str, ...] = ()
+    """What the kernel has built on it, as `name (kind)`: `vg0-data (lvm)`, `md127 (raid1)`."""
+    partition_labels: tuple[str, ...] = ()
+    partition_uuids: tuple[str, ...] = ()
+    disk_uuid: str = ""
+    """GUID of the partition table, lower case; empty without one."""
+    twins: tuple[str, ...] = ()
+    """Paths of other drives that show the same identity."""
+
+    @property
+    def identity(self) -> str:
+        """The serial number, or the WWN where the drive has none; empty where it has neither."""
+        return self.serial or self.wwn
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, without /dev/."""
+        return self.path.removeprefix("/dev/")

@@ -1,0 +1,203 @@
+"""Finding the drives of this machine: `lsblk` for the tree, /sys for what `lsblk` lacks or mangles.
+
+Reads what the kernel and udev already know and sends nothing to a drive, so one that hangs does not
+hang the list. Must never write and never judge: that is `safety`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from appliance import sysfs
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed
+from appliance.run import run
+
+COLUMNS = (
+    "NAME",
+    "KNAME",
+    "PATH",
+    "TYPE",
+    "SIZE",
+    "RO",
+    "RM",
+    "HOTPLUG",
+    "ROTA",
+    "TRAN",
+    "SUBSYSTEMS",
+    "VENDOR",
+    "MODEL",
+    "SERIAL",
+    "WWN",
+    "REV",
+    "LOG-SEC",
+    "PHY-SEC",
+    "PTTYPE",
+    "PTUUID",
+    "PARTLABEL",
+    "PARTUUID",
+    "FSTYPE",
+    "LABEL",
+    "MOUNTPOINTS",
+    "PKNAME",
+)
+
+type _Node = dict[str, Any]
+
+# Floppies, bcache's and ZFS's devices are TYPE disk too; the others are in some versions of lsblk.
+_SETTLE_S = 60
+_NOT_DRIVES = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd", "sr", "fd", "nbd")
+_TRANSPORTS = {"sata": "sata", "ata": "sata", "nvme": "nvme", "sas": "sas", "usb": "usb"}
+
+
+def find_settled_drives() -> tuple[Drive, ...]:
+    """All drives, once udev has looked at each: right after a start a slow one takes its time."""
+    run(["udevadm", "settle", f"--timeout={_SETTLE_S}"], check=False, timeout_s=_SETTLE_S + 10)
+    return find_drives()
+
+
+def find_drives() -> tuple[Drive, ...]:
+    """All drives of this machine, in the kernel's order. Raises StepFailed."""
+    drives = parse_lsblk(list_block_devices())
+    return merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+
+
+def list_block_devices() -> str:
+    """The tree of block devices as JSON text."""
+    command = ["lsblk", "--json", "--bytes", "--output", ",".join(COLUMNS)]
+    return run(command, timeout_s=20).stdout
+
+
+def parse_lsblk(text: str) -> tuple[Drive, ...]:
+    """Whole disks out of lsblk's JSON. Pure. Raises StepFailed when it is none."""
+    try:
+        nodes = json.loads(text)["blockdevices"]
+        return tuple(_drive(node) for node in nodes if _is_drive(node))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+
+
+def _is_drive(node: _Node) -> bool:
+    # Size 0 is a card reader without a card, or a drive that is not ready.
+    return (
+        node["type"] == "disk"
+        and not node["kname"].startswith(_NOT_DRIVES)
+        and int(node["size"] or 0) > 0
+    )
+
+
+def _drive(node: _Node) -> Drive:
+    below = tuple(_descendants(node))
+    parts = [child for child in below if child["type"] == "part"]
+    built = [child for child in below if child["type"] != "part"]
+    return Drive(
+        path=node["path"],
+        serial=_text(node, "serial"),
+        wwn=_text(node, "wwn"),
+        model=_text(node, "model"),
+        firmware=_text(node, "rev"),
+        size_bytes=int(node["size"]),
+        rotational=bool(node["rota"]),
+        transport=_transport(node),
+        logical_block_bytes=int(node["log-sec"]),
+        physical_block_bytes=int(node["phy-sec"]),
+        read_only=bool(node["ro"]),
+        removable=bool(node["rm"]),
+        mountpoints=_unique(
+            point for each in (node, *below) for point in each.get("mountpoints") or () if point
+        ),
+        holders=_unique(f"{child['name']} ({_kind(child)})" for child in built),
+        partition_labels=_unique(_text(part, "partlabel") for part in parts),
+        partition_uuids=_unique(_text(part, "partuuid").lower() for part in parts),
+        disk_uuid=_text(node, "ptuuid").lower(),
+    )
+
+
+def _descendants(node: _Node) -> Iterator[_Node]:
+    for child in node.get("children") or ():
+        yield child
+        yield from _descendants(child)
+
+
+def _kind(node: _Node) -> str:
+    # bcache's devices are TYPE disk.
+    return "bcache" if node["kname"].startswith("bcache") else str(node["type"])
+
+
+def _transport(node: _Node) -> str:
+    named = _TRANSPORTS.get(_text(node, "tran"))
+    if named:
+        return named
+    return "scsi" if "scsi" in _text(node, "subsystems").split(":") else "other"
+
+
+def _text(node: _Node, key: str) -> str:
+    return trimmed(str(node.get(key) or ""))
+
+
+def trimmed(text: str) -> str:
+    """`text` without the blanks and NULs a device pads its texts with; everything else stays."""
+    return text.strip(" \0")
+
+
+def _unique(texts: Iterator[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def merge_serials(drives: Sequence[Drive], serials: Mapping[str, str]) -> tuple[Drive, ...]:
+    """`drives` with the serial numbers their paths have in `serials`, and with their twins. Pure.
+
+    lsblk's are no identity. udev makes blanks and quotes into underscores, and where a drive has no
+    serial number it gives the WWN's digits or even the model's name in its place.
+    """
+    exact = [replace(drive, serial=serials.get(drive.path, "")) for drive in drives]
+    return tuple(replace(drive, twins=_twins(drive, exact)) for drive in exact)
+
+
+def _twins(drive: Drive, drives: Sequence[Drive]) -> tuple[str, ...]:
+    return tuple(
+        other.path
+        for other in drives
+        if other.path != drive.path and drive.identity and other.identity == drive.identity
+    )
+
+
+def read_serial(name: str, *, sys: Path = Path("/sys")) -> str:
+    """The serial number of the disk with this kernel name, from /sys; empty where it has none."""
+    folder = sys / "block" / name
+    return (
+        parse_vpd_serial(sysfs.read_bytes(folder / "device/vpd_pg80"))  # SCSI, SAS, SATA, UAS
+        or decoded(sysfs.read_bytes(folder / "device/serial"))  # NVMe, MMC
+        or decoded(sysfs.read_bytes(folder / "serial"))  # virtio
+        or decoded(_usb_serial(folder.resolve()))
+    )
+
+
+def _usb_serial(folder: Path) -> bytes:
+    """The serial number of the USB device a disk hangs on; nothing for any other disk.
+
+    The nearest folder above that is a USB device; hubs and the host's controller have serial
+    numbers too, but belong to everything behind them.
+    """
+    for above in folder.parents:
+        if (above / "idVendor").exists():
+            return sysfs.read_bytes(above / "serial")
+    return b""
+
+
+def parse_vpd_serial(page: bytes) -> str:
+    """The serial number out of SCSI's Unit Serial Number page (0x80): a 4-byte header, then it."""
+    if len(page) < 4 or page[1] != 0x80:
+        return ""
+    return decoded(page[4 : 4 + int.from_bytes(page[2:4])])
+
+
+def decoded(raw: bytes) -> str:
+    """A device's bytes as text: UTF-8 where they are that, else one character for each byte."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    return trimmed(text.removesuffix("\n"))

@@ -1,0 +1,69 @@
+"""Which drives may be offered to a person, and which may be written to, each with its reason. Pure.
+
+The reason is what the person reads. It is empty where there is nothing to say; a drive that may be
+offered can still carry a remark. Texts from devices are made printable here.
+"""
+
+from appliance.drives.model import Drive
+from appliance.units import printable
+
+STICK_LABELS = frozenset({"KALTSTART", "kaltstart-data"})
+
+
+def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
+    """Whether a campaign may name this drive, if only to read it."""
+    never = _never(drive, stick)
+    if never:
+        return False, never
+    remarks = []
+    if not drive.identity:
+        remarks.append("has neither serial number nor WWN: can only be read")
+    if drive.twins:
+        remarks.append(f"same identity as {', '.join(drive.twins)}: can only be read")
+    if drive.removable:
+        remarks.append("removable medium")
+    return True, "; ".join(remarks)
+
+
+def may_write(drive: Drive, *, stick: Drive | None, released_identity: str) -> tuple[bool, str]:
+    """Whether this drive may be written to, released by its serial number (or WWN)."""
+    reason = _never(drive, stick) or _not_told_apart(drive)
+    if stick is None:
+        reason = "the stick is not known, so nothing may be written"
+    elif not reason and not released_identity:
+        reason = "is not released for writing"
+    elif not reason and released_identity not in (drive.serial, drive.wwn):
+        reason = f"is {printable(drive.identity)!r}, released was {printable(released_identity)!r}"
+    return not reason, reason
+
+
+def _never(drive: Drive, stick: Drive | None) -> str:
+    if stick is not None and drive.path == stick.path:
+        return "this is the Kaltstart stick itself"
+    same_table = stick is not None and drive.disk_uuid and drive.disk_uuid == stick.disk_uuid
+    if same_table or STICK_LABELS & set(drive.partition_labels):
+        return "this is a Kaltstart stick"
+    if drive.size_bytes <= 0:
+        return "has no medium"
+    if drive.mountpoints:
+        return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
+    if drive.holders:
+        return f"is part of {_listed(drive.holders)}"
+    return ""
+
+
+def _not_told_apart(drive: Drive) -> str:
+    if not drive.identity:
+        return "has neither serial number nor WWN, so it cannot be told from another drive"
+    if drive.twins:
+        return f"shows the same identity as {', '.join(drive.twins)}"
+    return ""
+
+
+def _use(mountpoint: str) -> str:
+    return "swap space" if mountpoint == "[SWAP]" else f"mounted at {mountpoint}"
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    more = len(texts) - 3
+    return ", ".join(map(printable, texts[:3])) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,139 @@
+"""How often a drive has been powered on, and what that proves about a boot. Reads with smartctl.
+
+Must never start a self-test or change a setting.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed
+from appliance.run import run
+
+TIMEOUT_S = 20
+
+_ATA_POWER_CYCLE_COUNT = 12
+# smartctl's exit code is a mask; only bits 0 (bad command line) and 1 (open failed) mean no data.
+_NO_DATA = 0b11
+
+type Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCycles:
+    """A drive's own count of its power-ons. `reason` says why there is none."""
+
+    count: int | None
+    source: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ColdProof:
+    """Whether a drive was without power between two boots, and why that is believed."""
+
+    proof: Literal["proven", "unproven", "warm"]
+    reason: str
+
+
+def read_power_cycles(drive: Drive) -> PowerCycles:
+    """Ask `drive` for its count; one that does not answer in time offers none."""
+    command = ["smartctl", "--json=c", "--info", "--attributes", drive.path]
+    try:
+        done = run(command, check=False, timeout_s=TIMEOUT_S)
+    except StepFailed as error:
+        return PowerCycles(None, reason=error.message)
+    return parse_power_cycles(done.stdout)
+
+
+def parse_power_cycles(text: str) -> PowerCycles:
+    """The count out of smartctl's JSON. Pure."""
+    data = _answer(text)
+    about = _part(data, "smartctl")
+    if not about:
+        return PowerCycles(None, reason="smartctl gave no answer that can be read")
+    status = about.get("exit_status")
+    if isinstance(status, int) and status & _NO_DATA:
+        return PowerCycles(None, reason=_complaint(about))
+    return (
+        _ata(data)
+        or _nvme(data)
+        or _scsi(data)
+        or PowerCycles(None, reason="the drive offers no power-cycle count")
+    )
+
+
+def _answer(text: str) -> Json:
+    """The object smartctl wrote; libraries may print warnings before and after it."""
+    decoder = json.JSONDecoder()
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found: Json = decoder.raw_decode(text, at)[0]
+        except ValueError:
+            found = {}
+        if "smartctl" in found:
+            return found
+        at = text.find("{", at + 1)
+    return {}
+
+
+def _part(data: Json, key: str) -> Json:
+    part = data.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _complaint(about: Json) -> str:
+    messages = about.get("messages")
+    said = [str(each.get("string")) for each in messages or () if isinstance(each, dict)]
+    return f"smartctl: {said[-1]}" if said else "smartctl could not ask the drive"
+
+
+def _ata(data: Json) -> PowerCycles | None:
+    for row in _part(data, "ata_smart_attributes").get("table") or ():
+        if row.get("id") == _ATA_POWER_CYCLE_COUNT:
+            return _counted(_part(row, "raw").get("value"), "ATA attribute 12")
+    return None
+
+
+def _nvme(data: Json) -> PowerCycles | None:
+    log = _part(data, "nvme_smart_health_information_log")
+    return _counted(log.get("power_cycles"), "NVMe SMART log")
+
+
+def _scsi(data: Json) -> PowerCycles | None:
+    counter = _part(data, "scsi_start_stop_cycle_counter")
+    return _counted(counter.get("accumulated_start_stop_cycles"), "SCSI start-stop log")
+
+
+def _counted(value: object, source: str) -> PowerCycles | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return PowerCycles(value, source)
+    return None
+
+
+def judge_coldness(
+    before: PowerCycles, after: PowerCycles, *, power: str, boot_id_changed: bool
+) -> ColdProof:
+    """What the counts before a power-off and after the next start prove. Pure.
+
+    A rise by exactly one is the only proof: emulated drives and some bridges show the same number
+    for ever, and more than one power-on means that somebody else was at work too.
+    """
+    if power == "warm":
+        return ColdProof("warm", "the machine was restarted without power-off")
+    if not boot_id_changed:
+        return ColdProof("unproven", "the machine did not start anew")
+    if before.count is None or after.count is None:
+        missing = before if before.count is None else after
+        return ColdProof("unproven", missing.reason or "no power-cycle count was read")
+    counts = f"{before.count} → {after.count}"
+    rise = after.count - before.count
+    if rise == 1:
+        return ColdProof("proven", f"{after.source} rose by one: {counts}")
+    if rise == 0:
+        doubt = "did not rise although the machine was powered off"
+    else:
+        doubt = f"rose by {rise} over one power-off" if rise > 0 else "fell"
+    return ColdProof("unproven", f"count {doubt}: {counts}")

@@ -1,0 +1,115 @@
+"""The only place that makes a drive writable, and only for as long as a block of code lasts.
+
+Every drive is read-only from discovery on: 61-kaltstart-guard.rules in mkosi.extra.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+from appliance.drives.identity import check_identity
+from appliance.drives.model import Drive
+from appliance.drives.safety import may_write
+from appliance.errors import Refusal, StepFailed
+from appliance.run import run
+
+_LOCK_TRIES = 50
+_LOCK_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Unlocked:
+    """A drive that may be written to now."""
+
+    drive: Drive
+    """As it was seen right before."""
+    fd: int
+    """The whole disk, open for reading and writing."""
+
+    @property
+    def path(self) -> str:
+        """Where programs reach it."""
+        return self.drive.path
+
+
+@contextmanager
+def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> Iterator[Unlocked]:
+    """`drive`, writable and locked against udev for as long as the block lasts.
+
+    Looks at the drive again first. Raises Refusal when it is not the one that was released, is in
+    use, or may not be written to. Programs run inside must not lock the disk themselves (`sfdisk
+    --lock`, systemd-repart): they would wait for ever.
+    """
+    now = check_identity(drive)
+    allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
+    if not allowed:
+        raise Refusal(f"{now.path} {reason}")
+    with ExitStack() as undo:
+        fd = _open(now.path, os.O_RDONLY)
+        undo.callback(_look_again, now)  # runs last, when the lock is gone
+        undo.callback(os.close, fd)
+        _lock(fd, now)
+        # The name could have passed to another disk before it was opened; from here on it cannot.
+        now = check_identity(now)
+        _claim(now)
+        undo.callback(run, ["blockdev", "--setro", now.path])
+        run(["blockdev", "--setrw", now.path])
+        writing = _open(now.path, os.O_RDWR)
+        try:
+            yield Unlocked(now, writing)
+        except BaseException:
+            with suppress(StepFailed):  # what went wrong first is what counts
+                _flush_and_close(writing, now)
+            raise
+        _flush_and_close(writing, now)
+
+
+def _open(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_CLOEXEC)
+    except OSError as error:
+        raise StepFailed(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _lock(fd: int, drive: Drive) -> None:
+    # https://systemd.io/BLOCK_DEVICE_LOCKING: udev leaves the disk alone while this is held, and
+    # holds a shared lock itself for the moments it looks at it.
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S)
+        else:
+            return
+    raise Refusal(f"{drive.path} is locked by another program")
+
+
+def _claim(drive: Drive) -> None:
+    # O_EXCL fails while anything in the kernel holds the disk or a part of it, also what lsblk does
+    # not show, such as the further members of a mounted btrfs. Let go at once: held, it would keep
+    # mkfs and mount from the partitions.
+    try:
+        os.close(os.open(drive.path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+    except OSError as error:
+        raise Refusal(f"{drive.path} is in use by the kernel: {error.strerror}") from error
+
+
+def _flush_and_close(fd: int, drive: Drive) -> None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        raise StepFailed(f"{drive.path} did not take what was written: {error.strerror}") from error
+    finally:
+        os.close(fd)
+
+
+def _look_again(drive: Drive) -> None:
+    # The guard rule takes away udev's own watch, and udev drops events of partitions that were made
+    # while the lock was held for long (EVENT_RETRY_TIMEOUT_USEC in udev-manager.c). Without this
+    # lsblk would go on to show what was on the drive before.
+    command = ["udevadm", "trigger", "--settle", "--action=change", "--subsystem-match=block"]
+    with suppress(StepFailed):  # nothing was written wrongly; the next probe shows what is known
+        run([*command, f"--parent-match={drive.path}"])

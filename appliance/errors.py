@@ -1,0 +1,49 @@
+"""The kinds of failure and the exit code each one ends a command with.
+
+Anything raised that is not one of these is a bug: it ends in a traceback and exit code 1.
+"""
+
+from typing import override
+
+
+class KaltstartError(Exception):
+    """An expected failure: one clear line (`message`) and what to do about it (`hint`)."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class PlanError(KaltstartError):
+    """Bad usage or a bad plan. `problems` holds every mistake found, one line each."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+class Refusal(KaltstartError):
+    """Safety said no: shown, stored, and nothing was written."""
+
+    exit_code = 3
+
+
+class StepFailed(KaltstartError):
+    """A drive or a tool failed: stored, and the campaign goes on without this step."""
+
+    exit_code = 4
+
+
+class StickTrouble(KaltstartError):
+    """The stick itself is missing, full, read-only, too new, or there are two of them."""
+
+    exit_code = 5

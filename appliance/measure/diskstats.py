@@ -1,0 +1,26 @@
+"""Block device counters since the device appeared."""
+
+from dataclasses import dataclass
+
+_SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class DiskStats:
+    """/sys/block/X/stat, the fields in use (kernel: Documentation/block/stat.rst)."""
+
+    read_ios: int
+    read_bytes: int
+    write_ios: int
+    write_bytes: int
+
+
+def parse_stat(text: str) -> DiskStats:
+    """One line of /sys/block/X/stat; sectors there are always 512 bytes."""
+    fields = [int(word) for word in text.split()]
+    return DiskStats(
+        read_ios=fields[0],
+        read_bytes=fields[2] * _SECTOR_BYTES,
+        write_ios=fields[4],
+        write_bytes=fields[6] * _SECTOR_BYTES,
+    )

@@ -1,0 +1,49 @@
+"""systemd's own times of this boot."""
+
+from dataclasses import dataclass
+
+PROPERTIES = (
+    "FirmwareTimestampMonotonic",
+    "LoaderTimestampMonotonic",
+    "InitRDTimestampMonotonic",
+    "UserspaceTimestampMonotonic",
+    "FinishTimestampMonotonic",
+)
+"""Of org.freedesktop.systemd1.Manager, in microseconds; firmware and loader count back from the
+kernel's start, the others forward from it; 0 is not known (org.freedesktop.systemd1(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """The parts of a start-up, in seconds. Firmware and loader are None where only BIOS knows."""
+
+    firmware_s: float | None
+    loader_s: float | None
+    kernel_s: float
+    initrd_s: float
+    userspace_s: float
+    finish_s: float
+    """From the kernel's start to "startup finished": the first moment without a queued job."""
+
+
+def parse_startup(text: str) -> Startup | None:
+    """`systemctl show`'s lines for PROPERTIES; None while the start-up is not finished."""
+    values = {}
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        values[key] = int(value) / 1e6 if value.isdigit() else 0.0
+    finish_s = values.get("FinishTimestampMonotonic", 0.0)
+    userspace_at_s = values.get("UserspaceTimestampMonotonic", 0.0)
+    if not finish_s:
+        return None
+    firmware_s = values.get("FirmwareTimestampMonotonic", 0.0)
+    loader_s = values.get("LoaderTimestampMonotonic", 0.0)
+    initrd_at_s = values.get("InitRDTimestampMonotonic", 0.0) or userspace_at_s
+    return Startup(
+        firmware_s=firmware_s - loader_s if firmware_s else None,
+        loader_s=loader_s or None,
+        kernel_s=initrd_at_s,
+        initrd_s=userspace_at_s - initrd_at_s,
+        userspace_s=finish_s - userspace_at_s,
+        finish_s=finish_s,
+    )

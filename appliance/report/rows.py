@@ -1,0 +1,210 @@
+"""What a report reads from the database: SELECTs, a dataclass per kind of row. Never writes."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from appliance.errors import PlanError
+
+BOOT_TIMES = (
+    "campaign_id",
+    "drive_serial",
+    "drive_role",
+    "cycle",
+    "power",
+    "cold_proof",
+    "cold_reason",
+    "valid",
+    "charted",
+    "boot_s",
+    "firmware_s",
+    "loader_s",
+    "kernel_s",
+    "initrd_s",
+    "userspace_s",
+    "session_s",
+    "io_quiet_s",
+    "read_bytes",
+    "read_ios",
+    "wake_skew_s",
+    "at",
+)
+"""The columns of the view `boot_times`, as the contract has them."""
+
+DRIVES = (
+    "serial",
+    "wwn",
+    "model",
+    "firmware",
+    "size_bytes",
+    "rotational",
+    "transport",
+    "logical_block_bytes",
+    "physical_block_bytes",
+    "first_seen",
+    "last_seen",
+)
+"""The columns of the view `drives`, as the contract has them."""
+
+EVENTS = ("campaign_id", "seq", "at", "boot_id", "level", "event", "detail")
+"""The columns of the view `events`, as the contract has them."""
+
+type Cell = str | int | float | None
+type Record = dict[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """One campaign."""
+
+    id: int
+    name: str
+    plan_toml: str
+    plan_sha256: str
+    state: str
+    reason: str
+    on_finish: str
+    created_at: str
+    finished_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRow:
+    """One drive of a campaign with its role in it."""
+
+    id: int
+    slot: int
+    role: str
+    failed_reason: str
+    serial: str
+    wwn: str
+    model: str
+    firmware: str
+    size_bytes: int
+    rotational: int
+    transport: str
+
+
+@dataclass(frozen=True, slots=True)
+class BootRow:
+    """One planned boot: what was to be done, and what was measured where it was."""
+
+    id: int
+    drive_id: int
+    position: int
+    cycle: int
+    charted: int
+    power: str
+    state: str
+    attempts: int
+    reason: str
+    power_cycles_before: int | None
+    power_cycles_after: int | None
+    at: str | None
+    boot_s: float | None
+    firmware_s: float | None
+    loader_s: float | None
+    kernel_s: float | None
+    initrd_s: float | None
+    userspace_s: float | None
+    session_s: float | None
+    io_quiet_s: float | None
+    read_bytes: int | None
+    read_ios: int | None
+    wake_skew_s: float | None
+    cold_proof: str
+    cold_reason: str
+    page_cache: str | None
+    valid: int
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRows:
+    """Everything a report needs, read at one moment."""
+
+    campaign: CampaignRow
+    drives: tuple[DriveRow, ...]
+    boots: tuple[BootRow, ...]
+    boot_times: tuple[Record, ...]
+    drive_records: tuple[Record, ...]
+    events: tuple[Record, ...]
+
+
+def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
+    """Everything about one campaign. Raises PlanError where there is no such campaign."""
+    # One read transaction: the engine may be adding rows meanwhile.
+    connection.execute("BEGIN")
+    try:
+        row = connection.execute(
+            "SELECT id, name, plan_toml, plan_sha256, state, reason, on_finish, created_at,"
+            " finished_at FROM campaign WHERE id = ?",
+            (campaign_id,),
+        ).fetchone()
+        if row is None:
+            raise PlanError(f"there is no campaign {campaign_id} in the database")
+        return CampaignRows(
+            campaign=CampaignRow(*row),
+            drives=_select_drives(connection, campaign_id),
+            boots=_select_boots(connection, campaign_id),
+            boot_times=_pick(
+                BOOT_TIMES,
+                connection.execute(
+                    "SELECT * FROM boot_times WHERE campaign_id = ?"
+                    " ORDER BY drive_serial, charted, cycle",
+                    (campaign_id,),
+                ),
+            ),
+            drive_records=_pick(
+                DRIVES,
+                connection.execute(
+                    "SELECT v.* FROM drives v"
+                    " JOIN drive d ON d.serial = v.serial AND d.wwn = v.wwn"
+                    " JOIN campaign_drive cd ON cd.drive_id = d.id WHERE cd.campaign_id = ?"
+                    " ORDER BY cd.slot",
+                    (campaign_id,),
+                ),
+            ),
+            events=_pick(
+                EVENTS,
+                connection.execute(
+                    "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq", (campaign_id,)
+                ),
+            ),
+        )
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[DriveRow, ...]:
+    found = connection.execute(
+        "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, d.model, d.firmware,"
+        " d.size_bytes, d.rotational, d.transport"
+        " FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
+        " WHERE cd.campaign_id = ? ORDER BY cd.slot",
+        (campaign_id,),
+    )
+    return tuple(DriveRow(*row) for row in found)
+
+
+def _select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
+    # The defaults for a boot without a sample are those of the view boot_times.
+    found = connection.execute(
+        "SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state, c.attempts,"
+        " c.reason, c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at),"
+        " s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,"
+        " s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,"
+        " coalesce(s.cold_proof, CASE c.power WHEN 'warm' THEN 'warm' ELSE 'unproven' END),"
+        " coalesce(s.cold_reason, c.reason), s.page_cache, coalesce(s.valid, 0)"
+        " FROM cycle c LEFT JOIN boot_sample s ON s.cycle_id = c.id"
+        " WHERE c.campaign_id = ? ORDER BY c.position",
+        (campaign_id,),
+    )
+    return tuple(BootRow(*row) for row in found)
+
+
+def _pick(columns: tuple[str, ...], found: sqlite3.Cursor) -> tuple[Record, ...]:
+    """The contract's columns in the contract's order; a later schema may have more."""
+    names = [column[0] for column in found.description]
+    return tuple(
+        {column: record[column] for column in columns}
+        for record in (dict(zip(names, row, strict=True)) for row in found)
+    )

@@ -1,0 +1,195 @@
+"""The stick this program runs from: finding it, its partitions, mounting them.
+
+Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's system partitions.
+Makes kaltstart-data at the first boot.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed, StickTrouble
+from appliance.run import run
+
+RUN = Path("/run/kaltstart")
+FAT = RUN / "fat"
+DATA = Path("/var/lib/kaltstart")
+DATABASE = DATA / "kaltstart.sqlite"
+RAW = DATA / "raw"
+
+DISK_UUID = "182e6314-744f-40ec-a3ff-af5d1fadfd67"
+"""GUID of the stick's partition table.
+
+Follows from Seed= in mkosi.conf and is the same on every stick.
+"""
+
+_FAT_LABEL = "KALTSTART"
+_DATA_LABEL = "kaltstart-data"
+_MIN_FREE_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stick:
+    """The one stick in this machine."""
+
+    drive: Drive
+    fat_path: str
+    data_path: str
+    """Empty until kaltstart-data has been made."""
+
+
+def find_stick(drives: Sequence[Drive]) -> Stick:
+    """The only drive that holds this image.
+
+    Raises StickTrouble when there is none, or more than one.
+    """
+    sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
+    if not sticks:
+        raise StickTrouble("the Kaltstart stick is not found", hint="plug it in again and restart")
+    if len(sticks) > 1:
+        raise StickTrouble(
+            f"there are {len(sticks)} Kaltstart sticks "
+            f"({', '.join(drive.path for drive in sticks)}), "
+            "and which one started this machine cannot be told",
+            hint="switch off, leave one plugged in, switch on again",
+        )
+    paths = _partition_paths(sticks[0])
+    return Stick(sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""))
+
+
+def _partition_paths(drive: Drive) -> dict[str, str]:
+    """Label → device path of the drive's partitions.
+
+    The kernel does not know the label of one just made.
+    """
+    listed = run(["lsblk", "--json", "--list", "--output", "PATH,PARTLABEL", drive.path])
+    rows = json.loads(listed.stdout)["blockdevices"]
+    return {row["partlabel"]: row["path"] for row in rows if row["partlabel"]}
+
+
+def make_data_partition(stick: Stick) -> None:
+    """Fill the rest of the stick with kaltstart-data. Raises StickTrouble."""
+    if stick.drive.read_only:
+        raise StickTrouble(
+            "the stick is write-protected", hint="release its switch or use another stick"
+        )
+    try:
+        run(
+            [
+                "systemd-repart",
+                "--definitions=/usr/lib/kaltstart/repart.d",
+                "--dry-run=no",
+                "--empty=refuse",
+                "--seed=random",
+                "--discard=no",
+                stick.drive.path,
+            ],
+            timeout_s=300,
+        )
+    except StepFailed as error:
+        raise StickTrouble(
+            f"the partition kaltstart-data cannot be made on the stick: {error.message}",
+            hint="the stick needs 64 MiB more than the image; use a larger one",
+        ) from error
+
+
+def mount_data(stick: Stick) -> None:
+    """Mount kaltstart-data, repairing what a power cut left. Raises StickTrouble."""
+    if not stick.data_path:
+        raise StickTrouble(
+            "the stick has no partition kaltstart-data", hint="start it once by itself"
+        )
+    if stick.drive.read_only:
+        raise StickTrouble(
+            "the stick is write-protected", hint="release its switch or use another stick"
+        )
+    if not DATA.is_mount():
+        DATA.mkdir(parents=True, exist_ok=True)
+        try:
+            # Repairs what it safely can; the mount below says whether that was enough.
+            run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
+            run(
+                [
+                    "mount",
+                    "-t",
+                    "ext4",
+                    "-o",
+                    "noatime,errors=remount-ro",
+                    stick.data_path,
+                    str(DATA),
+                ]
+            )
+        except StepFailed as error:
+            raise StickTrouble(
+                f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
+                hint="save what is on it with another machine and write the stick anew",
+            ) from error
+    _check_usable()
+    RAW.mkdir(exist_ok=True)
+
+
+def _check_usable() -> None:
+    if os.statvfs(DATA).f_flag & os.ST_RDONLY:
+        raise StickTrouble(
+            "the stick's data partition is read-only",
+            hint="the stick is worn out or write-protected; nothing can be stored on it",
+        )
+    free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
+    if free < _MIN_FREE_BYTES:
+        raise StickTrouble(
+            f"the stick's data partition is full: {free >> 10} KiB left, "
+            f"{_MIN_FREE_BYTES >> 20} MiB needed",
+            hint="copy old results away and delete them from kaltstart-data",
+        )
+
+
+def mount_fat(stick: Stick) -> None:
+    """Mount KALTSTART read-only. Raises StickTrouble."""
+    if FAT.is_mount():
+        return
+    FAT.mkdir(parents=True, exist_ok=True)
+    try:
+        run(
+            [
+                "mount",
+                "-t",
+                "vfat",
+                "-o",
+                "ro,noatime,utf8,errors=remount-ro",
+                stick.fat_path,
+                str(FAT),
+            ]
+        )
+    except StepFailed as error:
+        raise StickTrouble(
+            f"the stick's partition KALTSTART cannot be read: {error.message}",
+            hint="repair it on another machine, or write the stick anew",
+        ) from error
+
+
+@contextmanager
+def writable_fat() -> Iterator[Path]:
+    """KALTSTART, writable for as long as the block lasts. Raises StickTrouble."""
+    try:
+        run(["mount", "-o", "remount,rw", str(FAT)])
+    except StepFailed as error:
+        raise StickTrouble(f"KALTSTART cannot be written: {error.message}") from error
+    try:
+        yield FAT
+    finally:
+        run(["mount", "-o", "remount,ro", str(FAT)], check=False)
+
+
+def unmount_all() -> None:
+    """Let go of the stick before power goes.
+
+    A file system that stays busy is synced by the kernel.
+    """
+    os.sync()
+    for mounted in (FAT, DATA):
+        if mounted.is_mount():
+            run(["umount", str(mounted)], check=False)

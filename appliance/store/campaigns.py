@@ -1,0 +1,298 @@
+"""Campaigns, their drives, and the drives' own rows."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from appliance.store.clock import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """One campaign as stored."""
+
+    id: int
+    name: str
+    plan_toml: str
+    state: str
+    """preparing | running | paused | done"""
+    reason: str
+    on_finish: str
+    power_actions: int
+    max_power_actions: int
+    max_attempts: int
+    wake_margin_s: float | None
+    """None until the rehearsal has shown how long a shutdown takes."""
+    rehearsed_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignDriveRow:
+    """A drive's part in a campaign."""
+
+    drive_id: int
+    serial: str
+    wwn: str
+    role: str
+    released: bool
+    slot: int
+    released_model: str
+    released_size_bytes: int
+    """The drive as it was when it was released; another one behind the same serial is refused."""
+    install_uuid: str
+    """GUID of the partition table that this campaign's installation made; empty before."""
+    installed_at: str | None
+    failed_reason: str
+
+    @property
+    def identity(self) -> str:
+        """The serial number, or the WWN where there is none."""
+        return self.serial or self.wwn
+
+
+@dataclass(frozen=True, slots=True)
+class NewDrive:
+    """What is stored of a drive that was seen."""
+
+    serial: str
+    wwn: str
+    model: str
+    firmware: str
+    size_bytes: int
+    rotational: bool
+    transport: str
+    logical_block_bytes: int
+    physical_block_bytes: int
+
+
+def insert_drive(connection: sqlite3.Connection, drive: NewDrive) -> int:
+    """Store a drive that was seen now, or note that it was seen again; return its id."""
+    now = timestamp()
+    row = connection.execute(
+        """
+        INSERT INTO drive (serial, wwn, model, firmware, size_bytes, rotational, transport,
+                           logical_block_bytes, physical_block_bytes, first_seen, last_seen)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (serial, wwn) DO UPDATE SET model = excluded.model, firmware =
+            excluded.firmware,
+            size_bytes = excluded.size_bytes, last_seen = excluded.last_seen
+        RETURNING id
+        """,
+        (
+            drive.serial,
+            drive.wwn,
+            drive.model,
+            drive.firmware,
+            drive.size_bytes,
+            int(drive.rotational),
+            drive.transport,
+            drive.logical_block_bytes,
+            drive.physical_block_bytes,
+            now,
+            now,
+        ),
+    ).fetchone()
+    return int(row["id"])
+
+
+def insert_campaign(
+    connection: sqlite3.Connection,
+    *,
+    name: str,
+    plan_toml: str,
+    plan_sha256: str,
+    on_finish: str,
+    max_power_actions: int,
+    max_attempts: int,
+    wake_margin_s: float | None,
+) -> int:
+    """A new campaign in state `preparing`; return its id."""
+    row = connection.execute(
+        """
+        INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
+                              max_attempts, wake_margin_s, created_at)
+        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?) RETURNING id
+        """,
+        (
+            name,
+            plan_toml,
+            plan_sha256,
+            on_finish,
+            max_power_actions,
+            max_attempts,
+            wake_margin_s,
+            timestamp(),
+        ),
+    ).fetchone()
+    return int(row["id"])
+
+
+def insert_campaign_drive(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    drive_id: int,
+    role: str,
+    released: bool,
+    slot: int,
+    released_model: str,
+    released_size_bytes: int,
+) -> None:
+    """A drive's part in a campaign."""
+    connection.execute(
+        """
+        INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
+                                    released_size_bytes)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        """,
+        (campaign_id, drive_id, role, int(released), slot, released_model, released_size_bytes),
+    )
+
+
+_CAMPAIGN = """
+    SELECT id, name, plan_toml, state, reason, on_finish, power_actions, max_power_actions,
+        max_attempts,
+           wake_margin_s, rehearsed_at
+    FROM campaign
+"""
+
+
+def select_campaign(connection: sqlite3.Connection, campaign_id: int) -> CampaignRow | None:
+    """The campaign with this id."""
+    row = connection.execute(f"{_CAMPAIGN} WHERE id = ?", (campaign_id,)).fetchone()
+    return CampaignRow(**dict(row)) if row else None
+
+
+def select_unfinished_campaign(connection: sqlite3.Connection) -> CampaignRow | None:
+    """The campaign that is under way, or else the newest paused one."""
+    row = connection.execute(
+        f"{_CAMPAIGN} WHERE state <> 'done' ORDER BY state = 'paused', id DESC LIMIT 1"
+    ).fetchone()
+    return CampaignRow(**dict(row)) if row else None
+
+
+def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
+    """Whether a campaign was already started from this very plan, or a person declined it."""
+    found = connection.execute(
+        """
+        SELECT 1 FROM campaign WHERE plan_sha256 = ?
+        UNION ALL
+        SELECT 1 FROM event WHERE event = 'autostart-declined' AND detail = ? LIMIT 1
+        """,
+        (plan_sha256, plan_sha256),
+    ).fetchone()
+    return found is not None
+
+
+def select_campaign_drives(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[CampaignDriveRow, ...]:
+    """The campaign's drives in the order of their slots."""
+    rows = connection.execute(
+        """
+        SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
+               cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
+               cd.failed_reason
+        FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
+        WHERE cd.campaign_id = ? ORDER BY cd.slot
+        """,
+        (campaign_id,),
+    ).fetchall()
+    return tuple(
+        CampaignDriveRow(**(dict(row) | {"released": bool(row["released"])})) for row in rows
+    )
+
+
+def update_campaign_state(
+    connection: sqlite3.Connection, campaign_id: int, state: str, *, reason: str = ""
+) -> None:
+    """Enter a state; `done` also notes the time."""
+    connection.execute(
+        """
+        UPDATE campaign SET state = ?, reason = ?, finished_at = CASE ? WHEN 'done' THEN ? END
+        WHERE id = ?
+        """,
+        (state, reason, state, timestamp(), campaign_id),
+    )
+
+
+def update_installed(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, install_uuid: str
+) -> None:
+    """The reference OS is on the drive, whole, in the partition table with this GUID."""
+    connection.execute(
+        """
+        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?
+        WHERE campaign_id = ? AND drive_id = ?
+        """,
+        (timestamp(), install_uuid, campaign_id, drive_id),
+    )
+
+
+def update_drive_failed(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, reason: str
+) -> None:
+    """Give the drive up: it takes no further part in the campaign, and so its open cycles fail."""
+    connection.execute(
+        "UPDATE campaign_drive SET failed_reason = ? WHERE campaign_id = ? AND drive_id = ?",
+        (reason, campaign_id, drive_id),
+    )
+    connection.execute(
+        """
+        UPDATE cycle SET state = 'failed', reason = ?
+        WHERE campaign_id = ? AND drive_id = ? AND state IN ('planned', 'armed')
+        """,
+        (reason, campaign_id, drive_id),
+    )
+
+
+def update_wake_margin(
+    connection: sqlite3.Connection, campaign_id: int, wake_margin_s: float
+) -> None:
+    """What the rehearsal showed."""
+    connection.execute(
+        "UPDATE campaign SET wake_margin_s = ? WHERE id = ?", (wake_margin_s, campaign_id)
+    )
+
+
+def update_rehearsed(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """The rehearsal's restart is about to be asked for."""
+    connection.execute(
+        "UPDATE campaign SET rehearsed_at = ? WHERE id = ?", (timestamp(), campaign_id)
+    )
+
+
+def update_max_power_actions(
+    connection: sqlite3.Connection, campaign_id: int, max_power_actions: int
+) -> None:
+    """A person lets the campaign go on: a new limit."""
+    connection.execute(
+        "UPDATE campaign SET max_power_actions = ? WHERE id = ?", (max_power_actions, campaign_id)
+    )
+
+
+def select_unreported_campaign(connection: sqlite3.Connection) -> int | None:
+    """A campaign that ended on this stick, but whose report was cut short by a power loss.
+
+    Events without a campaign are not merged: a boot that has a `ready` was one of this stick's.
+    """
+    row = connection.execute(
+        """
+        SELECT id FROM campaign c WHERE state = 'done'
+        AND NOT EXISTS (
+            SELECT 1 FROM event e
+            WHERE e.campaign_id = c.id AND e.event IN ('report', 'report-failed'))
+        AND EXISTS (
+            SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
+            WHERE done.campaign_id = c.id AND done.event = 'campaign-done'
+            AND start.campaign_id IS NULL AND start.event = 'ready')
+        ORDER BY id DESC LIMIT 1
+        """
+    ).fetchone()
+    return int(row["id"]) if row else None
+
+
+def count_power_action(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """One more automatic power-off or reboot, counted before it happens."""
+    connection.execute(
+        "UPDATE campaign SET power_actions = power_actions + 1 WHERE id = ?", (campaign_id,)
+    )

@@ -1,0 +1,96 @@
+"""Opening the database, safe against power loss, and bringing its schema up to date.
+
+Rollback journal and `synchronous=EXTRA`: EXTRA also syncs the directory after the journal is
+deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchronous).
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from appliance.errors import StickTrouble
+from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open for writing, creating or migrating as needed.
+
+    Raises StickTrouble when the file is not ours, is newer than this program, or cannot be written.
+    """
+    connection = None
+    try:
+        connection = _connect(f"{path.as_uri()}?mode=rwc")
+        _check_version(connection, name=str(path))
+        connection.execute("PRAGMA journal_mode = DELETE")
+        migrate(connection, name=str(path))
+    except StickTrouble:
+        if connection is not None:
+            connection.close()
+        raise
+    except sqlite3.DatabaseError as error:
+        if connection is not None:
+            connection.close()
+        raise StickTrouble(
+            f"the database {path} cannot be used: {error}",
+            hint="free or repair the partition kaltstart-data, or move the file away",
+        ) from error
+    return connection
+
+
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """Open for reading. Raises StickTrouble when it is missing, not ours or too new."""
+    try:
+        connection = _connect(f"{path.as_uri()}?mode=ro")
+        _check_version(connection, name=str(path))
+    except sqlite3.DatabaseError as error:
+        raise StickTrouble(f"the database {path} cannot be read: {error}") from error
+    return connection
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, autocommit=True, timeout=20)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and application_id != APPLICATION_ID:
+        raise StickTrouble(f"{name} is not a database of Kaltstart", hint="move it away")
+    if version > SCHEMA_VERSION:
+        raise StickTrouble(
+            f"the database has schema version {version}; "
+            f"this program knows versions up to {SCHEMA_VERSION}",
+            hint="use a newer Kaltstart; nothing was changed",
+        )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> None:
+    """Apply each missing version in one transaction of its own."""
+    for version in range(_check_version(connection, name=name), SCHEMA_VERSION):
+        with transaction(connection):
+            for statement in MIGRATIONS[version]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, on stable storage when the block has ended."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

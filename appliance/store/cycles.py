@@ -1,0 +1,206 @@
+"""Cycles (planned boots of a drive) and the samples they gave."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from appliance.store.clock import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRow:
+    """One planned boot of one drive. `charted` ones are sampled by bootchart and timed apart."""
+
+    id: int
+    campaign_id: int
+    drive_id: int
+    position: int
+    cycle: int
+    charted: bool
+    power: str
+    """cold | warm"""
+    state: str
+    """planned | armed | done | failed"""
+    attempts: int
+    entry: str
+    armed_at: str | None
+    armed_boot_id: str
+    left_at: str | None
+    """When power was asked to go for this cycle; None while the boot that armed it goes on."""
+    alarm_at: str | None
+    power_cycles_before: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BootSample:
+    """What one measured boot showed. Times in seconds; None is not known on this machine."""
+
+    boot_id: str
+    boot_s: float
+    firmware_s: float | None
+    loader_s: float | None
+    kernel_s: float
+    initrd_s: float
+    userspace_s: float
+    session_s: float
+    io_quiet_s: float | None
+    read_bytes: int
+    read_ios: int
+    wake_skew_s: float | None
+
+
+def insert_cycle(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    drive_id: int,
+    position: int,
+    cycle: int,
+    charted: bool,
+    power: str,
+) -> None:
+    """A planned boot."""
+    connection.execute(
+        """
+        INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """,
+        (campaign_id, drive_id, position, cycle, int(charted), power),
+    )
+
+
+def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[CycleRow, ...]:
+    """All cycles of a campaign, in the order in which they are to happen."""
+    rows = connection.execute(
+        """
+        SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
+            armed_at,
+               armed_boot_id, left_at, alarm_at, power_cycles_before, reason
+        FROM cycle WHERE campaign_id = ? ORDER BY position
+        """,
+        (campaign_id,),
+    ).fetchall()
+    return tuple(CycleRow(**(dict(row) | {"charted": bool(row["charted"])})) for row in rows)
+
+
+def update_armed(
+    connection: sqlite3.Connection,
+    cycle_id: int,
+    *,
+    entry: str,
+    boot_id: str,
+    power_cycles_before: int | None,
+) -> None:
+    """The next boot is to be this cycle; one more attempt is used up."""
+    connection.execute(
+        """
+        UPDATE cycle SET state = 'armed', attempts = attempts + 1, entry = ?, armed_at = ?,
+            armed_boot_id = ?,
+               alarm_at = NULL, left_at = NULL, power_cycles_before = ?, reason = ''
+        WHERE id = ?
+        """,
+        (entry, timestamp(), boot_id, power_cycles_before, cycle_id),
+    )
+
+
+def update_alarm(connection: sqlite3.Connection, cycle_id: int, *, alarm_at: str) -> None:
+    """The clock will wake the machine at this time."""
+    connection.execute("UPDATE cycle SET alarm_at = ? WHERE id = ?", (alarm_at, cycle_id))
+
+
+def update_left(connection: sqlite3.Connection, cycle_id: int) -> None:
+    """Power is asked to go now, in the way the cycle wants."""
+    connection.execute("UPDATE cycle SET left_at = ? WHERE id = ?", (timestamp(), cycle_id))
+
+
+def update_disarmed(connection: sqlite3.Connection, cycle_id: int) -> None:
+    """A person stopped the campaign before power went: the attempt did not happen."""
+    connection.execute(
+        """
+        UPDATE cycle SET state = 'planned', attempts = attempts - 1
+        WHERE id = ? AND state = 'armed'
+        """,
+        (cycle_id,),
+    )
+
+
+def update_attempt_failed(
+    connection: sqlite3.Connection, cycle_id: int, *, reason: str, max_attempts: int
+) -> None:
+    """The armed boot gave no sample: planned again, or failed for good after the last attempt."""
+    connection.execute(
+        """
+        UPDATE cycle SET state = CASE WHEN attempts < ? THEN 'planned' ELSE 'failed' END, reason = ?
+        WHERE id = ? AND state = 'armed'
+        """,
+        (max_attempts, reason, cycle_id),
+    )
+
+
+def update_cycle_failed(connection: sqlite3.Connection, cycle_id: int, *, reason: str) -> None:
+    """Give the cycle up."""
+    connection.execute(
+        "UPDATE cycle SET state = 'failed', reason = ? WHERE id = ?", (reason, cycle_id)
+    )
+
+
+def insert_sample(
+    connection: sqlite3.Connection,
+    cycle_id: int,
+    sample: BootSample,
+    *,
+    cold_proof: str,
+    cold_reason: str,
+) -> None:
+    """Store a sample and finish its cycle.
+
+    RAM holds nothing of the drive at power-on or reset, hence `cold`.
+    """
+    connection.execute(
+        """
+        INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,
+            initrd_s,
+            userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, cold_proof,
+                cold_reason,
+            page_cache, valid)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'cold', 1)
+        """,
+        (
+            cycle_id,
+            sample.boot_id,
+            timestamp(),
+            sample.boot_s,
+            sample.firmware_s,
+            sample.loader_s,
+            sample.kernel_s,
+            sample.initrd_s,
+            sample.userspace_s,
+            sample.session_s,
+            sample.io_quiet_s,
+            sample.read_bytes,
+            sample.read_ios,
+            sample.wake_skew_s,
+            cold_proof,
+            cold_reason,
+        ),
+    )
+    connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
+
+
+def update_cold_proof(
+    connection: sqlite3.Connection,
+    cycle_id: int,
+    *,
+    cold_proof: str,
+    cold_reason: str,
+    power_cycles_after: int | None,
+    valid: bool,
+) -> None:
+    """What the drive's own counter says of the power-off before a stored sample."""
+    connection.execute(
+        """
+        UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?, valid = ?
+        WHERE cycle_id = ?
+        """,
+        (cold_proof, cold_reason, power_cycles_after, int(valid), cycle_id),
+    )

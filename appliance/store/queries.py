@@ -1,0 +1,158 @@
+"""What the interface reads: plain SELECTs over tables and views, as frozen rows. Never writes."""
+
+import sqlite3
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """One campaign and how many of its boots are behind it."""
+
+    id: int
+    name: str
+    state: str
+    """preparing | running | paused | done"""
+    reason: str
+    created_at: str
+    finished_at: str
+    """Empty while it is not finished."""
+    planned: int
+    """All boots of the plan, charted ones included."""
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignDriveRow:
+    """One drive of a campaign, in the order the drives take turns."""
+
+    campaign_id: int
+    drive_serial: str
+    """The serial number, or the WWN where there is none, as in `boot_times`."""
+    model: str
+    role: str
+    rotational: bool
+    released: bool
+    failed_reason: str
+    planned: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class BootRow:
+    """One finished boot. `boot_s` is None where it failed."""
+
+    campaign_id: int
+    drive_serial: str
+    cycle: int
+    charted: bool
+    power: str
+    cold_proof: str
+    cold_reason: str
+    valid: bool
+    boot_s: float | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One line of the event log."""
+
+    seq: int
+    campaign_id: int | None
+    at: str
+    level: str
+    event: str
+    detail: str
+
+
+_BOOTS_OF = "(SELECT count(*) FROM cycle k WHERE k.campaign_id = c.id{condition})"
+
+
+def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
+    """Every campaign on the stick, the newest first."""
+    rows = connection.execute(
+        f"""
+        SELECT c.id, c.name, c.state, c.reason, c.created_at, coalesce(c.finished_at, ''),
+               {_BOOTS_OF.format(condition="")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'done'")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'failed'")}
+        FROM campaign c
+        ORDER BY c.id DESC
+        """
+    )
+    return tuple(CampaignRow(*row) for row in rows)
+
+
+def select_campaign_drives(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[CampaignDriveRow, ...]:
+    """The drives of one campaign, in their order."""
+    rows = connection.execute(
+        """
+        SELECT cd.campaign_id, coalesce(nullif(d.serial, ''), d.wwn), d.model, cd.role,
+               d.rotational, cd.released, cd.failed_reason, count(k.id),
+               coalesce(sum(k.state = 'done'), 0), coalesce(sum(k.state = 'failed'), 0)
+        FROM campaign_drive cd
+        JOIN drive d ON d.id = cd.drive_id
+        LEFT JOIN cycle k ON k.campaign_id = cd.campaign_id AND k.drive_id = cd.drive_id
+        WHERE cd.campaign_id = ?
+        GROUP BY cd.drive_id
+        ORDER BY cd.slot
+        """,
+        (campaign_id,),
+    )
+    return tuple(
+        CampaignDriveRow(
+            campaign_id=row[0],
+            drive_serial=row[1],
+            model=row[2],
+            role=row[3],
+            rotational=bool(row[4]),
+            released=bool(row[5]),
+            failed_reason=row[6],
+            planned=row[7],
+            done=row[8],
+            failed=row[9],
+        )
+        for row in rows
+    )
+
+
+def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
+    """The finished boots of one campaign by drive and cycle; a charted repeat follows its cycle."""
+    rows = connection.execute(
+        """
+        SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid,
+               boot_s, coalesce(at, '')
+        FROM boot_times
+        WHERE campaign_id = ?
+        ORDER BY drive_serial, cycle, charted
+        """,
+        (campaign_id,),
+    )
+    return tuple(
+        BootRow(
+            campaign_id=row[0],
+            drive_serial=row[1],
+            cycle=row[2],
+            charted=bool(row[3]),
+            power=row[4],
+            cold_proof=row[5],
+            cold_reason=row[6],
+            valid=bool(row[7]),
+            boot_s=row[8],
+            at=row[9],
+        )
+        for row in rows
+    )
+
+
+def select_events(connection: sqlite3.Connection, *, limit: int) -> tuple[EventRow, ...]:
+    """The last `limit` events, the oldest of them first."""
+    rows = connection.execute(
+        "SELECT seq, campaign_id, at, level, event, detail FROM events ORDER BY seq DESC LIMIT ?",
+        (limit,),
+    ).fetchall()
+    return tuple(EventRow(*row) for row in reversed(rows))

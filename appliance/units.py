@@ -1,0 +1,52 @@
+"""Sizes and times as people write and read them, and text from devices made harmless. Pure."""
+
+import re
+import unicodedata
+
+_SIZE = re.compile(r"(\d+)\s*([KMGT]?)", re.ASCII)
+_FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes in `4K`, `1M`, `2G` (binary) or a plain number. Raises ValueError."""
+    if isinstance(text, bool):
+        raise ValueError("not a size")
+    if isinstance(text, int):
+        if text < 0:
+            raise ValueError("a size cannot be negative")
+        return text
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size such as 4K, 1M, 2G or a number of bytes")
+    return int(match[1]) * _FACTOR[match[2]]
+
+
+def format_drive_size(size_bytes: int) -> str:
+    """A capacity as its box states it, in decimal units: `500 GB`."""
+    value = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if value < 1000 or unit == "PB":
+            return f"{value:.0f} {unit}" if value >= 10 or unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    raise AssertionError
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Seconds with three decimals and no unit, or a dash where nothing was measured."""
+    return "–" if seconds is None else f"{seconds:.3f}"
+
+
+def printable(text: str) -> str:
+    """`text` with everything a terminal or a log might act on shown as hexadecimal escapes.
+
+    Models, serials and firmware names come from devices and may hold anything.
+    """
+    return "".join(
+        f"\\x{ord(c):02x}" if unicodedata.category(c)[0] in "CZ" and c != " " else c for c in text
+    )
+
+
+def slug(text: str, *, limit: int = 40) -> str:
+    """`text` as a file name that FAT, a shell and a URL all leave alone; never empty."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", ascii_text).strip("-")[:limit].strip("-") or "x"

@@ -1,0 +1,57 @@
+"""A terminal emulator at the end of the serial line: tmux and socat."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+_READY_S = 300
+
+
+class Terminal:
+    """80×24 characters; what stands there can be read, and keys be sent."""
+
+    def __init__(self) -> None:
+        # A socket's path holds at most 107 bytes (unix(7)); the folder of a test may be deeper than that.
+        self._folder = Path(tempfile.mkdtemp(prefix="kaltlab-"))
+        self._tmux = ["tmux", "-S", str(self._folder / "tmux.sock"), "-f", "/dev/null"]
+
+    def attach(self, line: Path) -> None:
+        """Take up the line."""
+        command = f"stty raw -echo; exec socat - UNIX-CONNECT:{line},retry=50,interval=0.2"
+        self._run("new-session", "-d", "-x", "80", "-y", "24", command)
+
+    def send(self, *keys: str) -> None:
+        """Press keys by tmux's names, or type text."""
+        # One at a time, as fingers do: a serial line at full speed could tear an escape sequence.
+        for key in keys:
+            self._run("send-keys", "--", key)
+            time.sleep(0.2)
+
+    def screen(self) -> str:
+        """What stands on the screen now."""
+        return self._run("capture-pane", "-p")
+
+    def wait_for(self, text: str) -> None:
+        """Wait until a text is on the screen."""
+        deadline = time.monotonic() + _READY_S
+        while text not in self.screen():
+            assert time.monotonic() < deadline, f"no {text!r} on the terminal:\n{self.screen()}"
+            time.sleep(1)
+
+    def wait_gone(self, text: str) -> None:
+        """Wait until it is not there any more."""
+        deadline = time.monotonic() + _READY_S
+        while text in self.screen():
+            assert time.monotonic() < deadline, f"{text!r} stays on the terminal"
+            time.sleep(1)
+
+    def close(self) -> None:
+        """Hang up."""
+        subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run([*self._tmux, *words], check=True, capture_output=True, text=True)
+        return done.stdout

@@ -1,0 +1,57 @@
+"""One image, three firmwares; the other buses; warm boots, charts and the rehearsal."""
+
+from pathlib import Path
+
+from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.drives import ModelledDrive
+
+_HOSTILE = 'a/b "c" d\'e'
+
+
+def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
+    # The second drive's serial is one to break quoting with; the plan holds it escaped.
+    plan = _plan(
+        ["LAB-NVME-1", _HOSTILE.replace('"', '\\"')], 'cycles = 1\npower = "warm"\ncharts = "none"'
+    )
+    drives = [
+        ModelledDrive(serial="LAB-NVME-1", bus="nvme"),
+        ModelledDrive(serial=_HOSTILE, bus="usb"),
+    ]
+    result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="bios"))
+
+    _assert_done(result, samples=2)
+    assert {line.fields["drive"] for line in result.lines_of("cycle-done")} == {
+        "LAB-NVME-1",
+        _HOSTILE,
+    }
+    assert {(row.power, row.cold_proof) for row in result.boot_times()} == {("warm", "warm")}
+    assert result.lines_of("ready")[0].fields["firmware"] == "bios"
+    assert result.power_ons == 1
+
+
+def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) -> None:
+    plan = _plan(["LAB-SCSI-1"], 'cycles = 1\npower = "cold"\ncharts = "first-last"')
+    drives = [ModelledDrive(serial="LAB-SCSI-1", bus="scsi")]
+    result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="secureboot"))
+
+    _assert_done(result, samples=1)  # charted boots are not counted as samples
+    assert result.lines_of("ready")[0].fields["firmware"] == "secureboot"
+    assert sorted(row.charted for row in result.boot_times()) == [0, 1]
+    assert result.report is not None
+    charts = list((result.report / "bootcharts").glob("*.svg"))
+    assert len(charts) == 1
+    assert charts[0].read_text().rstrip().endswith("</svg>")
+    # The rehearsal restarts the appliance once before the first cycle.
+    assert len(result.lines_of("ready")) == 3
+
+
+def _plan(serials: list[str], boot: str) -> str:
+    head = 'version = 1\n[campaign]\nname = "firmware"\nautostart = true\non_finish = "poweroff"\n'
+    drives = "".join(f'[[drive]]\nserial = "{s}"\nerase = "{s}"\n' for s in serials)
+    return f'{head}{drives}[boot]\nboot_set = "4M"\n{boot}\n'
+
+
+def _assert_done(result: Result, *, samples: int) -> None:
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    assert result.lines_of("campaign-done")[-1].fields["samples"] == str(samples)
+    assert all(row.valid and row.boot_s for row in result.boot_times())

@@ -1,0 +1,103 @@
+"""Bad input on the real image: a clear line, the right exit code, nothing written anywhere."""
+
+import base64
+from pathlib import Path
+
+from tests.image.agent import credentials, listen
+from tests.lab.campaign import IMAGE
+from tests.lab.console import ConsoleLine
+from tests.lab.drives import DriveBay, ModelledDrive
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.stick import make_stick, put_file
+
+_HEAD = 'version = 1\n[campaign]\nname = "bad"\n'
+_BOOT = '[boot]\nboot_set = "4M"\n'
+_READY_S = 300
+_HOSTILE = 'it\'s "a"/../b \x1b[31m'
+
+
+def _drive(serial: str, *, erase: str | None = None) -> str:
+    return f'[[drive]]\nserial = "{serial}"\nerase = "{serial if erase is None else erase}"\n'
+
+
+# Name → plan, exit code of `check`, what its message must say.
+_PLANS = {
+    "good": (_HEAD + _drive("LAB-A") + _BOOT, 0, "good"),
+    "unknown-key": (_HEAD + "colour = 1\n" + _drive("LAB-A") + _BOOT, 2, "line 4"),
+    "wrong-type": (_HEAD + _drive("LAB-A") + '[boot]\ncycles = "ten"\n', 2, "cycles"),
+    "absent": (_HEAD + _drive("LAB-NOT-HERE") + _BOOT, 3, "LAB-NOT-HERE"),
+    "twice": (_HEAD + _drive("LAB-TWIN") + _BOOT, 3, "LAB-TWIN"),
+    "stick": (_HEAD + _drive("LAB-STICK-1") + _BOOT, 3, "stick"),
+    "mismatch": (_HEAD + _drive("LAB-A", erase="LAB-B") + _BOOT, 3, "erase"),
+    "small": (_HEAD + _drive("LAB-SMALL") + _BOOT, 3, "LAB-SMALL"),
+}
+
+_SCRIPT = (Path(__file__).parent / "refusals.sh").read_text()
+
+
+def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
+    plans = "".join(
+        f"base64 -d <<< {base64.b64encode(text.encode()).decode()} > /run/{name}.toml\n"
+        f"code {name} python3 -m appliance check /run/{name}.toml\n"
+        for name, (text, _, _) in _PLANS.items()
+    )
+    drives = [
+        ModelledDrive(serial="LAB-A"),
+        ModelledDrive(serial="LAB-TWIN"),
+        ModelledDrive(serial="LAB-TWIN", bus="scsi"),
+        ModelledDrive(serial="LAB-SMALL", size_bytes=64 << 20),
+        ModelledDrive(serial=_HOSTILE, bus="scsi"),
+        ModelledDrive(serial="", bus="sata"),
+    ]
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        credentials=credentials(_SCRIPT.replace("@PLANS@", plans)),
+    )
+    # Its own mistake is said on the console, too.
+    put_file(setup.stick, "plan.toml", _PLANS["unknown-key"][0])
+    with DriveBay(drives, folder=out / "drives") as bay:
+        with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+            refused = machine.wait_event("refused", timeout_s=_READY_S)
+            said = listen(machine, timeout_s=_READY_S)
+            _assert_clean(machine.text)
+        written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
+
+    assert "line 4" in refused.fields["reason"]
+    for name, (_, code, words) in _PLANS.items():
+        assert said[name].startswith(f"{code} "), (name, said[name])
+        assert words in said[name], (name, said[name])
+    assert said["drives"].startswith("0 ")
+    assert said["listing"] == "0", "a drive's control characters reached a terminal"
+    assert said["unguarded"] == "", "every drive but the stick is read-only"
+    assert (said["ports"], said["links"], said["passwords"]) == ("0", "0", "0")
+    assert said["failed"] == "0"
+    assert said["full"].startswith("5 ")
+    assert "full" in said["full"]
+    assert said["read-only"].startswith("5 ")
+    assert "read-only" in said["read-only"]
+    assert said["newer"].startswith("5 ")
+    assert "version 99" in said["newer"]
+    assert said["repaired"].startswith("None")
+    assert written == 0
+
+
+def test_two_sticks_are_refused(out: Path) -> None:
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        second_stick=make_stick(IMAGE, out / "stick-2.raw"),
+        serial_log=out / "serial.log",
+    )
+    put_file(setup.stick, "plan.toml", _PLANS["good"][0].replace("[[", "autostart = true\n[[", 1))
+    drive = ModelledDrive(serial="LAB-A")
+    with DriveBay([drive], folder=out / "drives") as bay:
+        with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+            refused: ConsoleLine = machine.wait_event("refused", timeout_s=_READY_S)
+        written = sum(one["write_bytes"] for one in bay.stats(bay.drives[0]))
+    assert "2 Kaltstart sticks" in refused.fields["reason"]
+    assert written == 0
+
+
+def _assert_clean(text: str) -> None:
+    """Nothing a drive reports reaches the console as it is."""
+    assert "\x1b[31m" not in text

@@ -1,0 +1,93 @@
+"""The interface on the real consoles, VGA and serial: pictures of each page."""
+
+import time
+from pathlib import Path
+
+from PIL import Image
+
+from tests.image.terminal import Terminal
+from tests.lab.campaign import IMAGE
+from tests.lab.drives import DEFAULT_DRIVES, DriveBay
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.stick import make_stick, put_file
+
+_READY_S = 300
+_PLAN = """\
+version = 1
+[campaign]
+name = "by hand"
+[[drive]]
+serial = "LAB-SSD-1"
+erase = "LAB-SSD-1"
+[boot]
+cycles = 2
+boot_set = "4M"
+charts = "none"
+wake_margin = 60
+"""
+
+
+def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out: Path) -> None:
+    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    put_file(setup.stick, "plan.toml", _PLAN)
+    terminal = Terminal()
+    with DriveBay(DEFAULT_DRIVES, folder=out / "drives") as bay:
+        try:
+            with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+                terminal.attach(machine.serial_socket)
+                machine.wait_event("ready", timeout_s=_READY_S)
+                pages = {"1": "Drives", "2": "Plan", "3": "Run", "4": "Results"}
+                for key, name in pages.items():
+                    terminal.send(key)
+                    terminal.wait_for(f"[{key} {name}]")
+                    (out / f"serial-{name}.txt").write_text(terminal.screen())
+                    machine.press(key)
+                    _picture(machine, out / f"vga-{name}.png")
+                _start_and_stop(machine, terminal, out)
+        finally:
+            terminal.close()
+        written = {d.serial for d in bay.drives if sum(s["write_bytes"] for s in bay.stats(d))}
+    assert written == {"LAB-SSD-1"}, "only the released drive was written to"
+
+
+def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:
+    """Start the stick's plan by keys, watch it, and stop it in the countdown."""
+    terminal.send("1")
+    terminal.wait_for("LAB-SSHD-1")
+    assert "LAB-HDD-1" in terminal.screen()
+    terminal.send("2")
+    terminal.wait_for("[2 Plan]")
+    terminal.send("s")
+    terminal.wait_for("Start and erase")
+    machine.poll()
+    terminal.send("Enter")  # the focus is on Cancel
+    terminal.wait_gone("Start and erase")
+    terminal.send("s")
+    terminal.wait_for("Start and erase")
+    terminal.send("Tab")
+    terminal.send("Enter")
+    started = machine.wait_event("campaign-start", timeout_s=_READY_S)
+    assert started.fields["name"] == "by hand"
+    terminal.wait_for("press any key")
+    (out / "serial-countdown.txt").write_text(terminal.screen())
+    machine.screenshot(out / "vga-countdown.png")
+    terminal.send("x")
+    paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    assert "key" in paused.fields["reason"]
+    terminal.wait_for("PAUSED")
+    (out / "serial-paused.txt").write_text(terminal.screen())
+    _picture(machine, out / "vga-paused.png")
+
+
+def _picture(machine: Machine, path: Path) -> None:
+    """A screenshot with something on it, taken when two in a row are the same."""
+    before = b""
+    for _ in range(40):
+        now = machine.screenshot(path).read_bytes()
+        if now == before:
+            break
+        before = now
+        time.sleep(1)
+    with Image.open(path) as picture:
+        colours = picture.convert("RGB").getcolors(maxcolors=1 << 20) or []
+    assert len(colours) >= 2, f"{path} is empty"

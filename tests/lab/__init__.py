@@ -1,0 +1,1 @@
+"""The lab: the real image in QEMU, on drives modelled by nbdkit outside the machine under test."""

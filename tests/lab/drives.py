@@ -1,0 +1,347 @@
+"""DRIVES.toml, the nbdkit processes behind it, and what QEMU has to be told about each drive."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from appliance.units import parse_size, slug
+from tests.lab.faults import Faults, parse_faults
+
+_REPO = Path(__file__).resolve().parents[2]
+_MODELS = ("hdd", "sshd", "ssd")
+_BUSES = ("sata", "nvme", "scsi", "usb")
+_SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "usb": 36}
+_SEEKS = ("seek_min_s", "seek_half_s", "seek_max_s")
+_KEYS = ("serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file", *_SEEKS)
+
+
+class DrivesError(Exception):
+    """DRIVES.toml is wrong; the message says where and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledDrive:
+    """One `[[drive]]` of DRIVES.toml."""
+
+    serial: str
+    """As the drive reports it; anything, even empty or twice."""
+    model: str = "ssd"
+    bus: str = "sata"
+    size_bytes: int = 4 << 30
+    nand_bytes: int = 512 << 20
+    faults: Faults = field(default_factory=Faults)
+    wwn: str = ""
+    """`0x…`, 64 bits; sata and scsi only."""
+    product: str = ""
+    file: Path | None = None
+    """What the drive holds at first; copied, never changed."""
+    seek_s: tuple[tuple[str, float], ...] = ()
+    name: str = ""
+    """Names its files in the out folder."""
+
+
+DEFAULT_DRIVES: tuple[ModelledDrive, ...] = (
+    ModelledDrive(serial="LAB-HDD-1", model="hdd", name="LAB-HDD-1"),
+    ModelledDrive(serial="LAB-SSHD-1", model="sshd", name="LAB-SSHD-1"),
+    ModelledDrive(serial="LAB-SSD-1", model="ssd", name="LAB-SSD-1"),
+)
+
+
+def parse_drives(text: str, *, folder: Path = Path()) -> tuple[ModelledDrive, ...]:
+    """The drives in a DRIVES.toml; `folder` is where relative `file`s are looked up."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DrivesError(f"not TOML: {error}") from None
+    unknown = sorted(set(data) - {"drive"})
+    if unknown:
+        raise DrivesError(f"unknown key {unknown[0]!r}; only [[drive]] is allowed")
+    tables = data.get("drive", [])
+    if not isinstance(tables, list):
+        raise DrivesError("drives are written as [[drive]]")
+    return name_drives([_drive(table, number, folder) for number, table in enumerate(tables, 1)])
+
+
+def name_drives(drives: Sequence[ModelledDrive]) -> tuple[ModelledDrive, ...]:
+    """Give each drive a file name of its own, whatever its serial is."""
+    named: list[ModelledDrive] = []
+    for number, drive in enumerate(drives, 1):
+        name = slug(drive.serial)
+        if name in {other.name for other in named}:
+            name = f"{name}-{number}"
+        named.append(replace(drive, name=name))
+    return tuple(named)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One [[drive]] table being read; complains with its number."""
+
+    values: dict[str, Any]
+    number: int
+
+    def problem(self, text: str) -> DrivesError:
+        return DrivesError(f"drive {self.number}: {text}")
+
+    def text(self, key: str, default: str, allowed: Sequence[str] = ()) -> str:
+        value = self.values.get(key, default)
+        if not isinstance(value, str):
+            raise self.problem(f"{key} must be a text")
+        if allowed and value not in allowed:
+            raise self.problem(f"{key} = {value!r} is none of {', '.join(allowed)}")
+        return value
+
+    def size(self, key: str, default: str) -> int:
+        value = self.values.get(key, default)
+        try:
+            if isinstance(value, str | int):
+                return parse_size(value)
+        except ValueError:
+            pass
+        raise self.problem(f"{key} must be a size such as 4G, or bytes")
+
+    def seconds(self, key: str) -> float:
+        value = self.values[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise self.problem(f"{key} must be seconds, such as 0.01")
+        return float(value)
+
+    def faults(self) -> Faults:
+        texts = self.values.get("faults", [])
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise self.problem("faults must be a list of texts")
+        try:
+            return parse_faults(texts)
+        except ValueError as error:
+            raise self.problem(str(error)) from None
+
+    def wwn(self, bus: str) -> str:
+        wwn = self.text("wwn", "")
+        if wwn and bus not in {"sata", "scsi"}:
+            raise self.problem("wwn is for sata and scsi only")
+        if wwn and not re.fullmatch("0x[0-9a-fA-F]{1,16}", wwn):
+            raise self.problem("wwn must be hexadecimal, such as 0x5000c50012345678")
+        return wwn
+
+
+def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
+    table = _Table(values, number)
+    unknown = sorted(set(values) - set(_KEYS))
+    if unknown:
+        raise table.problem(f"unknown key {unknown[0]!r}; allowed: {', '.join(_KEYS)}")
+    if "serial" not in values:
+        raise table.problem("serial is missing")
+    model = table.text("model", "ssd", _MODELS)
+    bus = table.text("bus", "sata", _BUSES)
+    serial = table.text("serial", "")
+    if len(serial) > _SERIAL_LIMIT[bus]:
+        raise table.problem(f"a serial on {bus} has {_SERIAL_LIMIT[bus]} characters at most")
+    if "nand" in values and model != "sshd":
+        raise table.problem("nand is for model sshd only")
+    file = table.text("file", "")
+    return ModelledDrive(
+        serial=serial,
+        model=model,
+        bus=bus,
+        size_bytes=table.size("size", "4G"),
+        nand_bytes=table.size("nand", "512M"),
+        faults=table.faults(),
+        wwn=table.wwn(bus),
+        product=table.text("product", ""),
+        file=folder / file if file else None,
+        seek_s=tuple(
+            (key.removesuffix("_s"), table.seconds(key)) for key in _SEEKS if key in values
+        ),
+    )
+
+
+def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> list[str]:
+    """The command that serves `drive` from `folder` until it is told to end."""
+    return [
+        "nbdkit", "-f", "--exit-with-parent", "-U", str(socket_path), "--filter=log",
+        "python", str(_REPO / "tests/lab/model.py"),
+        f"logfile={folder / drive.name}.log",
+        f"file={folder / drive.name}.raw",
+        f"stats={folder / drive.name}.stats.json",
+        f"model={drive.model}",
+        f"nand={drive.nand_bytes}",
+        *(f"{key}={value}" for key, value in drive.seek_s),
+        *(f"fault={fault}" for fault in drive.faults.texts),
+    ]  # fmt: skip
+
+
+def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
+    """Block devices and controllers for drives served at those sockets.
+
+    Everything is JSON: a serial may hold commas, quotes or escapes. The USB controller `xhci` is
+    the machine's own. virtio-blk is no choice: it always looks rotational.
+    """
+    devices: list[dict[str, object]] = []
+    blocks: list[dict[str, object]] = []
+    ports = {"sata": 0, "scsi": 0}
+    for index, (drive, path) in enumerate(drives):
+        node = f"drive{index}"
+        blocks.append({
+            "driver": "raw", "node-name": node, "discard": "unmap",
+            "file": {"driver": "nbd", "server": {"type": "unix", "path": str(path)}},
+        })  # fmt: skip
+        port = ports.get(drive.bus, 0)
+        if drive.bus in ports:
+            ports[drive.bus] += 1
+        devices += _devices(drive, node, index, port)
+    words: list[str] = []
+    for block in blocks:
+        words += ["-blockdev", json.dumps(block)]
+    for device in devices:
+        words += ["-device", json.dumps(device)]
+    return words
+
+
+def _devices(drive: ModelledDrive, node: str, index: int, port: int) -> list[dict[str, object]]:
+    product = drive.product or f"KALTLAB {drive.model.upper()}"
+    vendor, _, rest = product.partition(" ")
+    disk: dict[str, object] = {"drive": node, "serial": drive.serial}
+    if drive.bus == "nvme":
+        return [disk | {"driver": "nvme", "id": f"nvme{index}"}]
+    disk["rotation_rate"] = 1 if drive.model == "ssd" else 7200
+    if drive.model != "ssd":
+        disk["discard_granularity"] = 0  # a plain disk knows no TRIM
+    if drive.wwn:
+        disk["wwn"] = int(drive.wwn, 16)
+    if drive.bus == "sata":
+        # q35 has six ports of its own.
+        controller, slot = divmod(port, 6)
+        extra: list[dict[str, object]] = []
+        if controller and not slot:
+            extra.append({"driver": "ich9-ahci", "id": f"ahci{controller}"})
+        bus = f"ahci{controller}.{slot}" if controller else f"ide.{slot}"
+        return [*extra, disk | {"driver": "ide-hd", "bus": bus, "model": product[:40]}]
+    disk |= {"driver": "scsi-hd", "vendor": vendor[:8], "product": (rest or vendor)[:16]}
+    if drive.bus == "scsi":
+        controllers: list[dict[str, object]] = (
+            [] if port else [{"driver": "virtio-scsi-pci", "id": "scsi"}]
+        )
+        return [*controllers, disk | {"bus": "scsi.0", "scsi-id": port}]
+    bridge = f"uas{index}"
+    return [
+        # Linux reads the bridge's serial, not the disk's behind it.
+        {"driver": "usb-uas", "id": bridge, "bus": "xhci.0", "serial": drive.serial},
+        disk | {"bus": f"{bridge}.0", "scsi-id": 0, "lun": 0},
+    ]
+
+
+class DriveBay:
+    """The modelled drives of one lab run, alive while it lasts, whatever the machine does."""
+
+    def __init__(self, drives: Sequence[ModelledDrive], *, folder: Path) -> None:
+        self.drives = name_drives(drives)
+        self.folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._sockets = tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp")
+        self._first_power_on: float | None = None
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            for drive in self.drives:
+                self._start(drive)
+            for drive, process in zip(self.drives, self._processes, strict=True):
+                self._wait_until_served(drive, process)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def attached(self, *, power_on: int) -> list[tuple[ModelledDrive, Path]]:
+        """Drives to be plugged in at this power-on (counted from 1), and their sockets."""
+        if self._first_power_on is None:
+            self._first_power_on = time.monotonic()
+        age_s = time.monotonic() - self._first_power_on
+        return [
+            (drive, self._socket(drive))
+            for drive in self.drives
+            if not drive.faults.vanished(age_s=age_s, power_on=power_on)
+        ]
+
+    def stats(self, drive: ModelledDrive | str) -> list[dict[str, float]]:
+        """What reached a drive (by serial or itself), one element per QEMU process.
+
+        Up to two seconds behind while a machine runs; exact after it has ended.
+        """
+        found = self.by_serial(drive) if isinstance(drive, str) else drive
+        text = (self.folder / f"{found.name}.stats.json").read_text()
+        power_ons: list[dict[str, float]] = json.loads(text)["power_ons"]
+        return power_ons
+
+    def by_serial(self, serial: str) -> ModelledDrive:
+        """The first drive with this serial."""
+        return next(drive for drive in self.drives if drive.serial == serial)
+
+    def _socket(self, drive: ModelledDrive) -> Path:
+        return Path(self._sockets.name) / f"{self.drives.index(drive)}.sock"
+
+    def _start(self, drive: ModelledDrive) -> None:
+        raw = self.folder / f"{drive.name}.raw"
+        raw.unlink(missing_ok=True)
+        if drive.file is not None:
+            subprocess.run(["cp", "--sparse=always", drive.file, raw], check=True)
+        with raw.open("ab") as file:
+            file.truncate(drive.size_bytes)
+        with (self.folder / f"{drive.name}.err").open("wb") as errors:
+            self._processes.append(
+                subprocess.Popen(
+                    nbdkit_command(drive, socket_path=self._socket(drive), folder=self.folder),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    env=os.environ | {"PYTHONPATH": str(_REPO), "PYTHONDONTWRITEBYTECODE": "1"},
+                )
+            )
+
+    def _wait_until_served(self, drive: ModelledDrive, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and process.poll() is None:
+            # Not by connecting: that would count as a power-on.
+            if _listens(self._socket(drive)):
+                return
+            time.sleep(0.05)
+        errors = (self.folder / f"{drive.name}.err").read_text(errors="replace").strip()
+        raise RuntimeError(f"nbdkit for drive {drive.name} did not start: {errors}")
+
+    def _stop(self) -> None:
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+        self._sockets.cleanup()
+
+
+def _listens(path: Path) -> bool:
+    # /proc/net/unix lists bound sockets; flag 00010000 marks one that listens.
+    for line in Path("/proc/net/unix").read_text().splitlines()[1:]:
+        words = line.split()
+        if len(words) == 8 and words[7] == str(path):
+            return words[3] == "00010000"
+    return False

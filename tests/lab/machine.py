@@ -1,0 +1,259 @@
+"""One power-on of the machine under test: a QEMU process, its screen, keyboard and serial line."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.lab.console import ConsoleLine, parse_line, strip_escapes
+from tests.lab.drives import ModelledDrive, qemu_arguments
+from tests.lab.qmp import Qmp, QmpError, keys_for
+
+FIRMWARES = ("uefi", "secureboot", "bios")
+_OVMF = Path("/usr/share/OVMF")
+_CODE = {"uefi": "OVMF_CODE_4M.fd", "secureboot": "OVMF_CODE_4M.secboot.fd"}
+_VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
+_POLL_S = 0.2
+
+
+class LabTimeoutError(Exception):
+    """Something awaited did not come in time."""
+
+
+class MachineOffError(Exception):
+    """The machine went off while something was awaited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSetup:
+    """What stays the same over all power-ons of one machine."""
+
+    stick: Path
+    serial_log: Path
+    """Appended to by every power-on."""
+    firmware: str = "uefi"
+    variables: Path | None = None
+    """Where firmware keeps its variables; made at the first power-on. Beside the log by default."""
+    second_stick: Path | None = None
+    memory_mib: int = 2048
+    processors: int = 2
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
+    interactive: bool = False
+    """Serial line and QEMU's monitor on this terminal (Ctrl-A H for help)."""
+
+    @property
+    def variable_store(self) -> Path:
+        """The file with the firmware's variables."""
+        return self.variables or self.serial_log.with_name("firmware-variables.fd")
+
+
+def qemu_command(
+    setup: MachineSetup, *, drives: Sequence[tuple[ModelledDrive, Path]], sockets: Path
+) -> list[str]:
+    """The whole QEMU command line; `sockets` is a folder for qmp.sock and serial.sock."""
+    secure = setup.firmware == "secureboot"
+    words = [
+        "qemu-system-x86_64", "-nodefaults", "-no-user-config",
+        "-machine", "q35,smm=on" if secure else "q35",
+        "-accel", "tcg,thread=multi", "-cpu", "max",
+        "-smp", str(setup.processors), "-m", str(setup.memory_mib),
+        "-vga", "std", "-display", "none", "-nic", "none", "-rtc", "base=utc",
+        "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",
+    ]  # fmt: skip
+    flash = "if=pflash,format=raw"
+    if setup.firmware != "bios":
+        words += [
+            "-drive", f"{flash},unit=0,readonly=on,file={_OVMF / _CODE[setup.firmware]}",
+            "-drive", f"{flash},unit=1,file={setup.variable_store}",
+        ]  # fmt: skip
+    if secure:
+        words += ["-global", "driver=cfi.pflash01,property=secure,value=on"]
+    log = f"logfile={setup.serial_log},logappend=on"
+    if setup.interactive:
+        words += ["-chardev", f"stdio,id=serial,mux=on,signal=off,{log}", "-mon", "chardev=serial"]
+    else:
+        where = f"path={sockets}/serial.sock,server=on,wait=off"
+        words += ["-chardev", f"socket,id=serial,{where},{log}"]
+    words += ["-serial", "chardev:serial"]
+    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": "xhci"})]
+    sticks = [setup.stick, *([setup.second_stick] if setup.second_stick else [])]
+    for number, stick in enumerate(sticks, 1):
+        node = f"stick{number}"
+        words += [
+            # No flush: what QEMU wrote before it was killed is in the host's memory.
+            "-blockdev", json.dumps({
+                "driver": "raw", "node-name": node, "cache": {"no-flush": True},
+                "file": {"driver": "file", "filename": str(stick), "cache": {"no-flush": True}},
+            }),
+            "-device", json.dumps({
+                "driver": "usb-storage", "bus": "xhci.0", "drive": node, "removable": True,
+                "serial": f"LAB-STICK-{number}", "bootindex": number,
+            }),
+        ]  # fmt: skip
+    for name, content in setup.credentials.items():
+        encoded = base64.b64encode(content.encode()).decode()
+        words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={encoded}"]
+    return words + qemu_arguments(drives)
+
+
+class Machine:
+    """A running machine. Leaving the context cuts its power if it is still on."""
+
+    def __init__(
+        self, setup: MachineSetup, *, drives: Sequence[tuple[ModelledDrive, Path]] = ()
+    ) -> None:
+        self.setup = setup
+        self.text = ""
+        """All it has said on the serial line since power-on, without escapes."""
+        self._drives = drives
+        self._folder = tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._qmp: Qmp | None = None
+        self._offset = 0
+        self._tail = b""
+        self._searched = 0
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        setup = self.setup
+        if setup.firmware != "bios" and not setup.variable_store.exists():
+            shutil.copyfile(_OVMF / _VARS[setup.firmware], setup.variable_store)
+        setup.serial_log.touch()
+        self._offset = setup.serial_log.stat().st_size
+        command = qemu_command(setup, drives=self._drives, sockets=Path(self._folder.name))
+        errors = setup.serial_log.with_name("qemu.err")
+        self._started = time.monotonic()
+        with errors.open("ab") as stream:
+            self._process = subprocess.Popen(
+                # The machine must not outlive the lab, however that ends.
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdin=None if setup.interactive else subprocess.DEVNULL,
+                stdout=None if setup.interactive else stream,
+                stderr=stream,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()
+        if self._qmp is not None:
+            self._qmp.close()
+        self._folder.cleanup()
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since power-on."""
+        return time.monotonic() - self._started
+
+    @property
+    def serial_socket(self) -> Path:
+        """A unix socket that is the serial line, for whoever wants to look or type there."""
+        return Path(self._folder.name) / "serial.sock"
+
+    def is_on(self) -> bool:
+        """Whether QEMU still runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def exit_code(self) -> int | None:
+        """QEMU's exit code, once it is off: 0 after the guest powered off."""
+        return self._process.poll() if self._process else None
+
+    def kill(self) -> None:
+        """Cut the power."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def poll(self) -> list[ConsoleLine]:
+        """The appliance's console lines that came since the last poll."""
+        with self.setup.serial_log.open("rb") as log:
+            log.seek(self._offset)
+            new = log.read()
+        self._offset += len(new)
+        head, newline, self._tail = (self._tail + new).rpartition(b"\n")
+        if not newline:
+            return []
+        complete = (head + newline).decode(errors="replace")
+        self.text += strip_escapes(complete)
+        found = (parse_line(line) for line in complete.splitlines())
+        return [line for line in found if line is not None]
+
+    def wait_for(self, pattern: str, *, timeout_s: float) -> re.Match[str]:
+        """Wait until the serial line says `pattern`, behind what was found last time."""
+        deadline = time.monotonic() + timeout_s
+        wanted = re.compile(pattern, re.MULTILINE)
+        while True:
+            on = self.is_on()
+            self.poll()
+            # A prompt has no line end.
+            said = self.text + strip_escapes(self._tail.decode(errors="replace"))
+            match = wanted.search(said, self._searched)
+            if match is not None:
+                self._searched = match.end()
+                return match
+            if not on:
+                raise MachineOffError(f"the machine went off before it said {pattern!r}")
+            if time.monotonic() > deadline:
+                raise LabTimeoutError(f"no {pattern!r} within {timeout_s:.0f} s")
+            time.sleep(_POLL_S)
+
+    def wait_event(self, event: str, *, timeout_s: float) -> ConsoleLine:
+        """Wait for a `kaltstart: EVENT` line."""
+        self.wait_for(rf"kaltstart: {re.escape(event)}(?= |$)", timeout_s=timeout_s)
+        start = self.text.rfind("\n", 0, self._searched) + 1
+        self.wait_for(r"(?=\n)", timeout_s=10)
+        line = parse_line(self.text[start:].partition("\n")[0])
+        if line is None:
+            raise LabTimeoutError(f"the line with {event!r} is not one of the appliance's")
+        return line
+
+    def wait_off(self, *, timeout_s: float) -> None:
+        """Wait until it is off by itself."""
+        if self._process is not None:
+            try:
+                self._process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                raise LabTimeoutError(f"still on after {timeout_s:.0f} s") from None
+
+    def screenshot(self, path: Path) -> Path:
+        """Save what the VGA console shows, as PNG."""
+        self.qmp.execute("screendump", filename=str(path.absolute()), format="png")
+        return path
+
+    def press(self, *chords: str, pause_s: float = 0.1) -> None:
+        """Press keys by QEMU's names, one after the other: "ret", "down", "ctrl-q"."""
+        for chord in chords:
+            keys = [{"type": "qcode", "data": key} for key in chord.split("-")]
+            self.qmp.execute("send-key", keys=keys)
+            time.sleep(pause_s)
+
+    def type(self, text: str) -> None:
+        """Type text as on a US keyboard."""
+        for chord in keys_for(text):
+            self.press("-".join(chord))
+
+    def press_power_button(self) -> None:
+        """Ask for an orderly power-off, as the button on the case does."""
+        self.qmp.execute("system_powerdown")
+
+    @property
+    def qmp(self) -> Qmp:
+        """QEMU's control connection."""
+        if self._qmp is None:
+            if not self.is_on():
+                raise QmpError("the machine is off")
+            self._qmp = Qmp(Path(self._folder.name) / "qmp.sock")
+        return self._qmp

@@ -1,0 +1,236 @@
+"""The nbdkit plugin that is a modelled drive: a raw file, answered at the pace `timing` computes.
+
+Loaded by `nbdkit python`, one process per drive, which outlives the machine under test: what the
+drive has learned survives power-offs exactly as in a real one. Flushes do not reach the host's
+disk: the lab kills machines, not the host. Parameters: file=, model=hdd|sshd|ssd, nand=BYTES,
+stats=FILE, fault=TEXT (repeated), seek_min=, seek_half=, seek_max= (seconds), near=BYTES.
+
+`stats` is one JSON object with the list `power_ons`: what reached the drive over each connection
+QEMU made. One QEMU process makes one, so a warm reboot does not start a new element.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+import nbdkit
+
+from tests.lab.faults import Faults, parse_faults
+from tests.lab.timing import Clockwork, Nand, SeekCurve
+
+API_VERSION = 2
+
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
+_STATS_EVERY_S = 2.0
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What reached the drive over one connection."""
+
+    reads: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    write_bytes: int = 0
+    flushes: int = 0
+    trims: int = 0
+    trim_bytes: int = 0
+    errors: int = 0
+    nand_read_bytes: int = 0
+    seeks: int = 0
+    seek_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Drive:
+    """The one drive of this process."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    fault_texts: list[str] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
+    fd: int = -1
+    size_bytes: int = 0
+    clockwork: Clockwork = field(
+        default_factory=lambda: Clockwork(size_bytes=1, curve=None, nand=None)
+    )
+    power_ons: list[Counts] = field(default_factory=list)
+    first_open: float | None = None
+    stats_at: float = 0.0
+
+    def prepare(self) -> None:
+        """Open the file and build the model from the parameters."""
+        self.faults = parse_faults(self.fault_texts)
+        self.fd = os.open(self.settings["file"], os.O_RDWR)
+        self.size_bytes = os.fstat(self.fd).st_size
+        model = self.settings["model"]
+        usual = SeekCurve()
+        curve = SeekCurve(
+            min_s=float(self.settings.get("seek_min", usual.min_s)),
+            half_s=float(self.settings.get("seek_half", usual.half_s)),
+            max_s=float(self.settings.get("seek_max", usual.max_s)),
+            near_bytes=int(self.settings.get("near", usual.near_bytes)),
+        )
+        self.clockwork = Clockwork(
+            size_bytes=self.size_bytes,
+            curve=None if model == "ssd" else curve,
+            nand=Nand(capacity_bytes=int(self.settings["nand"])) if model == "sshd" else None,
+        )
+
+    def counts(self) -> Counts:
+        """The account of the machine that is connected now, which is the last one."""
+        if time.monotonic() - self.stats_at > _STATS_EVERY_S:
+            self.write_stats()
+        return self.power_ons[-1]
+
+    def pass_time(self, seconds: float, offset: int, length: int) -> None:
+        """Take as long as the drive would."""
+        if seconds > 0:
+            self.power_ons[-1].seeks += 1
+            self.power_ons[-1].seek_s += seconds
+        seconds = self.faults.slowed(seconds, offset, length)
+        if seconds > 0:
+            time.sleep(seconds)
+
+    def fail_if_vanished(self) -> None:
+        """Answer nothing any more once the drive has vanished."""
+        limit = self.faults.vanish_after_s
+        if (
+            limit is not None
+            and self.first_open is not None
+            and time.monotonic() - self.first_open >= limit
+        ):
+            self.fail(f"vanished after {limit:.0f} s")
+
+    def fail(self, reason: str) -> None:
+        """End the request with EIO."""
+        self.power_ons[-1].errors += 1
+        nbdkit.set_error(errno.EIO)
+        raise OSError(errno.EIO, reason)
+
+    def write_stats(self) -> None:
+        """Put the accounts where the lab reads them, never half written."""
+        self.stats_at = time.monotonic()
+        path = Path(self.settings["stats"])
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps({"power_ons": [asdict(c) for c in self.power_ons]}) + "\n")
+        temporary.replace(path)
+
+
+_drive = _Drive()
+STATS_FIELDS = tuple(f.name for f in fields(Counts))
+
+
+def thread_model() -> int:
+    """One request at a time: one head, one cable."""
+    return int(nbdkit.THREAD_MODEL_SERIALIZE_ALL_REQUESTS)
+
+
+def config(key: str, value: str) -> None:
+    """Take one parameter from the command line."""
+    if key == "fault":
+        _drive.fault_texts.append(value)
+    else:
+        _drive.settings[key] = value
+
+
+def get_ready() -> None:
+    """All parameters are known."""
+    _drive.prepare()
+
+
+def cleanup() -> None:
+    """The process ends."""
+    _drive.write_stats()
+
+
+def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit's name and form
+    """QEMU connects: a power-on."""
+    if _drive.first_open is None:
+        _drive.first_open = time.monotonic()
+    _drive.power_ons.append(Counts())
+    _drive.write_stats()
+    return len(_drive.power_ons)
+
+
+def close(handle: int) -> None:
+    """QEMU is gone: a power-off."""
+    _drive.write_stats()
+
+
+def get_size(handle: int) -> int:
+    """Bytes of the drive."""
+    return _drive.size_bytes
+
+
+def can_fua(handle: int) -> int:
+    """Every write is as safe as this lab makes one."""
+    return int(nbdkit.FUA_NATIVE)
+
+
+def pread(handle: int, buf: bytearray, offset: int, flags: int) -> None:
+    """Read, at the drive's pace."""
+    counts = _drive.counts()
+    counts.reads += 1
+    counts.read_bytes += len(buf)
+    _drive.fail_if_vanished()
+    seconds, from_nand = _drive.clockwork.read(offset, len(buf))
+    if from_nand:
+        counts.nand_read_bytes += len(buf)
+    _drive.pass_time(seconds, offset, len(buf))
+    if _drive.faults.read_fails(offset, len(buf)):
+        _drive.fail(f"bad sector in {len(buf)} bytes at {offset}")
+    view = memoryview(buf)
+    while view:
+        done = os.preadv(_drive.fd, [view], offset)
+        if done == 0:
+            _drive.fail("beyond the end")
+        view, offset = view[done:], offset + done
+
+
+def pwrite(handle: int, buf: bytearray, offset: int, flags: int) -> None:
+    """Write, at the drive's pace."""
+    counts = _drive.counts()
+    counts.writes += 1
+    counts.write_bytes += len(buf)
+    _drive.fail_if_vanished()
+    _drive.pass_time(_drive.clockwork.write(offset, len(buf)), offset, len(buf))
+    view = memoryview(buf)
+    while view:
+        done = os.pwritev(_drive.fd, [view], offset)
+        view, offset = view[done:], offset + done
+
+
+def flush(handle: int, flags: int) -> None:
+    """Only counted: what was written is in the host's memory and survives the machine."""
+    _drive.counts().flushes += 1
+    _drive.fail_if_vanished()
+
+
+def trim(handle: int, count: int, offset: int, flags: int) -> None:
+    """Punch a hole."""
+    counts = _drive.counts()
+    counts.trims += 1
+    counts.trim_bytes += count
+    _clear(count, offset)
+
+
+def zero(handle: int, count: int, offset: int, flags: int) -> None:
+    """Zeroes written without sending them; a write to whoever counts."""
+    counts = _drive.counts()
+    counts.writes += 1
+    counts.write_bytes += count
+    _clear(count, offset)
+
+
+def _clear(count: int, offset: int) -> None:
+    _drive.fail_if_vanished()
+    _drive.pass_time(_drive.clockwork.write(offset, count), offset, count)
+    if _libc.fallocate(_drive.fd, _KEEP_SIZE | _PUNCH_HOLE, offset, count) != 0:
+        nbdkit.set_error(ctypes.get_errno())
+        raise OSError(ctypes.get_errno(), "fallocate")

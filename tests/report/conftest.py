@@ -1,0 +1,92 @@
+"""A report of the lab's campaign, exported once for all that only look at it."""
+
+import sqlite3
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import override
+
+import pytest
+
+from appliance.report import export_campaign, tables, views
+from tests.report.database import make_database
+
+_VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+class PageReader(HTMLParser):
+    """Reads a page strictly: every element is closed where it was opened."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    @override
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        """All that is shown, with single spaces."""
+        return " ".join(" ".join(self.text).split())
+
+
+def read_page(page: str) -> PageReader:
+    reader = PageReader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(autouse=True)
+def _release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages name the version; golden files shall outlive a release."""
+    monkeypatch.setattr(views, "VERSION", "0.0.0")
+    monkeypatch.setattr(tables, "VERSION", "0.0.0")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Three drives, three boots each, one of them failed, and a charted one."""
+    connection = make_database(tmp_path / "kaltstart.sqlite")
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def raw(tmp_path: Path, lab: sqlite3.Connection) -> Path:
+    """Where the chart of the charted boot lies."""
+    (cycle,) = lab.execute("SELECT id FROM cycle WHERE charted = 1").fetchone()
+    folder = tmp_path / "raw" / f"cycle-{cycle}"
+    folder.mkdir(parents=True)
+    (folder / "bootchart-20261121-0330.svg").write_text("<svg/>")
+    return tmp_path / "raw"
+
+
+@pytest.fixture
+def report(tmp_path: Path, lab: sqlite3.Connection, raw: Path) -> Path:
+    """The folder of the report."""
+    return export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)

@@ -1,0 +1,233 @@
+"""The files on the stick: complete, replaced as a whole, and never half there."""
+
+import csv
+import errno
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import PlanError, StickTrouble
+from appliance.report import export, export_campaign
+from appliance.report.rows import BOOT_TIMES, DRIVES, EVENTS, select_campaign
+from appliance.store.connect import open_read_only
+from tests.report.database import Boot, Disk, add_campaign, make_database
+
+FILES = [
+    "bootcharts/1-LAB-SSHD-1-cycle-001.svg",
+    "kaltstart.sqlite",
+    "report.html",
+    "results.csv",
+    "results.json",
+]
+
+
+def _list(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
+
+
+def test_all_files_and_nothing_else(report: Path) -> None:
+    assert report.name == "1-three-drives"
+    assert _list(report) == FILES
+
+
+def test_columns_are_those_of_the_contract(lab: sqlite3.Connection) -> None:
+    for view, columns in (("boot_times", BOOT_TIMES), ("drives", DRIVES), ("events", EVENTS)):
+        query = "SELECT name FROM pragma_table_info(?)"
+        assert tuple(name for (name,) in lab.execute(query, (view,))) == columns
+
+
+def test_csv_has_one_line_per_boot(report: Path, lab: sqlite3.Connection) -> None:
+    text = (report / "results.csv").read_bytes().decode()
+    assert text.count("\r\n") == text.count("\n") == 11
+    rows = list(csv.DictReader(text.splitlines()))
+    query = "SELECT * FROM boot_times ORDER BY drive_serial, charted, cycle"
+    found = [dict(row) for row in lab.execute(query)]
+    assert rows == [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in found
+    ]
+
+
+def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:
+    found = json.loads((report / "results.json").read_bytes())
+    assert found["version"] == 1
+    assert found["campaign"]["name"] == "three drives"
+    assert [drive["serial"] for drive in found["drives"]] == [
+        "LAB-HDD-1",
+        "LAB-SSHD-1",
+        "LAB-SSD-1",
+    ]
+    query = "SELECT * FROM boot_times ORDER BY drive_serial, charted, cycle"
+    assert found["boot_times"] == [dict(row) for row in lab.execute(query)]
+    assert [list(event) for event in found["events"]] == [list(EVENTS)] * 3
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t"])
+def test_a_spreadsheet_sees_no_formula(tmp_path: Path, first: str) -> None:
+    disk = Disk(f'{first}cmd|"/c calc"!A1', "disk", boots=[Boot(1, 20.0)])
+    connection = make_database(tmp_path / "db.sqlite", disks=[disk])
+    folder = export_campaign(connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path)
+    connection.close()
+    (row,) = csv.DictReader((folder / "results.csv").read_text().splitlines())
+    assert row["drive_serial"].startswith("'")
+    # A number may begin with a minus: it is no text.
+    assert row["wake_skew_s"] == "-0.4"
+
+
+def test_snapshot_is_a_database_of_its_own(report: Path, lab: sqlite3.Connection) -> None:
+    snapshot = open_read_only(report / "kaltstart.sqlite")
+    assert list(snapshot.iterdump()) == list(lab.iterdump())
+    snapshot.close()
+
+
+def test_a_database_opened_for_reading_can_be_exported(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    connection = open_read_only(tmp_path / "kaltstart.sqlite")
+    folder = export_campaign(connection, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    connection.close()
+    assert _list(folder) == FILES
+
+
+def test_export_does_not_change_the_database(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    before = (tmp_path / "kaltstart.sqlite").read_bytes()
+    export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert (tmp_path / "kaltstart.sqlite").read_bytes() == before
+    assert not lab.in_transaction
+
+
+def test_a_second_export_replaces_the_first(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, report: Path
+) -> None:
+    (report / "results.csv.part").write_text("left by a power failure")
+    (report / "kaltstart.sqlite.part").write_text("left by a power failure")
+    lab.execute("UPDATE boot_sample SET boot_s = 77.777 WHERE cycle_id = 1")
+    assert export_campaign(lab, campaign_id=1, reports=report.parent, raw=raw) == report
+    assert _list(report) == FILES
+    for name in ("report.html", "results.csv", "results.json"):
+        assert "77.777" in (report / name).read_text()
+
+
+def test_another_campaign_of_the_same_number_and_name_is_kept(
+    tmp_path: Path, report: Path, raw: Path
+) -> None:
+    before = (report / "report.html").read_bytes()
+    connection = make_database(tmp_path / "new.sqlite", disks=[])
+    connection.execute("UPDATE campaign SET created_at = '2027-01-01T00:00:00.000Z'")
+    for _ in range(2):
+        folder = export_campaign(connection, campaign_id=1, reports=report.parent, raw=raw)
+        assert folder.name == "1-three-drives-2"
+    connection.close()
+    assert (report / "report.html").read_bytes() == before
+
+
+def test_names_fit_fat(tmp_path: Path) -> None:
+    disks = [
+        Disk('a/b:c*"\\|', "disk", boots=[Boot(1, 20.0, charted=1)]),
+        Disk("A B?C<>", "disk", boots=[Boot(1, 20.0, charted=1)]),
+        Disk("", "disk", wwn="0x5000", boots=[Boot(1, 20.0, charted=1)]),
+    ]
+    connection = make_database(tmp_path / "db.sqlite", name="CON: ../../etc", disks=disks)
+    for (cycle,) in connection.execute("SELECT id FROM cycle").fetchall():
+        (tmp_path / f"raw/cycle-{cycle}").mkdir(parents=True)
+        (tmp_path / f"raw/cycle-{cycle}/chart.svg").write_text("<svg/>")
+    folder = export_campaign(
+        connection, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
+    )
+    connection.close()
+    assert folder.parent == tmp_path / "reports"
+    names = [name.lower() for name in _list(folder)]
+    assert len(set(names)) == len(names) == 7
+    assert not set("".join(names)) & set(':*?"<>|\\')
+
+
+def test_an_empty_chart_is_left_out(tmp_path: Path, lab: sqlite3.Connection, raw: Path) -> None:
+    for chart in raw.rglob("*.svg"):
+        chart.write_bytes(b"")
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert not (folder / "bootcharts").exists()
+    assert "<a href" not in (folder / "report.html").read_text()
+
+
+def test_an_unknown_campaign_is_bad_usage(tmp_path: Path, lab: sqlite3.Connection) -> None:
+    with pytest.raises(PlanError, match="no campaign 7"):
+        export_campaign(lab, campaign_id=7, reports=tmp_path / "reports", raw=tmp_path)
+    assert not (tmp_path / "reports").exists()
+    assert not lab.in_transaction
+
+
+def test_only_one_campaign_is_reported(tmp_path: Path, lab: sqlite3.Connection, raw: Path) -> None:
+    add_campaign(lab, name="second", disks=[Disk("SECOND", "disk", boots=[Boot(1, 55.5)])])
+    first = export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    second = export_campaign(lab, campaign_id=2, reports=tmp_path / "reports", raw=raw)
+    for name in ("report.html", "results.csv", "results.json"):
+        assert "SECOND" not in (first / name).read_text()
+        assert "LAB-" not in (second / name).read_text()
+
+
+def _fail_to_copy(source: Path, target: Path) -> None:
+    target.write_bytes(b"half")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _fail_to_sync(path: Path) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "failure", "message"),
+    [
+        (shutil, "copyfile", _fail_to_copy, "No space left on device"),
+        (export, "_sync", _fail_to_sync, "Read-only file system"),
+    ],
+)
+def test_stick_trouble_leaves_nothing_half_done(  # noqa: PLR0917
+    tmp_path: Path,
+    lab: sqlite3.Connection,
+    raw: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    where: object,
+    name: str,
+    failure: object,
+    message: str,
+) -> None:
+    before = list(lab.iterdump())
+    monkeypatch.setattr(where, name, failure)
+    with pytest.raises(StickTrouble, match=message) as trouble:
+        export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert trouble.value.exit_code == 5
+    assert "\n" not in str(trouble.value)
+    assert _list(tmp_path / "reports") == []
+    assert list((tmp_path / "reports").iterdir()) == []
+    assert list(lab.iterdump()) == before
+
+
+def test_a_stick_that_fills_up_keeps_the_report_it_had(
+    tmp_path: Path,
+    lab: sqlite3.Connection,
+    raw: Path,
+    report: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = {name: (report / name).read_bytes() for name in FILES}
+    lab.execute("UPDATE boot_sample SET boot_s = 77.777 WHERE cycle_id = 1")
+    monkeypatch.setattr(shutil, "copyfile", _fail_to_copy)
+    with pytest.raises(StickTrouble):
+        export_campaign(lab, campaign_id=1, reports=report.parent, raw=raw)
+    assert {name: (report / name).read_bytes() for name in _list(report)} == before
+
+
+def test_a_snapshot_that_fails_is_stick_trouble(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = select_campaign(lab, campaign_id=1)
+    monkeypatch.setattr(export, "select_campaign", lambda *_args, **_options: rows)
+    lab.set_progress_handler(lambda: 1, 1)
+    with pytest.raises(StickTrouble, match="interrupted"):
+        export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+    assert list((tmp_path / "reports").iterdir()) == []

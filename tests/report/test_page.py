@@ -1,0 +1,172 @@
+"""What stands on the page, that it needs nothing from elsewhere, and that nobody can break it."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from appliance.report import export_campaign
+from tests.report.conftest import PageReader, read_page
+from tests.report.database import LAB, Boot, Disk, make_database
+
+HOSTILE = '<script>alert("1")</script>\x1b[31m\'"&amp;]]>\u202e -->\x07\r\n'
+
+
+def _export(tmp_path: Path, disks: Sequence[Disk], *, name: str = "hostile") -> Path:
+    connection = make_database(tmp_path / "other.sqlite", name=name, disks=disks)
+    folder = export_campaign(
+        connection, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
+    )
+    connection.close()
+    return folder
+
+
+def _read(folder: Path) -> PageReader:
+    return read_page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(params=["lab", "hostile", "empty", "no drive"])
+def any_report(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    disks: dict[str, Sequence[Disk]] = {
+        "lab": LAB,
+        "hostile": [
+            Disk(
+                HOSTILE,
+                HOSTILE,
+                transport=HOSTILE,
+                wwn=HOSTILE,
+                boots=[
+                    Boot(1, 20.0, cold_reason=HOSTILE),
+                    Boot(2, None, reason=HOSTILE),
+                    Boot(1, 30.0, charted=1),
+                ],
+            )
+        ],
+        "empty": [Disk("EMPTY", "never booted")],
+        "no drive": [],
+    }
+    name = HOSTILE if request.param == "hostile" else "a campaign"
+    return _export(tmp_path, disks[request.param], name=name)
+
+
+def test_page_is_well_formed(any_report: Path) -> None:
+    page = _read(any_report)
+    assert len(page.ids) == len(set(page.ids))
+    text = (any_report / "report.html").read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>\n<html lang=")
+    # Only the line feed of our own templates.
+    assert not [c for c in text if ord(c) < 32 and c != "\n"]
+
+
+def test_chart_is_well_formed(any_report: Path) -> None:
+    page = (any_report / "report.html").read_text(encoding="utf-8")
+    charts = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(charts) == (0 if "No valid boot yet." in page else 1)
+    for chart in charts:
+        ET.fromstring(chart)  # noqa: S314 - our own
+
+
+def test_page_needs_nothing_from_elsewhere(any_report: Path) -> None:
+    page = _read(any_report)
+    assert page.tags.isdisjoint({"script", "link", "iframe", "object", "img", "base", "form"})
+    links = [v for k, v in page.attributes if k in {"href", "src", "xlink:href", "action", "data"}]
+    assert all(re.fullmatch(r"bootcharts/[A-Za-z0-9_-]+\.svg", link) for link in links)
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    text = (any_report / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", text)
+
+
+def test_names_from_outside_are_shown_not_run(tmp_path: Path) -> None:
+    disk = Disk(HOSTILE, HOSTILE, boots=[Boot(1, 20.0), Boot(2, 20.1)])
+    folder = _export(tmp_path, [disk], name=HOSTILE)
+    assert re.fullmatch(r"1-[A-Za-z0-9_-]+", folder.name)
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in text.lower()
+    for character in ("\x1b", "\x07", "\r", "\u202e"):
+        assert character not in text
+    assert '<script>alert("1")</script>\\x1b[31m\'"&amp;]]>' in _read(folder).words
+
+
+def test_table_has_each_boot_with_three_decimals(report: Path) -> None:
+    words = _read(report).words
+    for boot in ("106.212", "106.034", "106.118", "46.021", "27.204", "28.117", "25.104", "25.733"):
+        assert boot in words
+    assert "failed it did not come back within 300 s, 3 times" in words
+
+
+def test_charted_boots_stand_apart(report: Path) -> None:
+    timed, charted = _read(report).words.split("Charted boots")
+    assert "49.870" not in timed
+    assert "49.870" in charted
+    assert 'href="bootcharts/1-LAB-SSHD-1-cycle-001.svg"' in (report / "report.html").read_text()
+
+
+def test_every_drive_is_in_the_legend(tmp_path: Path) -> None:
+    disks = [Disk(f"DRIVE-{n}", "disk", boots=[Boot(1, 20.0 + n)]) for n in range(12)]
+    page = (_export(tmp_path, disks) / "report.html").read_text()
+    for n in range(12):
+        assert f'<span class="legend color-{n}">DRIVE-{n}</span>' in page
+
+
+def test_every_figure_has_its_cache_state(report: Path) -> None:
+    words = _read(report).words
+    assert "Page cache cold: empty at the start of every timed boot" in words
+    assert "cold powered off, not proven; no earlier boot unproven" in words
+    assert "cold power-cycled, proven; 1 earlier boot proven" in words
+
+
+def test_charted_boots_count_as_earlier_boots(tmp_path: Path) -> None:
+    boots = [Boot(1, 20.0), Boot(1, 25.0, charted=1), Boot(2, 20.0)]
+    words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words
+    assert "not proven; 2 earlier boots" in words
+
+
+def test_a_page_cache_that_was_not_cold_is_not_called_empty(
+    lab: sqlite3.Connection, raw: Path
+) -> None:
+    lab.execute("UPDATE boot_sample SET page_cache = 'partial' WHERE cycle_id = 1")
+    words = _read(export_campaign(lab, campaign_id=1, reports=raw.parent / "r", raw=raw)).words
+    assert "Page cache cold, partial" in words
+    assert "empty at the start" not in words
+
+
+def test_a_doubtful_boot_is_shown_but_not_counted(tmp_path: Path) -> None:
+    boots = [Boot(1, 20.0), Boot(2, 99.0, valid=0), Boot(3, 20.0)]
+    words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words
+    assert "99.000" in words
+    assert "doubtful, not counted" in words
+    assert "all 2 boots within ±0.0 % of the median 20.0 s" in words
+
+
+def test_only_the_last_events_are_shown(lab: sqlite3.Connection, raw: Path) -> None:
+    lab.executemany(
+        "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
+        " VALUES (1, '2026-11-21T04:00:00.000Z', 1, 'b', 'info', 'tick', ?)",
+        [(f"number {number}.",) for number in range(300)],
+    )
+    folder = export_campaign(lab, campaign_id=1, reports=raw.parent / "r", raw=raw)
+    words = _read(folder).words
+    assert "number 299." in words
+    assert "number 100." in words
+    assert "number 99." not in words
+    assert "103 earlier ones are in results.json" in words
+    assert len(json.loads((folder / "results.json").read_text())["events"]) == 303
+
+
+def test_an_interval_is_shown_where_there_are_enough_boots(tmp_path: Path) -> None:
+    boots = [Boot(cycle, 20.0 + cycle / 100) for cycle in range(1, 7)]
+    words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words
+    assert "20.010 to 20.060" in words
+
+
+def test_many_drives_and_cycles_fit(tmp_path: Path) -> None:
+    disks = [
+        Disk(f"DRIVE-{n}", "disk", boots=[Boot(cycle, 20.0 + n) for cycle in range(1, 61)])
+        for n in range(8)
+    ]
+    page = _read(_export(tmp_path, disks))
+    assert "DRIVE-7" in page.words

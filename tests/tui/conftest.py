@@ -1,0 +1,21 @@
+from pathlib import Path
+
+import pytest
+
+from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, FakeEngine
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> FakeEngine:
+    """An idle engine with five drives and no campaign."""
+    fake = FakeEngine(tmp_path)
+    fake.show_drives(HDD, SSHD, NO_SERIAL, STICK, EVIL)
+    fake.say()
+    return fake
+
+
+@pytest.fixture(autouse=True)
+def _quick_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pilot looks every 20 ms, twice per key, whether the app is idle; look more often."""
+    monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
+    monkeypatch.setattr("textual._wait.SLEEP_IDLE", 0.0004)

@@ -1,0 +1,287 @@
+"""An engine made of files: real JSON and a real database in a folder, and answers on demand."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from appliance.drives.model import Drive
+from appliance.store.connect import open_database
+from appliance.store.requests import Request, select_recent_requests, update_request
+from tui.port import Port
+
+HOSTILE = 'EVIL"/\\ \x1b[31m\x07\u202e[b]中'
+
+HDD = Drive(
+    path="/dev/sda",
+    serial="WD-WX41A47H2291",
+    wwn="0x50014ee2b1c3d4e5",
+    model="WDC WD5000LPVX-22V0TT0",
+    firmware="01.01A01",
+    size_bytes=500_107_862_016,
+    rotational=True,
+    transport="sata",
+    logical_block_bytes=512,
+    physical_block_bytes=4096,
+    partition_labels=("SYSTEM", "Daten"),
+)
+SSHD = Drive(
+    path="/dev/sdb",
+    serial="W761CPRN",
+    wwn="0x5000c50071a2b3c4",
+    model="ST500LX025-1U717D",
+    firmware="SDM1",
+    size_bytes=500_107_862_016,
+    rotational=True,
+    transport="sata",
+    logical_block_bytes=512,
+    physical_block_bytes=4096,
+)
+NO_SERIAL = Drive(
+    path="/dev/nvme0n1",
+    serial="",
+    wwn="eui.0025385b71b0a1c2",
+    model="SAMSUNG MZVLB256HAHQ-00000",
+    firmware="EXD7101Q",
+    size_bytes=256_060_514_304,
+    rotational=False,
+    transport="nvme",
+    logical_block_bytes=512,
+    physical_block_bytes=512,
+)
+STICK = Drive(
+    path="/dev/sdc",
+    serial="4C530001231120117142",
+    wwn="",
+    model="SanDisk Ultra",
+    firmware="1.00",
+    size_bytes=15_376_318_464,
+    rotational=False,
+    transport="usb",
+    logical_block_bytes=512,
+    physical_block_bytes=512,
+    removable=True,
+    mountpoints=("/run/kaltstart/fat",),
+    partition_labels=("KALTSTART", "kaltstart-data"),
+)
+EVIL = Drive(
+    path="/dev/sdd",
+    serial=HOSTILE,
+    wwn="",
+    model="[red]Mod\x1bel[/red]",
+    firmware="\x9b1m",
+    size_bytes=4_294_967_296,
+    rotational=False,
+    transport="scsi",
+    logical_block_bytes=512,
+    physical_block_bytes=512,
+    partition_labels=("a\nb",),
+)
+
+PLAN_TOML = """\
+version = 1
+[campaign]
+name = "incoming, rack 4"
+[[drive]]
+serial = "WD-WX41A47H2291"
+role = "target"
+erase = "WD-WX41A47H2291"
+[[drive]]
+serial = "GONE-1"
+role = "control"
+[boot]
+cycles = 3
+"""
+VALID_PLAN = {
+    "state": "valid",
+    "name": "incoming, rack 4",
+    "problems": [],
+    "autostart": False,
+    "summary": '2 drives, 3 cold boots each; erases "WD-WX41A47H2291"',
+    "toml": PLAN_TOML,
+}
+_STATUS: dict[str, Any] = {
+    "phase": "idle",
+    "message": "Ready",
+    "campaign_id": None,
+    "countdown": None,
+    "progress": None,
+    "next": "",
+    "error": None,
+    "plan": {
+        "state": "absent",
+        "name": "",
+        "problems": [],
+        "autostart": False,
+        "summary": "",
+        "toml": "",
+    },
+    "version": "0.1.0",
+    "firmware": "uefi",
+    "can_wake": True,
+}
+
+
+class FakeEngine:
+    """The engine's side of the two folders."""
+
+    def __init__(self, folder: Path) -> None:
+        self.run = folder / "run"
+        self.data = folder / "data"
+        self.run.mkdir(parents=True)
+        self.data.mkdir()
+        self.connection = open_database(self.data / "kaltstart.sqlite")
+
+    def port(self) -> Port:
+        """The interface's side."""
+        return Port(run=self.run, data=self.data)
+
+    def say(self, **status: object) -> None:
+        """Write status.json."""
+        self._write("status.json", _STATUS | status)
+
+    def count_down(self, purpose: str = "autostart", remaining_s: int = 10) -> None:
+        """A countdown as the engine shows it."""
+        self.say(
+            phase="countdown",
+            message="start campaign incoming",
+            next="start campaign incoming",
+            countdown={"purpose": purpose, "remaining_s": remaining_s},
+        )
+
+    def show_drives(self, *drives: Drive) -> None:
+        """Write drives.json: the stick and what is mounted are not offered."""
+        rows = []
+        for drive in drives:
+            offered = not drive.mountpoints
+            reason = "" if offered else "this is the Kaltstart stick itself"
+            rows.append(asdict(drive) | {"offered": offered, "reason": reason})
+        self._write("drives.json", {"drives": rows})
+
+    def requests(self) -> list[Request]:
+        """Everything that was asked for, in order."""
+        return list(reversed(select_recent_requests(self.connection, limit=100)))
+
+    def answer(self, state: str, answer: str) -> None:
+        """Answer what is open."""
+        for request in self.requests():
+            if request.state == "new":
+                update_request(self.connection, request.id, state, answer, 0)
+
+    def add_campaign(
+        self,
+        name: str,
+        *,
+        state: str = "running",
+        reason: str = "",
+        cycles: int = 3,
+        boots: dict[Drive, list[float | None]],
+    ) -> int:
+        """A campaign with `cycles` planned boots per drive; a time of None is a failed boot."""
+        campaign_id = self._insert(
+            "campaign",
+            name=name,
+            plan_toml="",
+            plan_sha256="",
+            state=state,
+            reason=reason,
+            on_finish="tui",
+            max_power_actions=99,
+            max_attempts=3,
+            created_at="2026-11-21T03:20:00.123Z",
+            finished_at="2026-11-21T05:00:00.000Z" if state == "done" else None,
+        )
+        for slot, (drive, times) in enumerate(boots.items()):
+            drive_id = self._insert_drive(drive)
+            self._insert(
+                "campaign_drive",
+                campaign_id=campaign_id,
+                drive_id=drive_id,
+                role="target",
+                released=1,
+                slot=slot,
+            )
+            for cycle in range(1, cycles + 1):
+                self._insert_cycle(campaign_id, drive_id, slot, cycle, times[cycle - 1 : cycle])
+        return campaign_id
+
+    def add_event(self, event: str, detail: str = "", *, level: str = "info") -> None:
+        """One line of the log."""
+        self._insert(
+            "event",
+            campaign_id=None,
+            at="2026-11-21T03:20:07.000Z",
+            monotonic_s=1.0,
+            boot_id="b",
+            level=level,
+            event=event,
+            detail=detail,
+        )
+
+    def _insert_drive(self, drive: Drive) -> int:
+        found = self.connection.execute(
+            "SELECT id FROM drive WHERE serial = ? AND wwn = ?", (drive.serial, drive.wwn)
+        ).fetchone()
+        if found is not None:
+            return int(found[0])
+        return self._insert(
+            "drive",
+            serial=drive.serial,
+            wwn=drive.wwn,
+            model=drive.model,
+            firmware=drive.firmware,
+            size_bytes=drive.size_bytes,
+            rotational=int(drive.rotational),
+            transport=drive.transport,
+            logical_block_bytes=512,
+            physical_block_bytes=512,
+            first_seen="2026-11-21T03:20:00.000Z",
+            last_seen="2026-11-21T03:20:00.000Z",
+        )
+
+    def _insert_cycle(
+        self, campaign_id: int, drive_id: int, slot: int, cycle: int, time: list[float | None]
+    ) -> None:
+        state = "planned" if not time else "failed" if time[0] is None else "done"
+        cycle_id = self._insert(
+            "cycle",
+            campaign_id=campaign_id,
+            drive_id=drive_id,
+            position=cycle * 100 + slot,
+            cycle=cycle,
+            charted=0,
+            power="cold",
+            state=state,
+            reason="did not come back within 3 attempts" if state == "failed" else "",
+        )
+        if state == "done":
+            self._insert(
+                "boot_sample",
+                cycle_id=cycle_id,
+                boot_id="b",
+                at="2026-11-21T03:30:00.000Z",
+                boot_s=time[0],
+                kernel_s=1.0,
+                initrd_s=2.0,
+                userspace_s=3.0,
+                session_s=4.0,
+                read_bytes=1 << 28,
+                read_ios=9000,
+                cold_proof="proven" if cycle > 1 else "unproven",
+                cold_reason="" if cycle > 1 else "no counter before",
+                page_cache="cold",
+                valid=1,
+            )
+
+    def _insert(self, table: str, **values: object) -> int:
+        cursor = self.connection.execute(
+            f"INSERT INTO {table} ({', '.join(values)})"  # noqa: S608  # names are from above
+            f" VALUES ({', '.join('?' * len(values))})",
+            tuple(values.values()),
+        )
+        return cursor.lastrowid or 0
+
+    def _write(self, name: str, content: object) -> None:
+        new = self.run / f"{name}.new"
+        new.write_text(json.dumps(content, ensure_ascii=False))
+        new.replace(self.run / name)

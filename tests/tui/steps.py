@@ -1,0 +1,61 @@
+"""Steps of the interface's tests: they wait for workers and messages, never for time."""
+
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tui.app import KaltstartApp
+from tui.screens.page import Page
+from tui.widgets.line import Line
+
+
+def app_of(pilot: Pilot[Any]) -> KaltstartApp:
+    """The app, by its own type."""
+    app = pilot.app
+    assert isinstance(app, KaltstartApp)
+    return app
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Let the app read what the engine says now, and draw it."""
+    app = app_of(pilot)
+    await finish(pilot, "read")
+    app.read()
+    await finish(pilot, "read")
+
+
+async def finish(pilot: Pilot[Any], group: str) -> None:
+    """Wait for the workers of one group: `read`, or a `flow` that asks nothing more."""
+    await pilot.pause()
+    workers = [worker for worker in pilot.app.workers if worker.group == group]
+    if workers:  # no list at all would mean every worker, even one that waits for an answer
+        await pilot.app.workers.wait_for_complete(workers)
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    """Keys, and all that follows from them."""
+    await pilot.press(*keys)
+    await pilot.pause()
+
+
+async def type_text(pilot: Pilot[Any], text: str) -> None:
+    """Text into the field that has the focus."""
+    await press(pilot, *("space" if c == " " else c for c in text))
+
+
+def page(pilot: Pilot[Any]) -> Page:
+    """The page on screen, under any dialog."""
+    found = next(s for s in pilot.app.screen_stack if isinstance(s, Page))
+    assert isinstance(found, Page)
+    return found
+
+
+def text_of(pilot: Pilot[Any], selector: str) -> str:
+    """A line of the topmost screen."""
+    return pilot.app.screen.query_one(selector, Line).text
+
+
+def drawn(pilot: Pilot[Any]) -> str:
+    """The whole screen as text."""
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())

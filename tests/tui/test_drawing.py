@@ -1,0 +1,44 @@
+"""Characters and figures."""
+
+import pytest
+
+from tui.charset import ALLOWED, drawable, shorten
+from tui.widgets.figures import draw_bar, draw_digits, draw_progress
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Müller ÷ 2 ─│█", "Müller ÷ 2 ─│█"),
+        ("a…b – c — “d” ‘e’", "a...b - c - \"d\" 'e'"),
+        ("中\n✓😀\x85", "\\u4e2d\\x0a\\u2713\\U0001f600\\x85"),
+    ],
+)
+def test_only_allowed_characters_are_drawn(text: str, shown: str) -> None:
+    assert drawable(text) == shown
+    assert ALLOWED.issuperset(drawable(text))
+
+
+def test_the_set_fits_a_font_of_256_glyphs() -> None:
+    assert len(ALLOWED) <= 256
+    assert {len(c) for c in ALLOWED} == {1}
+    assert all(c.isprintable() for c in ALLOWED)
+
+
+def test_texts_are_cut_with_a_sign() -> None:
+    assert shorten("abcdef", 6) == "abcdef"
+    assert shorten("abcdef", 5) == "abcd~"
+
+
+def test_bars_are_proportional_and_never_vanish() -> None:
+    assert draw_bar(50, 100, 10) == "█████"
+    assert draw_bar(0.001, 100, 10) == "█"
+    assert draw_bar(0, 100, 10) == ""
+    assert draw_progress(1, 2, 12) == "[█████     ]  50 %"
+    assert draw_progress(0, 0, 6) == "[    ]   0 %"
+
+
+def test_digits_are_five_lines_high() -> None:
+    lines = draw_digits(17).splitlines()
+    assert len(lines) == 5
+    assert lines[0] == "    ██  ██████"

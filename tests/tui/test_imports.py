@@ -1,0 +1,30 @@
+"""What may import what, read from the source."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import tui
+
+ROOT = Path(tui.__file__).parent
+
+
+def imported(source: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def test_only_the_port_knows_the_engine_and_blocking_libraries() -> None:
+    for source in ROOT.rglob("*.py"):
+        if source.name == "port.py":
+            continue
+        tops = {name.split(".")[0] for name in imported(source)}
+        assert not tops & {"appliance", "sqlite3", "json", "subprocess", "pathlib"}, source
+
+
+def test_the_port_does_not_load_what_is_slow_to_start() -> None:
+    slow = {"appliance.plan", "appliance.plan_schema", "appliance.report", "pydantic", "pygal"}
+    assert not slow & set(imported(ROOT / "port.py"))

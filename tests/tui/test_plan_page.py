@@ -1,0 +1,176 @@
+import tomllib
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.steps import app_of, finish, press, settle, text_of, type_text
+from tui.app import KaltstartApp
+from tui.screens.compose import ComposeDialog
+from tui.screens.dialog import Ask
+from tui.screens.plan import PlanPage
+from tui.screens.release import ReleaseDialog
+
+
+async def compose(pilot: Pilot[Any], *rows: int) -> None:
+    """Pick the drives of `rows` in the form and press Continue."""
+    await press(pilot, "2", "n")
+    assert isinstance(pilot.app.screen, ComposeDialog)
+    for row in range(max(rows) + 1):
+        if row in rows:
+            await press(pilot, "space")
+        await press(pilot, "down")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+
+
+async def release(pilot: Pilot[Any], typed: str) -> None:
+    """Answer one release dialog."""
+    assert isinstance(pilot.app.screen, ReleaseDialog)
+    await press(pilot, "up")
+    await type_text(pilot, typed)
+    await press(pilot, "enter")
+
+
+async def test_the_plan_on_the_stick_is_started_after_its_erased_drives_were_shown(
+    engine: FakeEngine,
+) -> None:
+    engine.say(plan=VALID_PLAN)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        plan = text_of(pilot, "#plan")
+        assert "WDC WD5000LPVX-22V0TT0, 500 GB, sda, target, WILL BE ERASED" in plan
+        assert "GONE-1  NOT FOUND in this machine, control, read only" in plan
+        await press(pilot, "s")
+        assert isinstance(pilot.app.screen, Ask)
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id == "cancel"
+        await press(pilot, "right", "enter")
+        await finish(pilot, "flow")
+        (request,) = engine.requests()
+        assert request.kind == "start"
+        assert request.read_payload() == {"plan_toml": VALID_PLAN["toml"]}
+        engine.answer("refused", "GONE-1 is not here\nand the stick is full")
+        await settle(pilot)
+        assert text_of(pilot, "#message") == (
+            "Start REFUSED: GONE-1 is not here\nand the stick is full"
+        )
+
+
+async def test_enter_on_the_confirmation_cancels(engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "s", "enter")
+        await finish(pilot, "flow")
+        assert engine.requests() == []
+
+
+async def test_a_plan_with_mistakes_shows_each_and_cannot_be_started(engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN | {"state": "invalid", "problems": ["line 3: a", "line 9: b"]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert " 1. line 3: a\n 2. line 9: b" in text_of(pilot, "#plan")
+        await press(pilot, "s")
+        assert isinstance(pilot.app.screen, PlanPage)
+        assert text_of(pilot, "#message") == "There is no valid plan on the stick to start."
+
+
+async def test_a_composed_campaign_needs_every_drive_released_and_starts(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0, 2)
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id == "cancel"
+        await release(pilot, "7h2291")
+        assert engine.requests() == []
+        await release(pilot, NO_SERIAL.wwn[-6:])
+        await finish(pilot, "flow")
+        (request,) = engine.requests()
+        plan = tomllib.loads(request.read_payload()["plan_toml"])
+        assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial, NO_SERIAL.wwn]
+        assert plan["drive"][1]["wwn"] == NO_SERIAL.wwn
+        assert plan["boot"]["cycles"] == 10
+        assert plan["boot"]["power"] == "cold"
+        assert plan["boot"]["boot_set"] == "256M"
+        engine.answer("accepted", "campaign 1 started")
+        await settle(pilot)
+        assert text_of(pilot, "#message") == "Start accepted: campaign 1 started"
+
+
+async def test_a_wrong_serial_is_refused_and_asked_for_again(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        for typed in ("", "7H229", "wrong1", SSHD.serial[-6:]):
+            await release(pilot, typed)
+            assert isinstance(pilot.app.screen, ReleaseDialog)
+            assert text_of(pilot, "#problem").startswith("Not released")
+            pilot.app.screen.query_one("#cancel").focus()
+            await pilot.pause()
+        await release(pilot, "7H2291")
+        await finish(pilot, "flow")
+        assert len(engine.requests()) == 1
+
+
+async def test_leaving_the_second_release_leaves_nothing_behind(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0, 1)
+        await release(pilot, "7H2291")
+        assert isinstance(pilot.app.screen, ReleaseDialog)
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, PlanPage)
+        assert engine.requests() == []
+        assert "nothing was written" in text_of(pilot, "#message")
+
+
+async def test_a_short_or_hostile_serial_is_typed_as_it_is_shown(engine: FakeEngine) -> None:
+    engine.show_drives(EVIL)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        await release(pilot, "\\u4e2d")
+        await finish(pilot, "flow")
+        (request,) = engine.requests()
+        plan = tomllib.loads(request.read_payload()["plan_toml"])
+        assert plan["drive"][0]["erase"] == EVIL.serial
+
+
+async def test_a_drive_that_goes_away_meanwhile_is_not_released(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        engine.show_drives(SSHD, STICK)
+        await settle(pilot)
+        await release(pilot, "7H2291")
+        await finish(pilot, "flow")
+        assert engine.requests() == []
+        assert text_of(pilot, "#message") == (
+            "The drive WD-WX41A47H2291 is gone. Nothing was started."
+        )
+
+
+async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
+    engine.say(can_wake=False)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        form = pilot.app.screen
+        assert "somebody must switch it on" in text_of(pilot, "#hint")
+        form.query_one("#continue").focus()
+        await press(pilot, "enter")
+        assert text_of(pilot, "#problem") == "Pick at least one drive (Space)."
+        form.query_one("DataTable").focus()
+        await press(pilot, "space", "tab", "tab", "0", "enter")
+        form.query_one("#continue").focus()
+        await press(pilot, "enter")
+        assert text_of(pilot, "#problem") == "Boots per drive: a number from 1 to 1000."
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert app_of(pilot).screen.query("#plan")

@@ -1,0 +1,96 @@
+import pytest
+
+from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.steps import finish, page, press, settle, text_of
+from tui.app import KaltstartApp
+from tui.screens.dialog import Ask
+
+
+@pytest.mark.parametrize("key", ["x", "2", "escape", "ctrl+l", "f5", "enter"])
+async def test_any_key_stops_a_countdown_once_and_does_nothing_else(
+    key: str, engine: FakeEngine
+) -> None:
+    engine.count_down()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        assert "in 10 s - press any key" in text_of(pilot, "#banner")
+        await press(pilot, key, key)
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+        assert page(pilot).NAME == "run"
+        engine.answer("accepted", "stopped")
+        engine.say()
+        await settle(pilot)
+        assert text_of(pilot, "#message") == "Stop accepted: stopped"
+        await press(pilot, "2")
+        assert page(pilot).NAME == "plan"
+
+
+async def test_a_countdown_is_stopped_from_within_a_dialog(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        engine.count_down("power-off")
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        await press(pilot, "q")
+        await finish(pilot, "read")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+async def test_a_running_campaign_is_shown_and_stopped_safely(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign(
+        "rack 4", boots={HDD: [106.2, 105.1, None], SSHD: [46.12, 28.2]}
+    )
+    for number in range(12):
+        engine.add_event("cycle-done", f"number={number}")
+    engine.say(phase="running", campaign_id=campaign_id, next="power off")
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        assert 'Campaign 1 "rack 4": RUNNING, boot 6 of 6 (4 done, 1 failed)' in text_of(
+            pilot, "#campaign"
+        )
+        first, second = text_of(pilot, "#drives").splitlines()[1:]
+        assert first.split()[-5:] == ["target", "3/3", "105.10", "105.10", "1"]
+        assert second.split()[-5:] == ["target", "2/3", "28.20", "28.20", "-"]
+        assert text_of(pilot, "#now") == "Next: power off"
+        events = text_of(pilot, "#events").splitlines()[1:]
+        assert len(events) == 8
+        assert events[0].endswith("cycle-done number=11")
+        await press(pilot, "s")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "r")
+        await finish(pilot, "flow")
+        (request,) = engine.requests()
+        assert (request.kind, request.read_payload()) == ("resume", {"campaign_id": campaign_id})
+
+
+async def test_progress_is_shown_as_a_bar(engine: FakeEngine) -> None:
+    progress = {"label": "WD-1", "done_bytes": 500_000_000, "total_bytes": 1_000_000_000}
+    engine.say(phase="preparing", progress=progress)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "WD-1: 500 of 1,000 MB\n[███" in text_of(pilot, "#now")
+        assert text_of(pilot, "#now").endswith("50 %")
+
+
+@pytest.mark.parametrize(("keys", "kinds"), [(["right", "enter"], ["poweroff"]), (["enter"], [])])
+async def test_power_needs_a_confirmation(
+    keys: list[str], kinds: list[str], engine: FakeEngine
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "p")
+        assert isinstance(pilot.app.screen, Ask)
+        await press(pilot, *keys)
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == kinds

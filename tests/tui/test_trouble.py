@@ -1,0 +1,140 @@
+"""Whatever is wrong around it, the interface says so and stays."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tui.fake import HDD, FakeEngine
+from tests.tui.scenes import SCENES
+from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
+from tui import port as port_module
+from tui.app import KaltstartApp
+from tui.port import Port
+from tui.state import Snapshot
+
+
+async def test_a_refusal_stands_on_every_page_with_what_to_do(engine: FakeEngine) -> None:
+    error = {"message": "the database has schema version 9", "hint": "use a newer one"}
+    engine.say(phase="refused", error=error | {"exit_code": 5})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for digit in "1234":
+            await press(pilot, digit)
+            assert text_of(pilot, "#banner") == (
+                "REFUSED: the database has schema version 9\nWhat to do: use a newer one"
+            )
+            assert pilot.app.screen.query_one("#banner").display
+        await press(pilot, "2", "n")
+        assert text_of(pilot, "#message") == "Nothing can be started: see above."
+
+
+async def test_without_an_engine_it_waits_and_then_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with KaltstartApp(Port(run=tmp_path, data=tmp_path)).run_test() as pilot:
+        await settle(pilot)
+        assert "waiting for the engine" in text_of(pilot, "#header")
+        monkeypatch.setattr(port_module, "_SILENT_AFTER_S", -1.0)
+        await settle(pilot)
+        assert text_of(pilot, "#banner").startswith("THE ENGINE DOES NOT ANSWER")
+
+
+async def test_keys_work_again_when_a_countdown_hangs(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.count_down()
+    monkeypatch.setattr(port_module, "_SILENT_AFTER_S", -1.0)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert engine.requests() == []
+        assert pilot.app.screen.query("#plan")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"phase": "idle"}', "\x00"])
+async def test_a_broken_status_is_told(text: str, engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        (engine.run / "status.json").write_text(text)
+        await settle(pilot)
+        assert "status.json cannot be read" in text_of(pilot, "#banner")
+
+
+async def test_a_database_that_is_none_is_told_and_takes_no_request(engine: FakeEngine) -> None:
+    engine.connection.close()
+    (engine.data / "kaltstart.sqlite").write_bytes(b"x" * 8192)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "cannot be read" in text_of(pilot, "#banner")
+        await press(pilot, "p", "right", "enter")
+        await finish(pilot, "flow")
+        assert "cannot be read" in text_of(pilot, "#message")
+
+
+async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Port) -> Snapshot:
+        raise ZeroDivisionError("oh")
+
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        with monkeypatch.context() as patch:
+            patch.setattr(Port, "read_snapshot", fail)
+            app_of(pilot).read()
+            await pilot.pause()
+            await pilot.pause()
+        assert "Internal error: ZeroDivisionError('oh')" in app_of(pilot).message
+        engine.show_drives(HDD)
+        await settle(pilot)
+        assert len(app_of(pilot).snapshot.drives) == 1
+
+
+async def test_news_make_the_whole_screen_be_drawn_again(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        painted: list[bool] = []
+        app = app_of(pilot)
+        whole = app.screen._compositor.render_full_update
+
+        def count(*, simplify: bool = False) -> object:
+            painted.append(True)
+            return whole(simplify=simplify)
+
+        app.screen._compositor.render_full_update = count  # type: ignore[method-assign, assignment]
+        await settle(pilot)
+        assert painted == []
+        engine.add_event("kernel-wrote", "over the screen")
+        await settle(pilot)
+        assert painted
+        painted.clear()
+        await press(pilot, "ctrl+l")
+        assert painted
+
+
+async def test_a_stop_that_could_not_be_stored_is_told_and_can_be_tried_again(
+    engine: FakeEngine,
+) -> None:
+    engine.connection.execute(
+        "CREATE TRIGGER full BEFORE INSERT ON request BEGIN SELECT RAISE(ABORT, 'full'); END"
+    )
+    engine.count_down()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "x")
+        await finish(pilot, "flow")
+        assert "the request could not be stored: full" in text_of(pilot, "#message")
+        engine.connection.execute("DROP TRIGGER full")
+        await press(pilot, "x")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+@pytest.mark.parametrize("name", ["drives", "plan-invalid", "run-preparing", "run-countdown"])
+async def test_a_small_screen_breaks_nothing(name: str, engine: FakeEngine) -> None:
+    SCENES[name].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(40, 12)) as pilot:
+        await settle(pilot)
+        for digit in "1234":
+            await press(pilot, digit)
+            assert drawn(pilot).strip()

@@ -1,0 +1,118 @@
+"""The end of a campaign, with and without a report."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import finish as module
+from appliance.campaign.finish import finish, write_report
+from appliance.campaign.journal import record
+from appliance.errors import StickTrouble
+from appliance.store.campaigns import select_unreported_campaign
+from tests.unit.campaign.world import World
+
+
+@pytest.fixture
+def fat(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """KALTSTART, and a report that is one file."""
+
+    @contextmanager
+    def writable_fat() -> Iterator[Path]:
+        yield tmp_path / "fat"
+
+    def export_campaign(_: object, *, campaign_id: int, reports: Path, raw: Path) -> Path:
+        assert reports.is_dir()
+        assert raw.name == "raw"
+        return reports / f"{campaign_id}-rack-4"
+
+    (tmp_path / "fat").mkdir()
+    monkeypatch.setattr(module, "announce", world.announce)
+    monkeypatch.setattr(module, "writable_fat", writable_fat)
+    monkeypatch.setattr("appliance.report.export.export_campaign", export_campaign)
+    return tmp_path / "fat"
+
+
+def settle(world: World) -> None:
+    world.make_campaign()
+    connection = world.site().connection
+    connection.execute("UPDATE cycle SET state = 'done'")
+    connection.execute("UPDATE cycle SET state = 'failed' WHERE position = 3")
+
+
+def test_the_last_line_counts_what_there_is(world: World, fat: Path) -> None:
+    settle(world)
+    finish(world.site(), 1)
+    assert world.campaign().state == "done"
+    assert world.lines == [("campaign-done", {"id": 1, "samples": 3, "failed": 1})]
+    with world.looking() as connection:
+        assert select_unreported_campaign(connection) is None
+    assert world.events() == [
+        ("campaign-done", "3 samples, 1 failed"),
+        ("report", "reports/1-rack-4"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        StickTrouble("KALTSTART cannot be written"),
+        OSError(28, "No space left on device"),
+        ZeroDivisionError("a bug in the report"),
+    ],
+)
+def test_without_room_for_a_report_the_campaign_is_done_all_the_same(
+    world: World, fat: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def export_campaign(*_: object, **__: object) -> Path:
+        assert world.campaign().state == "done"
+        raise error
+
+    settle(world)
+    monkeypatch.setattr("appliance.report.export.export_campaign", export_campaign)
+    finish(world.site(), 1)
+    assert [event for event, _ in world.lines] == ["step-failed", "campaign-done"]
+    assert world.lines[0][1] == {"id": 1, "kind": "report", "reason": str(error)}
+    assert world.events()[-1] == ("report-failed", str(error))
+
+
+def test_charted_boots_are_no_samples(world: World, fat: Path) -> None:
+    world.make_campaign(charts="all")
+    world.site().connection.execute("UPDATE cycle SET state = 'done'")
+    finish(world.site(), 1)
+    assert world.lines[-1] == ("campaign-done", {"id": 1, "samples": 4, "failed": 0})
+
+
+def test_a_report_cut_short_is_found_at_the_next_start(
+    world: World, fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export_campaign(*_: object, **__: object) -> Path:
+        raise KeyboardInterrupt  # the plug is pulled
+
+    settle(world)
+    site = world.site()
+    record(site.connection, site.this_boot, "ready")  # as the engine does at each start
+    with monkeypatch.context() as cut:
+        cut.setattr("appliance.report.export.export_campaign", export_campaign)
+        with pytest.raises(KeyboardInterrupt):
+            finish(site, 1)
+    with world.looking() as connection:
+        assert select_unreported_campaign(connection) == 1
+    finish(world.site(), 1)
+    with world.looking() as connection:
+        assert select_unreported_campaign(connection) is None
+
+
+def test_a_file_in_the_folders_place_is_told(world: World, fat: Path) -> None:
+    settle(world)
+    (fat / "reports").touch()
+    with pytest.raises(StickTrouble, match="the folder reports cannot be made") as caught:
+        write_report(world.site(), 1)
+    assert caught.value.hint
+
+
+def test_a_report_can_be_asked_for_again(world: World, fat: Path) -> None:
+    settle(world)
+    for _ in range(2):
+        assert write_report(world.site(), 1) == "reports/1-rack-4"

@@ -1,0 +1,176 @@
+"""What the boot loader and the clock are told, and that they are asked whether they took it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import power
+from appliance.campaign.grubenv import format_grubenv, parse_grubenv
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StepFailed, StickTrouble
+from appliance.run import Finished
+
+BIOS = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="bios")
+UEFI = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+RTC_NOW = 1_800_000_000
+
+
+class Firmware:
+    """UEFI's variables behind bootctl; one that is forgetful keeps nothing."""
+
+    def __init__(self) -> None:
+        self.one_shot = ""
+        self.forgetful = False
+        self.commands: list[list[str]] = []
+
+    def run(self, command: Sequence[str], **_: object) -> Finished:
+        """Set the one-shot entry, as bootctl does."""
+        self.commands.append(list(command))
+        if command[:2] == ["bootctl", "set-oneshot"] and not self.forgetful:
+            self.one_shot = command[2]
+        return Finished(tuple(command), 0, "", "")
+
+
+@pytest.fixture
+def firmware(monkeypatch: pytest.MonkeyPatch) -> Firmware:
+    firmware = Firmware()
+    monkeypatch.setattr(power, "run", firmware.run)
+    monkeypatch.setattr(
+        power,
+        "read_loader_variable",
+        lambda name: {"LoaderEntryOneShot": firmware.one_shot}[name],
+    )
+    return firmware
+
+
+@pytest.fixture
+def grubenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """GRUB's block on KALTSTART, which can be written only while it is asked for."""
+    block = tmp_path / "grubenv"
+    block.write_bytes(format_grubenv({}))
+    block.chmod(0o444)
+
+    @contextmanager
+    def writable_fat() -> Iterator[Path]:
+        if block.exists():
+            block.chmod(0o644)
+        yield tmp_path
+        block.chmod(0o444)
+
+    monkeypatch.setattr(power, "_GRUBENV", block)
+    monkeypatch.setattr(power, "writable_fat", writable_fat)
+    return block
+
+
+def test_uefi_keeps_one_entry_once(firmware: Firmware) -> None:
+    power.arm_entry(UEFI, "measure-01")
+    assert firmware.one_shot == "measure-01.conf"
+    assert power.entry_is_armed(UEFI)
+    power.disarm_entry(UEFI)
+    assert not power.entry_is_armed(UEFI)
+
+
+def test_what_is_not_armed_is_not_touched(firmware: Firmware) -> None:
+    power.disarm_entry(UEFI)
+    assert firmware.commands == []
+
+
+def test_firmware_that_forgets_at_once_is_found_out(firmware: Firmware) -> None:
+    firmware.forgetful = True
+    with pytest.raises(StepFailed, match="did not keep the one-shot boot entry measure-01"):
+        power.arm_entry(UEFI, "measure-01")
+
+
+def test_bios_has_grubs_block(grubenv: Path) -> None:
+    inode = grubenv.stat().st_ino
+    assert not power.entry_is_armed(BIOS)
+    power.arm_entry(BIOS, "measure-01-chart")
+    assert power.entry_is_armed(BIOS)
+    assert parse_grubenv(grubenv.read_bytes()) == {"next_entry": "measure-01-chart"}
+    power.disarm_entry(BIOS)
+    assert not power.entry_is_armed(BIOS)
+    # GRUB writes to the place on the disk, so it must stay there.
+    assert (grubenv.stat().st_ino, grubenv.stat().st_size) == (inode, 1024)
+
+
+def test_an_entry_grub_has_taken_is_no_longer_armed(grubenv: Path) -> None:
+    grubenv.chmod(0o644)
+    grubenv.write_bytes(format_grubenv({"next_entry": ""}))
+    assert not power.entry_is_armed(BIOS)
+
+
+def test_a_stick_without_grubs_block_is_trouble_with_a_hint(grubenv: Path) -> None:
+    grubenv.unlink()
+    for action in (
+        lambda: power.arm_entry(BIOS, "measure-01"),
+        lambda: power.disarm_entry(BIOS),
+        lambda: power.entry_is_armed(BIOS),
+    ):
+        with pytest.raises(StickTrouble, match="grubenv on KALTSTART cannot be used") as caught:
+            action()
+        assert caught.value.hint
+
+
+class Clock:
+    """The kernel's files of rtc0: an alarm is written as +seconds and read as a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.written: list[str] = []
+        self.late_s = 0
+        self.folder = folder
+        (folder / "wakealarm").write_text("")
+        (folder / "since_epoch").write_text(f"{RTC_NOW}\n")
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Take an alarm, as drivers/rtc/sysfs.c does; 0 clears it."""
+        assert path == self.folder / "wakealarm"
+        self.written.append(text)
+        alarm = f"{RTC_NOW + int(text) + self.late_s}\n" if text.startswith("+") else ""
+        path.write_text(alarm)
+
+
+@pytest.fixture
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(tmp_path)
+    monkeypatch.setattr(power, "_RTC", tmp_path)
+    monkeypatch.setattr("appliance.sysfs.write_text", clock.write_text)
+    return clock
+
+
+def test_an_alarm_is_cleared_set_and_read_back(clock: Clock) -> None:
+    """What is returned is the clock's own time, whatever its zone."""
+    assert power.arm_alarm(90) == power.read_rtc_s() + 90 == RTC_NOW + 90
+    assert clock.written == ["0", "+90"]
+
+
+@pytest.mark.parametrize("late_s", [-1000, 86400])
+def test_an_alarm_at_another_time_is_found_out(clock: Clock, late_s: int) -> None:
+    clock.late_s = late_s
+    with pytest.raises(StepFailed, match="did not take an alarm in 90 s"):
+        power.arm_alarm(90)
+
+
+def test_an_alarm_that_vanishes_is_found_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.sysfs.write_text", lambda *_: None)
+    with pytest.raises(StepFailed, match="it says nothing"):
+        power.arm_alarm(90)
+
+
+def test_a_machine_without_a_waking_clock(clock: Clock) -> None:
+    assert power.can_wake()
+    (clock.folder / "wakealarm").unlink()
+    assert not power.can_wake()
+    power.clear_alarm()
+    assert clock.written == []
+
+
+@pytest.mark.parametrize("action", ["power_off", "reboot"])
+def test_the_stick_is_let_go_of_before_power_goes(
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setattr(power, "unmount_all", lambda: firmware.commands.append(["unmount"]))
+    getattr(power, action)()
+    verb = {"power_off": "poweroff", "reboot": "reboot"}[action]
+    assert firmware.commands == [["unmount"], ["systemctl", "--force", verb]]

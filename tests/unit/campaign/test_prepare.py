@@ -1,0 +1,199 @@
+"""Which drives get the reference OS, and what a failure leaves behind."""
+
+from dataclasses import replace
+
+import pytest
+
+from appliance.campaign import prepare as module
+from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.engine import StoppedByPersonError
+from appliance.campaign.prepare import prepare
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.stick import Stick
+from appliance.workloads.reference_os import Progress
+from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
+
+PLAN = """
+version = 1
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+[boot]
+boot_set = "8M"
+"""
+
+
+class Installer:
+    """In the place of `install_reference_os`: notes each call; `errors` by serial number."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, object]] = []
+        self.errors: dict[str, BaseException] = {}
+
+    def __call__(
+        self,
+        drive: Drive,
+        *,
+        stick: Stick,
+        released_identity: str,
+        slot: int,
+        boot_set_bytes: int,
+        progress: Progress,
+    ) -> str:
+        """Install."""
+        self.calls.append(
+            {
+                "path": drive.path,
+                "stick": stick,
+                "released_identity": released_identity,
+                "slot": slot,
+                "boot_set_bytes": boot_set_bytes,
+            }
+        )
+        progress("partitions", 0, 100)
+        if drive.serial in self.errors:
+            raise self.errors[drive.serial]
+        return install_uuid(slot)
+
+
+@pytest.fixture
+def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
+    installer = Installer()
+    monkeypatch.setattr(module, "install_reference_os", installer)
+    return installer
+
+
+def prepared(world: World) -> list[tuple[str, int, int]]:
+    """Prepare; return what the progress said."""
+    said: list[tuple[str, int, int]] = []
+    prepare(
+        world.site(),
+        1,
+        stick=STICK,
+        progress=lambda label, done, total: said.append((label, done, total)),
+    )
+    return said
+
+
+def test_each_drive_gets_its_own_slot(world: World, installer: Installer) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    assert prepared(world) == [
+        ("LAB-HDD-1: partitions", 0, 100),
+        ("LAB-SSD-1: partitions", 0, 100),
+    ]
+    common = {"stick": STICK, "boot_set_bytes": 8 << 20}
+    assert installer.calls == [
+        common | {"path": "/dev/sda", "released_identity": "LAB-HDD-1", "slot": 1},
+        common | {"path": "/dev/sdb", "released_identity": "LAB-SSD-1", "slot": 2},
+    ]
+    assert world.campaign().state == "running"
+    assert all(row.installed_at for row in world.drive_rows())
+    assert [row.install_uuid for row in world.drive_rows()] == [install_uuid(1), install_uuid(2)]
+    assert [event for event, _ in world.events()] == ["install", "install"]
+
+
+def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
+    world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The drives swap names while the first one is written."""
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    answers = iter([(HDD, SSD), (replace(HDD, path="/dev/sdb"), replace(SSD, path="/dev/sda"))])
+    monkeypatch.setattr(module, "find_settled_drives", lambda: next(answers))
+    prepared(world)
+    assert [(call["released_identity"], call["path"]) for call in installer.calls] == [
+        ("LAB-HDD-1", "/dev/sda"),
+        ("LAB-SSD-1", "/dev/sda"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (StepFailed("/dev/sda: Input/output error"), "step-failed"),
+        (Refusal("/dev/sda is mounted at /mnt", hint="unmount it"), "refused"),
+    ],
+)
+def test_a_drive_that_fails_is_left_out_and_the_others_stay_in(
+    world: World, installer: Installer, error: KaltstartError, line: str
+) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    installer.errors = {"LAB-HDD-1": error}
+    prepared(world)
+    assert len(installer.calls) == 2
+    hdd, ssd = world.drive_rows()
+    assert (hdd.installed_at, hdd.failed_reason) == (None, error.message)
+    assert ssd.installed_at
+    assert ssd.failed_reason == ""
+    assert world.states() == ["failed", "planned", "failed", "planned"]
+    assert world.lines == [(line, {"id": 1, "drive": "LAB-HDD-1", "reason": error.message})]
+    assert ("install-failed", f"LAB-HDD-1: {error}") in world.events()
+    assert world.campaign().state == "running"
+    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert world.entry == "measure-02"
+
+
+def test_a_drive_nobody_released_is_never_handed_to_the_installer(
+    world: World, installer: Installer
+) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing", released=False)
+    prepared(world)
+    assert installer.calls == []
+    assert world.states() == ["failed"] * 4
+    assert [event for event, _ in world.lines] == ["refused", "refused"]
+    reason = "drive LAB-HDD-1 is not released for writing"
+    assert world.drive_rows()[0].failed_reason == reason
+
+
+def test_a_drive_that_is_gone_is_left_out(world: World, installer: Installer) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    world.drives = (SSD,)
+    prepared(world)
+    assert [call["path"] for call in installer.calls] == ["/dev/sdb"]
+    assert world.states() == ["failed", "planned", "failed", "planned"]
+
+
+@pytest.mark.parametrize(
+    "other", [replace(HDD, model="hdd2"), replace(HDD, size_bytes=HDD.size_bytes - 512)]
+)
+def test_another_disk_behind_the_same_serial_number_is_not_written_to(
+    world: World, installer: Installer, other: Drive
+) -> None:
+    """A USB bridge has the serial number, not the disk in it."""
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    world.drives = (other, SSD)
+    prepared(world)
+    assert [call["path"] for call in installer.calls] == ["/dev/sdb"]
+    hdd, _ = world.drive_rows()
+    assert "is not the one that was released" in hdd.failed_reason
+    assert (hdd.installed_at, hdd.install_uuid) == (None, "")
+    assert world.lines[0][0] == "refused"
+
+
+def test_after_a_power_cut_only_what_is_missing_is_written(
+    world: World, installer: Installer
+) -> None:
+    """Written, failed, and the one that was being written."""
+    third = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="")
+    world.make_campaign([HDD, SSD, third], plan_toml=PLAN, state="preparing")
+    installer.errors = {"LAB-SSD-1": StepFailed("x"), "LAB-HDD-2": KeyboardInterrupt()}
+    with pytest.raises(KeyboardInterrupt):
+        prepared(world)
+    assert world.campaign().state == "preparing"
+    installer.errors.clear()
+    installer.calls.clear()
+    prepared(world)
+    assert [call["path"] for call in installer.calls] == ["/dev/sdd"]
+    assert world.campaign().state == "running"
+
+
+def test_a_person_can_stop_it_half_way(world: World, installer: Installer) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    installer.errors = {"LAB-SSD-1": StoppedByPersonError()}
+    with pytest.raises(StoppedByPersonError):
+        prepared(world)
+    hdd, ssd = world.drive_rows()
+    assert hdd.installed_at
+    assert (ssd.installed_at, ssd.failed_reason) == (None, "")
+    assert world.states() == ["planned"] * 4
+    assert world.campaign().state == "preparing"

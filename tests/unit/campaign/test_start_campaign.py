@@ -1,0 +1,228 @@
+"""From a plan's text to rows: all of them, or none."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from appliance.campaign import start
+from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
+from appliance.drives.model import Drive
+from appliance.errors import PlanError, Refusal
+from appliance.store.campaigns import knows_plan, update_campaign_state
+from appliance.store.connect import open_database
+from appliance.workloads.reference_os import SLOTS
+from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
+
+BOOT = '[boot]\ncycles = 2\ncharts = "first-last"\nwake_margin = 45\n'
+STICK_DRIVE = STICK.drive
+
+
+def plan(*serials: str, boot: str = BOOT) -> str:
+    drives = "".join(f'[[drive]]\nserial = "{each}"\nerase = "{each}"\n' for each in serials)
+    head = 'version = 1\n[campaign]\nname = "rack 4"\non_finish = "reboot"\n'
+    return head + drives + boot
+
+
+BOTH = plan("LAB-HDD-1", "LAB-SSD-1")
+
+
+@pytest.fixture
+def connection(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
+    monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
+    connection = open_database(world.path)
+    yield connection
+    connection.close()
+
+
+def started(
+    connection: sqlite3.Connection,
+    text: str = BOTH,
+    *,
+    drives: Sequence[Drive] = (HDD, SSD, STICK_DRIVE),
+) -> int:
+    return start_campaign(connection, text, drives=drives, stick=STICK)
+
+
+def count(connection: sqlite3.Connection) -> list[int]:
+    tables = ("campaign", "drive", "campaign_drive", "cycle")
+    return [
+        connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+        for table in tables
+    ]
+
+
+def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> None:
+    world.campaign_id = started(connection)
+    campaign = world.campaign()
+    assert (campaign.name, campaign.state, campaign.plan_toml) == ("rack 4", "preparing", BOTH)
+    assert (campaign.on_finish, campaign.wake_margin_s) == ("reboot", 45)
+    assert (campaign.power_actions, campaign.rehearsed_at) == (0, None)
+    assert campaign.max_power_actions > 8 * campaign.max_attempts
+    rows = world.drive_rows()
+    assert [(row.serial, row.wwn, row.slot, row.released) for row in rows] == [
+        ("LAB-HDD-1", HDD.wwn, 1, True),
+        ("LAB-SSD-1", SSD.wwn, 2, True),
+    ]
+    assert [(row.installed_at, row.failed_reason) for row in rows] == [(None, ""), (None, "")]
+    assert [(row.released_model, row.released_size_bytes, row.install_uuid) for row in rows] == [
+        (HDD.model, HDD.size_bytes, ""),
+        (SSD.model, SSD.size_bytes, ""),
+    ]
+    hdd, ssd = (row.drive_id for row in rows)
+    assert [(each.cycle, each.drive_id, each.charted) for each in world.cycles()] == [
+        (1, hdd, False),
+        (1, ssd, False),
+        (1, hdd, True),
+        (1, ssd, True),
+        (2, hdd, False),
+        (2, ssd, False),
+        (2, hdd, True),
+        (2, ssd, True),
+    ]
+    assert {(each.power, each.state, each.attempts) for each in world.cycles()} == {
+        ("cold", "planned", 0)
+    }
+
+
+def test_a_plan_is_known_once_it_was_started(connection: sqlite3.Connection) -> None:
+    assert not knows_plan(connection, hash_plan(BOTH))
+    started(connection)
+    assert knows_plan(connection, hash_plan(BOTH))
+    assert not knows_plan(connection, hash_plan(BOTH + "\n"))
+
+
+def test_an_automatic_margin_is_left_to_the_rehearsal(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    world.campaign_id = started(connection, plan("LAB-HDD-1", boot="[boot]\n"))
+    assert world.campaign().wake_margin_s is None
+
+
+def test_drives_seen_before_keep_their_rows(world: World, connection: sqlite3.Connection) -> None:
+    world.campaign_id = started(connection)
+    before = [row.drive_id for row in world.drive_rows()]
+    update_campaign_state(connection, world.campaign_id, "done")
+    world.campaign_id = started(connection)
+    assert [row.drive_id for row in world.drive_rows()] == before
+    assert count(connection) == [2, 2, 4, 16]
+
+
+def test_a_slot_whose_uuid_a_drive_outside_carries_is_not_given_out(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    outside = [
+        installed(replace(HDD, path=f"/dev/sd{letter}", serial=f"OLD-{slot}", wwn=""), slot)
+        for letter, slot in (("x", 1), ("y", 3))
+    ]
+    world.campaign_id = started(connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
+    assert [(row.serial, row.slot) for row in world.drive_rows()] == [
+        ("LAB-HDD-1", 2),
+        ("LAB-SSD-1", 4),
+    ]
+
+
+@pytest.mark.parametrize(("carried", "slots"), [((1, 2), [3, 4]), ((2, 4), [1, 3])])
+def test_slots_that_the_campaigns_own_drives_carry_come_last(
+    world: World, connection: sqlite3.Connection, carried: tuple[int, int], slots: list[int]
+) -> None:
+    """One whose installation fails keeps what it carried, and must not pass for another one."""
+    drives = (installed(HDD, carried[0]), installed(SSD, carried[1]), STICK_DRIVE)
+    world.campaign_id = started(connection, drives=drives)
+    assert [row.slot for row in world.drive_rows()] == slots
+
+
+def test_slots_that_the_campaigns_own_drives_carry_are_better_than_none(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    outside = [
+        installed(replace(HDD, path=f"/dev/x{slot}", serial=f"OLD-{slot}", wwn=""), slot)
+        for slot in range(3, SLOTS + 1)
+    ]
+    drives = (installed(HDD, 2), installed(SSD, 1), STICK_DRIVE, *outside)
+    world.campaign_id = started(connection, drives=drives)
+    assert [row.slot for row in world.drive_rows()] == [1, 2]
+
+
+def test_too_few_free_slots_are_refused(connection: sqlite3.Connection) -> None:
+    outside = [
+        installed(replace(HDD, path=f"/dev/x{slot}", serial=f"OLD-{slot}", wwn=""), slot)
+        for slot in range(1, SLOTS)
+    ]
+    with pytest.raises(Refusal, match="only 1 of 16 boot slots are free") as caught:
+        started(connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
+    assert caught.value.hint
+    assert count(connection) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("state", ["preparing", "running"])
+def test_one_campaign_at_a_time(connection: sqlite3.Connection, state: str) -> None:
+    campaign_id = started(connection)
+    update_campaign_state(connection, campaign_id, state)
+    before = count(connection)
+    with pytest.raises(Refusal, match=f"campaign {campaign_id} is still {state}") as caught:
+        started(connection, plan("LAB-HDD-1"))
+    assert caught.value.hint == "stop it first"
+    assert count(connection) == before
+
+
+@pytest.mark.parametrize("state", ["paused", "done"])
+def test_a_campaign_that_was_stopped_is_in_nobodys_way(
+    connection: sqlite3.Connection, state: str
+) -> None:
+    update_campaign_state(connection, started(connection), state)
+    started(connection, plan("LAB-HDD-1"))
+    assert count(connection)[0] == 2
+
+
+def test_a_refusal_gives_every_reason_and_stores_nothing(connection: sqlite3.Connection) -> None:
+    text = plan("ABSENT-1", "LAB-HDD-1", "STICK-1")
+    with pytest.raises(Refusals) as caught:
+        started(connection, text, drives=(replace(HDD, mountpoints=("/mnt",)), STICK_DRIVE))
+    absent, mounted, stick = reasons_of(caught.value)
+    assert absent.startswith('drive "ABSENT-1" is not here')
+    assert "is mounted at" in mounted
+    assert "is the stick this runs from" in stick
+    assert caught.value.exit_code == 3
+    assert count(connection) == [0, 0, 0, 0]
+
+
+def test_a_drive_too_small_for_the_reference_os_is_refused(connection: sqlite3.Connection) -> None:
+    with pytest.raises(Refusals, match="LAB-HDD-1"):
+        started(connection, drives=(replace(HDD, size_bytes=700_000_000), SSD, STICK_DRIVE))
+    assert count(connection) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version = 2",
+        "no TOML",
+        # Not released for writing.
+        'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\n[boot]\n',
+    ],
+)
+def test_a_bad_plan_stores_nothing(connection: sqlite3.Connection, text: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        started(connection, text)
+    assert reasons_of(caught.value)
+    assert count(connection) == [0, 0, 0, 0]
+
+
+def test_a_plan_without_boots_is_refused(connection: sqlite3.Connection) -> None:
+    with pytest.raises((PlanError, Refusal)):
+        started(connection, plan("LAB-HDD-1", boot=""))
+    assert count(connection) == [0, 0, 0, 0]
+
+
+def test_a_failure_half_way_stores_nothing(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def insert_cycle(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(start, "insert_cycle", insert_cycle)
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        started(connection)
+    assert count(connection) == [0, 0, 0, 0]

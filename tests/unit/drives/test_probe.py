@@ -1,0 +1,136 @@
+"""Discovery, replayed on captured machines."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.drives.model import Drive
+from appliance.drives.probe import decoded, parse_lsblk, parse_vpd_serial
+from appliance.errors import StepFailed
+from tests.unit.drives.machines import load_drives
+
+Drives = dict[str, Drive]
+
+
+@pytest.mark.parametrize(
+    ("name", "serial"),
+    [
+        ("sdn", "WD-WX41A1234567"),
+        ("sdo", "S2R\"6/a b'c"),
+        ("sdp", "E\x1b[31mX\x07\n\ty"),
+        ("sdr", "LEAD TRAIL"),
+        ("sds", "SÉRIE-ä1"),
+        ("nvme0n1", "NVME/ONE 1"),
+        ("nvme1n1", 'N"2\x1b]0;x\x07\\'),
+        ("sdj", 'Q"/ \x1b[1m\\'),
+        ("sdz", "SAS-1"),
+        ("sdu", "STICK-1"),
+        ("sdv", 'USB/1 "x" y'),
+        ("vda", "SCRIPT"),
+    ],
+)
+def test_serials_are_exactly_what_the_drive_says(zoo: Drives, name: str, serial: str) -> None:
+    assert zoo[name].serial == serial
+
+
+def test_a_model_name_is_no_serial_number(zoo: Drives) -> None:
+    # udev offers the model of a SATA drive without serial number as its serial number.
+    assert zoo["sdq"].model == "No Serial ATA"
+    assert (zoo["sdq"].serial, zoo["sdq"].identity) == ("", "")
+
+
+def test_a_wwn_is_no_serial_number_but_an_identity(zoo: Drives) -> None:
+    assert zoo["sdl"].serial == ""
+    assert zoo["sdl"].identity == zoo["sdl"].wwn == "0x5000c500aaaaaaaa"
+
+
+def test_the_disk_behind_a_usb_bridge_counts_not_the_bridge(zoo: Drives) -> None:
+    assert zoo["sdt"].serial == "DISK-IN-UAS"
+
+
+def test_no_serial_of_hub_or_controller_is_taken(zoo: Drives) -> None:
+    assert zoo["sdg"].serial == ""
+    assert zoo["vdc"].serial == ""
+
+
+def test_buses(zoo: Drives) -> None:
+    assert {name: zoo[name].transport for name in ("sda", "sdn", "sdu", "sdy", "sdz", "vda")} == {
+        "sda": "scsi",
+        "sdn": "sata",
+        "sdu": "usb",
+        "sdy": "scsi",
+        "sdz": "sas",
+        "vda": "other",
+    }
+    assert zoo["nvme0n1"].transport == "nvme"
+
+
+def test_everything_else_about_a_drive(zoo: Drives) -> None:
+    drive = zoo["sdn"]
+    assert drive.path == "/dev/sdn"
+    assert drive.wwn == "0x50014ee2b1234567"
+    assert (drive.model, drive.firmware) == ("WDC WD10EZEX-08WN4A0", "01.01A01")
+    assert (drive.size_bytes, drive.rotational) == (64 << 20, True)
+    assert not zoo["sdo"].rotational
+    assert (zoo["sdj"].logical_block_bytes, zoo["sdj"].physical_block_bytes) == (4096, 4096)
+    assert (zoo["sdf"].logical_block_bytes, zoo["sdf"].physical_block_bytes) == (512, 4096)
+    assert zoo["sdi"].removable
+
+
+def test_model_texts_keep_their_control_characters(zoo: Drives) -> None:
+    assert zoo["sdp"].model == 'Evil\x1b]0;x\x07 <b>"M"'
+
+
+def test_the_stick(zoo: Drives) -> None:
+    stick = zoo["sdu"]
+    assert stick.disk_uuid == "182e6314-744f-40ec-a3ff-af5d1fadfd67"
+    assert "KALTSTART" in stick.partition_labels
+    assert "a5003e62-08e4-4af2-958d-46238185cad6" in stick.partition_uuids
+    assert stick.holders == ("root (crypt)",)
+
+
+def test_what_is_no_drive_is_left_out(zoo: Drives) -> None:
+    assert "sr0" not in zoo
+    assert "sdw" not in zoo  # a reader without a card: size 0
+
+
+def test_devices_built_on_drives_are_no_drives(held: Drives) -> None:
+    assert not {"loop7", "dm-0", "dm-1", "dm-2", "md_lab", "bcache0"} & set(held)
+
+
+def test_twins_know_each_other(zoo: Drives) -> None:
+    assert zoo["sdh"].twins == ("/dev/sdk",)
+    assert zoo["sdk"].twins == ("/dev/sdh",)
+    assert [name for name, drive in zoo.items() if drive.twins] == ["sdh", "sdk"]
+
+
+@pytest.mark.parametrize(("machine", "stick"), [("guarded", "sdu"), ("hotplug", "sda")])
+def test_the_guard_rule_made_every_disk_read_only_but_the_stick(
+    machine: str, stick: str, tmp_path: Path
+) -> None:
+    drives = load_drives(machine, tmp_path)
+    assert [drive.name for drive in drives if not drive.read_only] == [stick]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"blockdevices": [{"name": "sda"}]}'])
+def test_rubbish_from_lsblk_is_a_failed_step(text: str) -> None:
+    with pytest.raises(StepFailed, match="lsblk"):
+        parse_lsblk(text)
+
+
+@pytest.mark.parametrize(
+    ("page", "serial"),
+    [
+        (b"", ""),
+        (b"\x00\x80\x00", ""),
+        (b"\x00\x83\x00\x02AB", ""),
+        (b"\x00\x80\x00\x04 AB \xff\xff", "AB"),
+        (b"\x00\x80\x00\x14    ", ""),
+    ],
+)
+def test_vpd_pages(page: bytes, serial: str) -> None:
+    assert parse_vpd_serial(page) == serial
+
+
+def test_text_that_is_not_utf8_keeps_every_byte() -> None:
+    assert decoded(b"A\xff\xfe\0\0\n") == "Aÿþ"

@@ -1,0 +1,146 @@
+"""Power-cycle counts out of smartctl's JSON, and what two of them prove."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from appliance.drives import smart
+from appliance.drives.model import Drive
+from appliance.drives.smart import (
+    PowerCycles,
+    judge_coldness,
+    parse_power_cycles,
+    read_power_cycles,
+)
+from appliance.errors import StepFailed
+from appliance.run import Finished
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "smart"
+
+
+def captured(name: str) -> str:
+    return (FOLDER / f"{name}.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ata-412", PowerCycles(412, "ATA attribute 12")),
+        ("nvme-1035", PowerCycles(1035, "NVMe SMART log")),
+        ("sas-57", PowerCycles(57, "SCSI start-stop log")),
+        ("ata-qemu", PowerCycles(0, "ATA attribute 12")),
+        ("nvme-qemu", PowerCycles(0, "NVMe SMART log")),
+        ("scsi-qemu", PowerCycles(None, reason="the drive offers no power-cycle count")),
+        ("sas-qemu", PowerCycles(None, reason="the drive offers no power-cycle count")),
+        (
+            "usb-unknown-bridge",
+            PowerCycles(
+                None, reason="smartctl: /dev/sdt: Unknown USB bridge [0x46f4:0x0003 (0x000)]"
+            ),
+        ),
+        ("virtio", PowerCycles(None, reason="smartctl: /dev/vda: Unable to detect device type")),
+    ],
+)
+def test_counts_of_captured_drives(name: str, expected: PowerCycles) -> None:
+    assert parse_power_cycles(captured(name)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "smartctl: not found", "[]", "{}", "null", '{"smartctl": []}', '{"device": 1}'],
+)
+def test_rubbish_is_no_count(text: str) -> None:
+    assert parse_power_cycles(text).count is None
+    assert parse_power_cycles(text).reason
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '"ata_smart_attributes": {"table": [{"id": 12, "raw": {"value": "5"}}]}',
+        '"ata_smart_attributes": {"table": [{"id": 12}]}',
+        '"ata_smart_attributes": {"table": null}',
+        '"ata_smart_attributes": null',
+        '"nvme_smart_health_information_log": {"power_cycles": true}',
+        '"scsi_start_stop_cycle_counter": []',
+    ],
+)
+def test_counts_of_a_strange_shape_are_none(part: str) -> None:
+    text = '{"smartctl": {"exit_status": 0}, ' + part + "}"
+    assert parse_power_cycles(text).reason == "the drive offers no power-cycle count"
+
+
+def test_text_before_and_after_the_json_does_no_harm() -> None:
+    polluted = "warning: {curly} thing\n" + captured("nvme-1035") + "\nbye\n"
+    assert parse_power_cycles(polluted).count == 1035
+
+
+def test_a_failing_drive_still_has_its_count() -> None:
+    failing = captured("ata-412").replace('"exit_status":0', '"exit_status":216')
+    assert parse_power_cycles(failing).count == 412
+
+
+def test_a_drive_that_does_not_answer_has_none(
+    zoo: dict[str, Drive], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(command: Sequence[str], **options: object) -> Finished:
+        assert options == {"check": False, "timeout_s": smart.TIMEOUT_S}
+        raise StepFailed("no answer within 20 s: smartctl")
+
+    monkeypatch.setattr(smart, "run", hang)
+    assert read_power_cycles(zoo["sdn"]) == PowerCycles(
+        None, reason="no answer within 20 s: smartctl"
+    )
+
+
+def test_asks_about_this_drive_and_minds_no_exit_code(
+    zoo: dict[str, Drive], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(command: Sequence[str], **_: object) -> Finished:
+        assert command[-1] == "/dev/sdn"
+        return Finished(tuple(command), 4, captured("ata-412"), "")
+
+    monkeypatch.setattr(smart, "run", answer)
+    assert read_power_cycles(zoo["sdn"]).count == 412
+
+
+ATA5, ATA6, ATA8 = (PowerCycles(n, "ATA attribute 12") for n in (5, 6, 8))
+NONE = PowerCycles(None, reason="the drive offers no power-cycle count")
+
+
+def test_a_rise_by_one_is_the_only_proof() -> None:
+    found = judge_coldness(ATA5, ATA6, power="cold", boot_id_changed=True)
+    assert (found.proof, found.reason) == ("proven", "ATA attribute 12 rose by one: 5 → 6")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (ATA5, ATA5, "count did not rise although the machine was powered off: 5 → 5"),
+        (ATA6, ATA8, "count rose by 2 over one power-off: 6 → 8"),
+        (ATA6, ATA5, "count fell: 6 → 5"),
+        (NONE, ATA6, NONE.reason),
+        (ATA5, NONE, NONE.reason),
+        (ATA5, PowerCycles(None), "no power-cycle count was read"),
+    ],
+)
+def test_anything_else_proves_nothing(before: PowerCycles, after: PowerCycles, reason: str) -> None:
+    found = judge_coldness(before, after, power="cold", boot_id_changed=True)
+    assert (found.proof, found.reason) == ("unproven", reason)
+
+
+def test_counts_of_one_and_the_same_start_prove_nothing() -> None:
+    found = judge_coldness(ATA5, ATA6, power="cold", boot_id_changed=False)
+    assert (found.proof, found.reason) == ("unproven", "the machine did not start anew")
+
+
+def test_a_restart_is_warm_whatever_the_counts_say() -> None:
+    found = judge_coldness(ATA5, ATA6, power="warm", boot_id_changed=True)
+    assert (found.proof, found.reason) == ("warm", "the machine was restarted without power-off")
+
+
+def test_a_count_kept_without_its_source_is_enough() -> None:
+    # The store keeps only the number from before the power-off.
+    found = judge_coldness(PowerCycles(5), ATA6, power="cold", boot_id_changed=True)
+    assert found.proof == "proven"

@@ -1,0 +1,202 @@
+"""Unlocking: what is asked of the machine, in which order, and that it always ends read-only."""
+
+import fcntl
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from appliance.drives import writable
+from appliance.drives.identity import compare_identity
+from appliance.drives.model import Drive
+from appliance.drives.writable import unlocked
+from appliance.errors import Refusal, StepFailed
+from appliance.run import Finished
+
+Drives = dict[str, Drive]
+
+
+@dataclass
+class Machine:
+    """A machine whose one disk is a file; notes the commands it is given."""
+
+    drive: Drive
+    stick: Drive
+    commands: list[str] = field(default_factory=list)
+    locked_during: list[bool] = field(default_factory=list)
+    failing: str = ""
+
+    def run(self, command: Sequence[str], **_: object) -> Finished:
+        """Stand in for `appliance.run.run`."""
+        words = " ".join(command).replace(self.drive.path, "DISK")
+        self.commands.append(words)
+        self.locked_during.append(self.locked())
+        if words == self.failing:
+            raise StepFailed(f"{words} failed")
+        return Finished(tuple(command), 0, "", "")
+
+    def locked(self) -> bool:
+        """Whether udev would have to leave the disk alone now."""
+        fd = os.open(self.drive.path, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+
+@pytest.fixture
+def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(4096))
+    machine = Machine(replace(zoo["sdn"], path=str(disk)), zoo["sdu"])
+    monkeypatch.setattr(writable, "run", machine.run)
+    monkeypatch.setattr(
+        writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
+    )
+    monkeypatch.setattr(writable, "_LOCK_PAUSE_S", 0)
+    return machine
+
+
+SETRW, SETRO = "blockdev --setrw DISK", "blockdev --setro DISK"
+LOOK = "udevadm trigger --settle --action=change --subsystem-match=block --parent-match=DISK"
+
+
+def test_unlocks_locks_and_leaves_it_read_only(machine: Machine) -> None:
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial
+    ) as disk:
+        assert machine.commands == [SETRW]
+        assert machine.locked()
+        assert disk.path == machine.drive.path
+        os.pwrite(disk.fd, b"written", 0)
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    # udev is asked to look again only when it can: after the lock has gone.
+    assert machine.locked_during == [True, True, False]
+    assert Path(machine.drive.path).read_bytes().startswith(b"written")
+
+
+def test_read_only_again_after_an_error_inside(machine: Machine) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        raise ZeroDivisionError
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    assert not machine.locked()
+
+
+def test_read_only_again_when_the_flush_fails(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with (
+        pytest.raises(StepFailed, match="did not take what was written"),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pass
+    assert machine.commands == [SETRW, SETRO, LOOK]
+
+
+def test_a_failed_look_is_not_a_failed_write(machine: Machine) -> None:
+    machine.failing = LOOK
+    with unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial):
+        pass
+
+
+def test_a_drive_that_stays_writable_is_a_failed_step(machine: Machine) -> None:
+    machine.failing = SETRO
+    with (
+        pytest.raises(StepFailed),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pass
+    assert not machine.locked()
+
+
+@pytest.mark.parametrize(
+    ("now", "released", "message"),
+    [
+        ({"serial": "OTHER"}, "WD-WX41A1234567", "is another drive than before"),
+        ({"mountpoints": ("/mnt",)}, "WD-WX41A1234567", "is in use: mounted at /mnt"),
+        ({}, "TYPO", "released was 'TYPO'"),
+        ({}, "", "is not released for writing"),
+    ],
+)
+def test_refused_before_anything_is_touched(
+    machine: Machine, now: dict[str, str], released: str, message: str
+) -> None:
+    before = machine.drive
+    machine.drive = replace(before, **now)  # type: ignore[arg-type]
+    with (
+        pytest.raises(Refusal, match=message),
+        unlocked(before, stick=machine.stick, released_identity=released),
+    ):
+        pytest.fail("unlocked")
+    assert machine.commands == []
+
+
+def test_a_name_that_passes_to_another_disk_while_it_is_opened_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = machine.drive
+    real = os.open
+
+    def swap(path: str, flags: int) -> int:
+        machine.drive = replace(before, serial="OTHER")
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", swap)
+    with (
+        pytest.raises(Refusal, match="is another drive than before"),
+        unlocked(before, stick=machine.stick, released_identity=before.serial),
+    ):
+        pytest.fail("unlocked")
+    assert machine.commands == [LOOK]
+
+
+def test_a_disk_somebody_else_has_locked_is_refused(machine: Machine) -> None:
+    fd = os.open(machine.drive.path, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with (
+        pytest.raises(Refusal, match="locked by another program"),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pytest.fail("unlocked")
+    os.close(fd)
+    assert SETRW not in machine.commands
+
+
+def test_a_disk_the_kernel_holds_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def busy(path: str, flags: int) -> int:
+        if flags & os.O_EXCL:
+            raise OSError(16, "Device or resource busy")
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", busy)
+    with (
+        pytest.raises(Refusal, match="in use by the kernel: Device or resource busy"),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pytest.fail("unlocked")
+    assert SETRW not in machine.commands
+
+
+def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
+    Path(machine.drive.path).unlink()
+    with (
+        pytest.raises(StepFailed, match="cannot be opened"),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pytest.fail("unlocked")

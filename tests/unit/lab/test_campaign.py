@@ -1,0 +1,52 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.store.migrations import _VERSION_1
+from tests.lab.campaign import Result, power_on_limit, prepare_out
+from tests.lab.console import ConsoleLine
+
+
+def line(event: str, **fields: str) -> ConsoleLine:
+    return ConsoleLine(event, fields, event)
+
+
+def test_only_a_finished_campaign_without_failures_is_ok(tmp_path: Path) -> None:
+    good, bad = line("campaign-done", failed="0"), line("campaign-done", failed="1")
+    assert Result(tmp_path, outcome="done", lines=[good]).ok
+    assert not Result(tmp_path, outcome="running", lines=[good]).ok
+    assert not Result(tmp_path, outcome="done", lines=[good, bad]).ok
+
+
+def test_boot_times_come_from_the_contracts_view(tmp_path: Path) -> None:
+    database = tmp_path / "kaltstart.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        for statement in _VERSION_1:
+            connection.execute(statement)
+    result = Result(tmp_path, database=database)
+    assert result.boot_times() == []
+
+
+def test_power_on_limit_follows_the_plan() -> None:
+    plan = '[[drive]]\nserial="A"\n[[drive]]\nserial="B"\n[boot]\ncycles = 3\n'
+    assert power_on_limit(plan) == 65
+    assert power_on_limit("not TOML") == 10
+    assert power_on_limit('[boot]\ncycles = "x"') == 10
+
+
+def test_out_folder_of_an_earlier_run_is_emptied(tmp_path: Path) -> None:
+    for name in ("serial.log", "kaltstart.sqlite", "keep.txt"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "drives").mkdir()
+    prepare_out(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"serial.log", "keep.txt"}
+    assert (tmp_path / "serial.log").read_text() == ""
+
+
+def test_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("x")
+    with pytest.raises(FileExistsError, match="something else"):
+        prepare_out(tmp_path)
+    assert (tmp_path / "thesis.txt").exists()

@@ -1,0 +1,130 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.drives import (
+    DEFAULT_DRIVES,
+    DrivesError,
+    ModelledDrive,
+    name_drives,
+    nbdkit_command,
+    parse_drives,
+    qemu_arguments,
+)
+
+CONTRACT = """
+[[drive]]
+serial = "LAB-SSHD-1"
+model = "sshd"
+bus = "sata"
+size = "4G"
+nand = "512M"
+faults = ["read-error@1G+64K", "vanish@120s", "slow@2G+1G x10"]
+"""
+
+
+def devices(*drives: ModelledDrive) -> list[dict[str, Any]]:
+    words = qemu_arguments([(drive, Path("x.sock")) for drive in drives])
+    return [json.loads(words[i + 1]) for i, word in enumerate(words) if word == "-device"]
+
+
+def test_contract_example() -> None:
+    (drive,) = parse_drives(CONTRACT)
+    assert (drive.serial, drive.model, drive.bus) == ("LAB-SSHD-1", "sshd", "sata")
+    assert drive.size_bytes == 4 << 30
+    assert drive.nand_bytes == 512 << 20
+    assert drive.faults.vanish_after_s == 120
+    assert drive.name == "LAB-SSHD-1"
+
+
+def test_start_file_is_looked_up_beside_the_description() -> None:
+    (drive,) = parse_drives('[[drive]]\nserial = "A"\nfile = "a.raw"', folder=Path("/x"))
+    assert drive.file == Path("/x/a.raw")
+
+
+@pytest.mark.parametrize(
+    ("toml", "complaint"),
+    [
+        ("[[drive]", "not TOML"),
+        ("colour = 1", "unknown key 'colour'"),
+        ('drive = "x"', r"\[\[drive\]\]"),
+        ("[[drive]]\nmodel = 'hdd'", "drive 1: serial is missing"),
+        ("[[drive]]\nserial = 'A'\nspeed = 1", "drive 1: unknown key 'speed'; allowed: serial"),
+        ("[[drive]]\nserial = 'A'\nmodel = 'tape'", "'tape' is none of hdd, sshd, ssd"),
+        ("[[drive]]\nserial = 'A'\nbus = 'pata'", "'pata' is none of sata"),
+        ("[[drive]]\nserial = 7", "serial must be a text"),
+        ("[[drive]]\nserial = 'A'\nsize = 'big'", "size must be a size"),
+        ("[[drive]]\nserial = 'A'\nsize = 1.5", "size must be a size"),
+        ("[[drive]]\nserial = 'A'\nnand = '1M'", "nand is for model sshd only"),
+        ("[[drive]]\nserial = 'A'\nfaults = 'x'", "faults must be a list"),
+        ("[[drive]]\nserial = 'A'\nfaults = ['x']", "fault 'x' is none of"),
+        ("[[drive]]\nserial = 'A'\nwwn = 'zz'", "wwn must be hexadecimal"),
+        ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nwwn = '0x5'", "wwn is for sata and scsi only"),
+        ("[[drive]]\nserial = 'A'\nseek_min_s = -1", "seek_min_s must be seconds"),
+        ("[[drive]]\nserial = '123456789012345678901'", "20 characters at most"),
+    ],
+)
+def test_mistake_is_named(toml: str, complaint: str) -> None:
+    with pytest.raises(DrivesError, match=complaint):
+        parse_drives(toml)
+
+
+def test_files_get_names_of_their_own_whatever_the_serial() -> None:
+    drives = name_drives([
+        ModelledDrive(serial=serial) for serial in ("", "A/B", "A B", "../../etc", "A/B")
+    ])  # fmt: skip
+    names = [drive.name for drive in drives]
+    assert len(set(names)) == 5
+    assert all(name and "/" not in name and " " not in name for name in names)
+
+
+def test_hostile_serial_reaches_the_device_unchanged() -> None:
+    serial = 'a,b "q"/\x1b[31m'
+    for bus in ("sata", "nvme", "scsi", "usb"):
+        assert devices(ModelledDrive(serial=serial, bus=bus))[-1]["serial"] == serial
+
+
+def test_rotation_tells_models_apart() -> None:
+    disk, hybrid, ssd = devices(*DEFAULT_DRIVES)
+    assert (disk["rotation_rate"], hybrid["rotation_rate"], ssd["rotation_rate"]) == (7200, 7200, 1)
+    assert disk["discard_granularity"] == 0
+    assert "discard_granularity" not in ssd
+    assert [d["bus"] for d in (disk, hybrid, ssd)] == ["ide.0", "ide.1", "ide.2"]
+
+
+def test_seventh_sata_drive_gets_another_controller() -> None:
+    found = devices(*(ModelledDrive(serial=f"S{n}") for n in range(8)))
+    controllers = [d for d in found if d["driver"] == "ich9-ahci"]
+    assert [d["id"] for d in controllers] == ["ahci1"]
+    assert [d["bus"] for d in found if d["driver"] == "ide-hd"][5:] == [
+        "ide.5",
+        "ahci1.0",
+        "ahci1.1",
+    ]
+
+
+def test_scsi_drives_share_a_controller() -> None:
+    found = devices(*(ModelledDrive(serial=f"S{n}", bus="scsi", wwn="0x5") for n in range(2)))
+    assert [d["driver"] for d in found] == ["virtio-scsi-pci", "scsi-hd", "scsi-hd"]
+    assert [d["scsi-id"] for d in found[1:]] == [0, 1]
+    assert found[1]["wwn"] == 5
+
+
+def test_usb_bridge_carries_the_serial() -> None:
+    bridge, disk = devices(ModelledDrive(serial="U1", bus="usb", product="Acme Rocket"))
+    assert (bridge["driver"], bridge["serial"]) == ("usb-uas", "U1")
+    assert (disk["vendor"], disk["product"], disk["bus"]) == ("Acme", "Rocket", f"{bridge['id']}.0")
+
+
+def test_model_gets_its_parameters() -> None:
+    (drive,) = parse_drives(CONTRACT + "seek_max_s = 0.25\n")
+    words = nbdkit_command(drive, socket_path=Path("/s/0.sock"), folder=Path("/out/drives"))
+    assert words[0] == "nbdkit"
+    for word in (
+        "--filter=log", "logfile=/out/drives/LAB-SSHD-1.log", "file=/out/drives/LAB-SSHD-1.raw",
+        "model=sshd", f"nand={512 << 20}", "seek_max=0.25", "fault=vanish@120s",
+        "fault=slow@2G+1G x10",
+    ):  # fmt: skip
+        assert word in words

@@ -1,0 +1,128 @@
+"""Plans against the drives that are here: what is refused, in one line each."""
+
+from dataclasses import replace
+
+from appliance.drives.model import Drive
+from appliance.plan import find_conflicts, parse_plan
+
+HDD = Drive(
+    path="/dev/sda",
+    serial="LAB-HDD-1",
+    wwn="0x5000000000000001",
+    model="hdd",
+    firmware="1",
+    size_bytes=4_000_000_000,
+    rotational=True,
+    transport="sata",
+    logical_block_bytes=512,
+    physical_block_bytes=4096,
+)
+SSD = replace(HDD, path="/dev/sdb", serial="LAB-SSD-1", wwn="0x5000000000000002", rotational=False)
+STICK = replace(HDD, path="/dev/sdc", serial="STICK-1", wwn="0x5000000000000003", removable=True)
+HERE = (HDD, SSD, STICK)
+
+
+def conflicts(
+    *keys: str, drives: tuple[Drive, ...] = HERE, stick: Drive | None = STICK, root_bytes: int = 0
+) -> tuple[str, ...]:
+    """Of a plan with one drive per text of `keys`; `=X` stands for serial and release X."""
+    tables = []
+    for each in keys:
+        table = f'serial = "{each[1:]}"\nerase = "{each[1:]}"' if each[0] == "=" else each
+        tables.append(f"[[drive]]\n{table}\n")
+    plan = parse_plan(f"version = 1\nboot = {{}}\n{''.join(tables)}")
+    return find_conflicts(plan, drives, stick=stick, root_bytes=root_bytes)
+
+
+def test_a_plan_that_fits() -> None:
+    assert conflicts("=LAB-HDD-1", "=LAB-SSD-1") == ()
+    both = f'serial = "{HDD.serial}"\nwwn = "{HDD.wwn}"\nerase = "{HDD.serial}"'
+    by_wwn = f'wwn = "{SSD.wwn}"\nerase = "{SSD.wwn}"'
+    assert conflicts(both, by_wwn) == ()
+    assert conflicts("=LAB-HDD-1", stick=None) == ()
+
+
+def test_an_absent_drive_and_what_is_here_instead() -> None:
+    (line,) = conflicts("=lab-hdd-1")
+    assert line == (
+        'drive "lab-hdd-1" is not here; here are "LAB-HDD-1" (/dev/sda, 4.0 GB), '
+        '"LAB-SSD-1" (/dev/sdb, 4.0 GB)'
+    )
+    assert conflicts("=A", drives=(STICK,)) == ('drive "A" is not here; no drive is',)
+
+
+def test_a_drive_without_identity_matches_nothing() -> None:
+    nameless = replace(HDD, serial="", wwn="")
+    assert conflicts("=A", drives=(nameless, STICK)) == (
+        'drive "A" is not here; here is one without serial or WWN (/dev/sda, 4.0 GB)',
+    )
+
+
+def test_two_drives_with_one_serial() -> None:
+    twin = replace(SSD, serial=HDD.serial)
+    (line,) = conflicts("=LAB-HDD-1", drives=(HDD, twin, STICK))
+    assert line == (
+        'drive "LAB-HDD-1" is ambiguous: /dev/sda and /dev/sdb report the same serial; '
+        "take out all but one"
+    )
+
+
+def test_a_wwn_does_not_help_to_tell_twins_apart() -> None:
+    twin = replace(SSD, serial=HDD.serial)
+    both = f'serial = "{HDD.serial}"\nwwn = "{HDD.wwn}"\nerase = "{HDD.serial}"'
+    assert "is ambiguous" in conflicts(both, drives=(HDD, twin, STICK))[0]
+
+
+def test_two_drives_with_one_wwn() -> None:
+    twin = replace(SSD, wwn=HDD.wwn)
+    by_wwn = f'wwn = "{HDD.wwn}"\nerase = "{HDD.wwn}"'
+    assert "report the same WWN" in conflicts(by_wwn, drives=(HDD, twin))[0]
+
+
+def test_the_stick_is_never_a_drive() -> None:
+    line = 'drive "STICK-1" is the stick this runs from; it is never a drive to test'
+    assert conflicts("=STICK-1") == (line,)
+    assert conflicts("=STICK-1", drives=(HDD, SSD)) == (line,)
+    twin = replace(HDD, serial=STICK.serial)
+    assert conflicts("=STICK-1", drives=(twin, STICK)) == (line,)
+    assert "is the stick" in conflicts(f'wwn = "{STICK.wwn}"\nerase = "{STICK.wwn}"')[0]
+
+
+def test_serial_and_wwn_must_belong_together() -> None:
+    both = f'serial = "{HDD.serial}"\nwwn = "{SSD.wwn}"\nerase = "{HDD.serial}"'
+    assert conflicts(both) == (
+        f'drive "LAB-HDD-1" reports WWN "{HDD.wwn}", the plan says "{SSD.wwn}"',
+    )
+    assert "reports no WWN" in conflicts(both, drives=(replace(HDD, wwn=""),))[0]
+
+
+def test_one_drive_under_two_names() -> None:
+    by_wwn = f'wwn = "{HDD.wwn}"\nerase = "{HDD.wwn}"'
+    assert conflicts("=LAB-HDD-1", by_wwn) == (
+        "/dev/sda is named twice in the plan, by serial and by WWN",
+    )
+
+
+def test_a_drive_in_use() -> None:
+    busy = replace(HDD, mountpoints=("/mnt/a\x1b", "[SWAP]"), holders=("md0 (raid1)",))
+    assert conflicts("=LAB-HDD-1", drives=(busy, STICK)) == (
+        r'drive "LAB-HDD-1" (/dev/sda) is mounted at "/mnt/a\x1b", "[SWAP]"',
+        'drive "LAB-HDD-1" (/dev/sda) is in use by md0 (raid1)',
+    )
+
+
+def test_a_drive_too_small_for_the_system() -> None:
+    assert conflicts("=LAB-HDD-1", root_bytes=3_600_000_000) == ()
+    assert conflicts("=LAB-HDD-1", root_bytes=4_000_000_000) == (
+        'drive "LAB-HDD-1" holds 4.0 GB; the boot test needs about 4.3 GB',
+    )
+
+
+def test_a_drive_that_is_read_only_for_now_is_no_conflict() -> None:
+    """All drives are, until they are released."""
+    assert conflicts("=LAB-HDD-1", drives=(replace(HDD, read_only=True), STICK)) == ()
+
+
+def test_every_conflict_is_reported_in_the_plans_order() -> None:
+    lines = conflicts("=STICK-1", "=GONE\\u001B", "=LAB-HDD-1")
+    assert [line.split(" is ")[0] for line in lines] == ['drive "STICK-1"', r'drive "GONE\x1b"']

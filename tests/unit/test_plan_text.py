@@ -1,0 +1,137 @@
+"""Plans composed for drives whose names do their worst."""
+
+import tomllib
+from datetime import date
+
+import pytest
+
+from appliance.drives.model import Drive
+from appliance.errors import Refusal
+from appliance.plan import PlannedDrive, PlanRefusal, compose_plan, parse_plan
+from appliance.plan_text import quote, show_value
+
+HOSTILE = [
+    'quo"te',
+    "back\\slash",
+    "sla/sh",
+    "a b  c",
+    "'''",
+    '"""',
+    "\x1b[31mred\x1b[0m",
+    "line\nfeed\r",
+    "tab\tbell\x07null\0del\x7f",
+    "\u202eright to left",
+    "ünïcödé 漢字 \U0001f4be",
+    '"\nerase = "B"\n[[drive]]\nserial = "B',
+    "# no comment",
+    "{{ x }} %s ${x}",
+    "\\u0041",
+    "\x85\u2028\ufeff",
+    "9" * 256,
+]
+
+
+def make_drive(*, serial: str = "", wwn: str = "", path: str = "/dev/sda") -> Drive:
+    return Drive(
+        path=path,
+        serial=serial,
+        wwn=wwn,
+        model="M",
+        firmware="1",
+        size_bytes=500_000_000_000,
+        rotational=True,
+        transport="sata",
+        logical_block_bytes=512,
+        physical_block_bytes=4096,
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_identity_survives_the_round_trip(text: str) -> None:
+    toml = compose_plan(
+        name=text[:80],
+        drives=[make_drive(serial=text), make_drive(wwn=text)],
+        cycles=7,
+        power="warm",
+    )
+    assert toml.isascii()
+    plan = parse_plan(toml)
+    assert plan.campaign.name == text[:80]
+    assert plan.drives == (
+        PlannedDrive(serial=text, wwn="", role="target", erase=text),
+        PlannedDrive(serial="", wwn=text, role="target", erase=text),
+    )
+    assert plan.boot is not None
+    assert (plan.boot.cycles, plan.boot.power) == (7, "warm")
+
+
+def test_every_character_can_be_quoted() -> None:
+    codes = [*range(0x3000), *range(0xFF00, 0x10100), 0x1F4BE, 0x10FFFF]
+    text = "".join(map(chr, codes))
+    quoted = quote(text)
+    assert quoted.isascii()
+    assert quoted.isprintable()
+    assert tomllib.loads(f"x = {quoted}") == {"x": text}
+
+
+def test_options_arrive() -> None:
+    plan = parse_plan(
+        compose_plan(
+            name="n",
+            drives=[make_drive(serial="A"), make_drive(serial="B")],
+            cycles=1,
+            power="cold",
+            boot_set="1G",
+            charts="none",
+            wake_margin_s=45,
+            autostart=True,
+            on_finish="reboot",
+            controls={"B"},
+            typed={"A": "A", "B": "B"},
+        )
+    )
+    assert plan.campaign.autostart
+    assert plan.campaign.on_finish == "reboot"
+    assert [each.role for each in plan.drives] == ["target", "control"]
+    assert plan.boot is not None
+    assert plan.boot.boot_set_bytes == 1 << 30
+    assert plan.boot.charts == "none"
+    assert plan.boot.wake_margin_s == 45
+
+
+def test_what_was_typed_is_not_corrected() -> None:
+    toml = compose_plan(
+        name="n",
+        drives=[make_drive(serial="WD-1")],
+        cycles=1,
+        power="cold",
+        typed={"WD-1": "wd-1"},
+    )
+    with pytest.raises(PlanRefusal, match='must repeat the serial "WD-1" exactly, not "wd-1"'):
+        parse_plan(toml)
+
+
+@pytest.mark.parametrize("serial", ["", "bad\udcff"])
+def test_a_drive_that_no_plan_can_name_is_refused(serial: str) -> None:
+    with pytest.raises(Refusal, match="/dev/sdq reports no serial"):
+        compose_plan(
+            name="n", drives=[make_drive(serial=serial, path="/dev/sdq")], cycles=1, power="cold"
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (True, "true"),
+        (3, "3"),
+        pytest.param(1 << 99999, "a huge number", id="huge"),
+        (1.5, "1.5"),
+        ("a\x1b", r'"a\x1b"'),
+        ("x" * 61, f'"{"x" * 60}…"'),
+        ([1, 2], "an array of 2"),
+        ({}, "a table"),
+        (date(2026, 5, 27), "the date or time 2026-05-27"),
+    ],
+)
+def test_values_in_messages_are_short_and_harmless(value: object, shown: str) -> None:
+    assert show_value(value) == shown

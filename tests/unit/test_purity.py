@@ -1,0 +1,21 @@
+"""What unit tests are kept from doing."""
+
+import os
+import subprocess
+
+import pytest
+
+
+def test_no_process_can_be_started(no_processes: type[BaseException]) -> None:
+    with pytest.raises(no_processes, match=r"start no process: subprocess\.Popen"):
+        subprocess.run(["true"], check=True)
+    with pytest.raises(no_processes):
+        os.system("true")  # noqa: S605 - it is not run
+    with pytest.raises(no_processes):
+        os.posix_spawn("/bin/true", ["true"], {})
+    with pytest.raises(no_processes):
+        os.fork()
+
+
+def test_what_forbids_it_cannot_be_caught_by_mistake(no_processes: type[BaseException]) -> None:
+    assert not issubclass(no_processes, Exception)

@@ -1,0 +1,171 @@
+"""Finding the stick, and refusing what would write to the wrong one or to none."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance import stick as module
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed, StickTrouble
+from appliance.run import Finished
+from appliance.stick import (
+    DISK_UUID,
+    Stick,
+    find_stick,
+    make_data_partition,
+    mount_data,
+    mount_fat,
+    writable_fat,
+)
+
+DRIVE = Drive(
+    path="/dev/sdc",
+    serial="STICK-1",
+    wwn="",
+    model="stick",
+    firmware="1",
+    size_bytes=32_000_000_000,
+    rotational=False,
+    transport="usb",
+    logical_block_bytes=512,
+    physical_block_bytes=512,
+    removable=True,
+    disk_uuid=DISK_UUID,
+)
+OTHER = replace(DRIVE, path="/dev/sda", serial="HDD-1", disk_uuid="0fc63daf-0000-4000-8000-1")
+STICK = Stick(DRIVE, "/dev/sdc1", "/dev/sdc6")
+
+
+class Tools:
+    """In the place of `run`: notes the commands, fails those whose first word is in `failing`."""
+
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+        self.failing: set[str] = set()
+        self.labels: dict[str, str] = {}
+
+    def __call__(self, command: Sequence[str], *, check: bool = True, **_: object) -> Finished:
+        """Run nothing."""
+        self.commands.append(list(command))
+        failed = command[0] in self.failing
+        if failed and check:
+            raise StepFailed(f"{command[0]} failed with code 1")
+        rows = [{"path": path, "partlabel": label} for path, label in self.labels.items()]
+        stdout = json.dumps(
+            {"blockdevices": [{"path": DRIVE.path, "partlabel": None}, *rows]}
+            if command[0] == "lsblk"
+            else {}
+        )
+        return Finished(tuple(command), int(failed), stdout, "")
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    """A machine whose partitions are mounted below `tmp_path`."""
+    tools = Tools()
+    monkeypatch.setattr(module, "run", tools)
+    monkeypatch.setattr(module, "DATA", tmp_path / "data")
+    monkeypatch.setattr(module, "RAW", tmp_path / "data/raw")
+    monkeypatch.setattr(module, "FAT", tmp_path / "fat")
+    monkeypatch.setattr(module, "_MIN_FREE_BYTES", 0)
+    return tools
+
+
+def test_the_stick_is_found_among_drives(tools: Tools) -> None:
+    tools.labels = {"/dev/sdc1": "KALTSTART", "/dev/sdc2": "esp", "/dev/sdc6": "kaltstart-data"}
+    assert find_stick((OTHER, DRIVE)) == STICK
+
+
+def test_before_its_first_start_it_has_no_data_partition(tools: Tools) -> None:
+    tools.labels = {"/dev/sdc1": "KALTSTART"}
+    stick = find_stick((DRIVE,))
+    assert stick.data_path == ""
+    with pytest.raises(StickTrouble, match="has no partition kaltstart-data"):
+        mount_data(stick)
+
+
+def test_no_stick_is_trouble(tools: Tools) -> None:
+    with pytest.raises(StickTrouble, match="is not found") as caught:
+        find_stick((OTHER,))
+    assert caught.value.hint
+
+
+def test_two_sticks_are_trouble_and_both_are_named(tools: Tools) -> None:
+    second = replace(DRIVE, path="/dev/sdd", serial="STICK-2")
+    with pytest.raises(StickTrouble, match=r"2 Kaltstart sticks \(/dev/sdc, /dev/sdd\)"):
+        find_stick((DRIVE, OTHER, second))
+    assert tools.commands == []
+
+
+def test_partitions_are_made_on_the_stick_and_nowhere_else(tools: Tools) -> None:
+    make_data_partition(STICK)
+    (command,) = tools.commands
+    assert command[0] == "systemd-repart"
+    assert command[-1] == "/dev/sdc"
+    assert "--empty=refuse" in command
+
+
+def test_a_stick_that_is_too_small_is_trouble_with_advice(tools: Tools) -> None:
+    tools.failing = {"systemd-repart"}
+    with pytest.raises(StickTrouble, match="kaltstart-data cannot be made") as caught:
+        make_data_partition(STICK)
+    assert "larger" in caught.value.hint
+
+
+def test_a_write_protected_stick_is_left_alone(tools: Tools) -> None:
+    protected = replace(STICK, drive=replace(DRIVE, read_only=True))
+    with pytest.raises(StickTrouble, match="write-protected"):
+        make_data_partition(protected)
+    with pytest.raises(StickTrouble, match="write-protected"):
+        mount_data(protected)
+    assert tools.commands == []
+
+
+def test_data_is_checked_before_it_is_mounted(tools: Tools) -> None:
+    tools.failing = {"fsck.ext4"}  # code 1: it repaired something
+    mount_data(STICK)
+    assert [command[0] for command in tools.commands] == ["fsck.ext4", "mount"]
+    assert all("/dev/sdc6" in command for command in tools.commands)
+    assert module.RAW.is_dir()
+
+
+def test_data_that_cannot_be_mounted_is_trouble(tools: Tools) -> None:
+    tools.failing = {"mount"}
+    with pytest.raises(StickTrouble, match="/dev/sdc6 cannot be used"):
+        mount_data(STICK)
+    with pytest.raises(StickTrouble, match="KALTSTART cannot be read"):
+        mount_fat(STICK)
+
+
+def test_a_full_stick_is_trouble(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MIN_FREE_BYTES", 1 << 70)
+    with pytest.raises(StickTrouble, match="data partition is full"):
+        mount_data(STICK)
+
+
+def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:
+    mount_fat(STICK)
+    (command,) = tools.commands
+    assert "ro" in command[command.index("-o") + 1].split(",")
+    assert command[-2:] == ["/dev/sdc1", str(module.FAT)]
+
+
+def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
+    def write() -> None:
+        with writable_fat() as fat:
+            assert fat == module.FAT
+            assert [command[2] for command in tools.commands] == ["remount,rw"]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert [command[2] for command in tools.commands] == ["remount,rw", "remount,ro"]
+
+
+def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
+    tools.failing = {"mount"}
+    with pytest.raises(StickTrouble, match="cannot be written"), writable_fat():
+        pytest.fail("the block must not run")

@@ -1,0 +1,260 @@
+"""The database: its schema, the views others rely on, and what is never touched."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import StickTrouble
+from appliance.store import connect
+from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
+from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+
+DOCUMENT = Path(__file__).parents[2] / "docs/database.md"
+AT = "2026-11-21T03:20:00.123Z"
+
+# Word for word from the contract, version 1: these may be extended at their end and never changed.
+CONTRACT = """
+    boot_times(campaign_id, drive_serial, drive_role, cycle, power, cold_proof, cold_reason, valid, charted, boot_s, firmware_s, loader_s,
+               kernel_s, initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s, at)
+    results(campaign_id, step_id, device, drive_serial, workload, variant, metric, unit, value, page_cache, page_cache_proof, ballast_bytes,
+            drive_state, array_mode, array_dirty_bytes, valid, at)
+    tickets(step_id, pass, page_cache, seq, file, nth, bytes, seconds, major_faults, device_read_bytes, resident_before_bytes)
+    activity(step_id, device, t_s, read_bytes, write_bytes, read_ios, write_ios, busy_s)
+    drives(serial, wwn, model, firmware, size_bytes, rotational, transport, logical_block_bytes, physical_block_bytes, first_seen, last_seen)
+    verdicts(campaign_id, drive_serial, verdict, reasons, at)
+    events(campaign_id, seq, at, boot_id, level, event, detail)
+"""  # noqa: E501
+VIEWS = {
+    match[1]: re.findall(r"\w+", match[2]) for match in re.finditer(r"(\w+)\(([^)]*)\)", CONTRACT)
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kaltstart.sqlite"
+
+
+@pytest.fixture
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    connection = open_database(path)
+    yield connection
+    connection.close()
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    value: object = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def columns_of(connection: sqlite3.Connection, view: str) -> list[str]:
+    return [row["name"] for row in connection.execute("SELECT * FROM pragma_table_info(?)", [view])]
+
+
+def insert_campaign(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO campaign (id, name, plan_toml, plan_sha256, state, on_finish, "
+        "max_power_actions, max_attempts, created_at) "
+        "VALUES (1, 'n', '', '', 'running', 'tui', 9, 3, ?)",
+        (AT,),
+    )
+
+
+def insert_drive(connection: sqlite3.Connection, *, serial: str, wwn: str) -> None:
+    connection.execute(
+        "INSERT INTO drive (id, serial, wwn, model, firmware, size_bytes, rotational, transport, "
+        "logical_block_bytes, physical_block_bytes, first_seen, last_seen) "
+        "VALUES (1, ?, ?, 'm', 'f', 1, 1, 'sata', 512, 4096, ?, ?)",
+        (serial, wwn, AT, AT),
+    )
+    connection.execute(
+        "INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot,"
+        " released_model, released_size_bytes) VALUES (1, 1, 'target', 1, 0, 'hdd', 4000)"
+    )
+
+
+def test_a_new_database_is_marked_as_ours(connection: sqlite3.Connection) -> None:
+    assert pragma(connection, "application_id") == APPLICATION_ID == 0x4B414C54
+    assert pragma(connection, "user_version") == SCHEMA_VERSION == len(MIGRATIONS)
+
+
+def test_what_is_committed_survives_a_power_cut(connection: sqlite3.Connection) -> None:
+    assert pragma(connection, "journal_mode") == "delete"
+    assert pragma(connection, "synchronous") == 3  # EXTRA
+    assert pragma(connection, "foreign_keys") == 1
+
+
+def test_all_tables_are_strict(connection: sqlite3.Connection) -> None:
+    tables = connection.execute("PRAGMA table_list").fetchall()
+    ours = [row for row in tables if row["type"] == "table" and "sqlite_" not in row["name"]]
+    assert ours
+    assert [row["name"] for row in ours if not row["strict"]] == []
+
+
+def test_the_views_are_those_of_the_contract(connection: sqlite3.Connection) -> None:
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall()
+    assert {row[0] for row in names} == set(VIEWS)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_has_the_columns_of_the_contract(connection: sqlite3.Connection, view: str) -> None:
+    columns = columns_of(connection, view)
+    assert columns[: len(VIEWS[view])] == VIEWS[view]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_column_is_documented(connection: sqlite3.Connection, view: str) -> None:
+    section = DOCUMENT.read_text().split(f"\n## `{view}`", 1)[1].split("\n## ", 1)[0]
+    documented = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert documented == columns_of(connection, view)
+
+
+@pytest.mark.parametrize(("serial", "named"), [("WD-1", "WD-1"), ("", "0x5")])
+def test_boots_that_failed_are_rows_without_times(
+    connection: sqlite3.Connection, serial: str, named: str
+) -> None:
+    insert_campaign(connection)
+    insert_drive(connection, serial=serial, wwn="0x5")
+    for cycle, state in enumerate(("done", "failed", "armed", "planned"), start=1):
+        connection.execute(
+            "INSERT INTO cycle (id, campaign_id, drive_id, position, cycle, charted, power, "
+            "state, armed_at, reason) VALUES (?1, 1, 1, ?1, ?1, 0, 'cold', ?2, ?3, ?4)",
+            (cycle, state, AT, "no answer" if state == "failed" else ""),
+        )
+    connection.execute(
+        "INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, kernel_s, initrd_s, userspace_s, "
+        "session_s, read_bytes, read_ios, cold_proof, cold_reason, page_cache, valid) VALUES "
+        "(1, 'b', ?, 12.5, 1, 2, 3, 4, 5, 6, 'proven', 'power cycles 7 to 8', 'cold', 1)",
+        (AT,),
+    )
+    rows = connection.execute(
+        "SELECT drive_serial, cycle, cold_proof, cold_reason, valid, boot_s, at FROM boot_times"
+    ).fetchall()
+    assert [tuple(row) for row in rows] == [
+        (named, 1, "proven", "power cycles 7 to 8", 1, 12.5, AT),
+        (named, 2, "unproven", "no answer", 0, None, AT),
+    ]
+
+
+def test_opening_again_changes_nothing(path: Path, connection: sqlite3.Connection) -> None:
+    insert_campaign(connection)
+    connection.close()
+    before = path.read_bytes()
+    open_database(path).close()
+    assert path.read_bytes() == before
+
+
+def test_each_version_is_applied_to_what_the_one_before_left(
+    path: Path, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert_campaign(connection)
+    connection.close()
+    later = (*MIGRATIONS, ("ALTER TABLE campaign ADD COLUMN remark TEXT NOT NULL DEFAULT 'x'",))
+    monkeypatch.setattr(connect, "MIGRATIONS", later)
+    monkeypatch.setattr(connect, "SCHEMA_VERSION", len(later))
+    migrated = open_database(path)
+    assert migrated.execute("SELECT id, remark FROM campaign").fetchone()[:] == (1, "x")
+    assert pragma(migrated, "user_version") == len(later)
+    migrated.close()
+
+
+def test_a_migration_that_fails_leaves_the_version_before(
+    path: Path, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.close()
+    before = path.read_bytes()
+    broken = (*MIGRATIONS, ("CREATE TABLE half (x INTEGER) STRICT", "no SQL"))
+    monkeypatch.setattr(connect, "MIGRATIONS", broken)
+    monkeypatch.setattr(connect, "SCHEMA_VERSION", len(broken))
+    with pytest.raises(StickTrouble, match="cannot be used"):
+        open_database(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opens", [open_database, open_read_only])
+def test_a_newer_version_is_refused_and_left_alone(
+    path: Path, connection: sqlite3.Connection, opens: type
+) -> None:
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StickTrouble, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
+        opens(path)
+    assert caught.value.exit_code == 5
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opens", [open_database, open_read_only])
+def test_another_programs_database_is_refused_and_left_alone(path: Path, opens: type) -> None:
+    foreign = sqlite3.connect(path)
+    foreign.execute("CREATE TABLE theirs (x)")
+    foreign.commit()
+    foreign.close()
+    before = path.read_bytes()
+    with pytest.raises(StickTrouble, match="is not a database of Kaltstart"):
+        opens(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opens", [open_database, open_read_only])
+def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) -> None:
+    path.write_bytes(b"not a database, but long enough to look at" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StickTrouble, match="file is not a database"):
+        opens(path)
+    assert path.read_bytes() == before
+
+
+def test_reading_needs_a_database_and_makes_none(path: Path) -> None:
+    with pytest.raises(StickTrouble, match="cannot be read"):
+        open_read_only(path)
+    assert not path.exists()
+
+
+def test_reading_cannot_write(path: Path, connection: sqlite3.Connection) -> None:
+    reader = open_read_only(path)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        insert_campaign(reader)
+    reader.close()
+
+
+def test_a_folder_that_is_not_there_is_stick_trouble(tmp_path: Path) -> None:
+    with pytest.raises(StickTrouble, match="cannot be used"):
+        open_database(tmp_path / "absent" / "kaltstart.sqlite")
+
+
+def test_a_transaction_is_all_or_nothing(path: Path, connection: sqlite3.Connection) -> None:
+    def count() -> int:
+        other = open_read_only(path)
+        number: int = other.execute("SELECT count(*) FROM campaign").fetchone()[0]
+        other.close()
+        return number
+
+    def insert_and_stop() -> None:
+        with transaction(connection):
+            insert_campaign(connection)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        insert_and_stop()
+    assert not connection.in_transaction
+    assert count() == 0
+    with transaction(connection):
+        insert_campaign(connection)
+    assert count() == 1
+
+
+def test_a_full_disk_inside_a_transaction_leaves_what_was(connection: sqlite3.Connection) -> None:
+    insert_campaign(connection)
+    pages = pragma(connection, "page_count")
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(sqlite3.OperationalError, match="full"), transaction(connection):
+        connection.execute("UPDATE campaign SET plan_toml = ?", ("x" * 1_000_000,))
+    assert connection.execute("SELECT plan_toml FROM campaign").fetchone()[0] == ""
+
+
+def test_references_are_checked(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        insert_drive(connection, serial="A", wwn="")

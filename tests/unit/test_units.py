@@ -1,0 +1,104 @@
+"""Sizes, and text from devices made harmless."""
+
+import pytest
+
+from appliance.units import format_drive_size, format_seconds, parse_size, printable, slug
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("0", 0),
+        ("512", 512),
+        ("4K", 4096),
+        ("1M", 1 << 20),
+        (" 2 G ", 2 << 30),
+        ("1T", 1 << 40),
+        (4096, 4096),
+        (0, 0),
+    ],
+)
+def test_parse_size(text: str | int, size_bytes: int) -> None:
+    assert parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    "text", ["", "K", "1k", "1.5G", "-1", "1KB", "1KiB", "0x10", "٣", "1 2", "4K\n4K", -1, True]
+)
+def test_what_is_no_size(text: str | int) -> None:
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (4_000_000_000, "4.0 GB"),
+        (500_107_862_016, "500 GB"),
+        (12_000_138_625_024, "12 TB"),
+        (10**19, "10000 PB"),
+    ],
+)
+def test_format_drive_size(size_bytes: int, shown: str) -> None:
+    assert format_drive_size(size_bytes) == shown
+
+
+def test_format_seconds() -> None:
+    assert format_seconds(12.3456) == "12.346"
+    assert format_seconds(0) == "0.000"
+    assert format_seconds(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("WD-WX41A 5/7 ünïcödé 漢字", "WD-WX41A 5/7 ünïcödé 漢字"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x9b31mred", r"\x9b31mred"),  # the same sequence in one C1 character
+        ("a\nb\rc\td", r"a\x0ab\x0dc\x09d"),
+        ("nul\0bell\x07del\x7f", r"nul\x00bell\x07del\x7f"),
+        ("\u202egnp.exe", r"\x202egnp.exe"),  # right-to-left override
+        ("\u2066a\u2069", r"\x2066a\x2069"),
+        ("a\u200bb\ufeff", r"a\x200bb\xfeff"),  # without width
+        ("a\u00a0b\u2028c\u2029", r"a\xa0b\x2028c\x2029"),
+        ("\udc80", r"\xdc80"),  # a byte that was no UTF-8
+        ("\ue000\U000f0000", r"\xe000\xf0000"),  # private use
+        ("", ""),
+    ],
+)
+def test_printable(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_printable_leaves_nothing_a_terminal_acts_on() -> None:
+    shown = printable("".join(map(chr, range(0x3000))) + "\udfff\U000e0001\U0010ffff")
+    assert shown.isprintable()
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("incoming, rack 4", "incoming-rack-4"),
+        ("WD-WX41A_2", "WD-WX41A_2"),
+        ("../../etc/passwd", "etc-passwd"),
+        ('a"b\\c:d*e?f<g>h|i', "a-b-c-d-e-f-g-h-i"),
+        ("\x1b[31m", "31m"),
+        ("Büro", "Buro"),
+        ("漢字", "x"),
+        ("", "x"),
+        ("...", "x"),
+        ("-rf", "rf"),
+        ("a" * 39 + " b", "a" * 39),
+    ],
+)
+def test_slug(text: str, name: str) -> None:
+    assert slug(text) == name
+
+
+def test_slug_keeps_its_limit() -> None:
+    assert slug("x" * 300) == "x" * 40
+    assert slug("ab cd", limit=3) == "ab"

@@ -1,0 +1,1 @@
+"""The terminal interface: shows what the engine says and asks it for things. Nothing imports it."""

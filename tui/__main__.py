@@ -1,0 +1,27 @@
+"""Start the interface on the terminal that is stdin, stdout and stderr."""
+
+import os
+
+from tui import terminal
+
+
+def main() -> None:
+    """Settle what Textual reads once at import, then start it."""
+    # Exported sizes would win over the terminal's real one for good.
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+    os.environ["TEXTUAL_ANIMATIONS"] = "none"
+    os.environ["TEXTUAL_SMOOTH_SCROLL"] = "0"
+    # The console knows no kitty keys, and what it does not know it may print.
+    os.environ["TEXTUAL_DISABLE_KITTY_KEY"] = "1"
+    # At 115200 baud, and on a busy machine, the bytes of one key may come apart.
+    os.environ.setdefault("ESCDELAY", "200")
+    terminal.settle_size()
+
+    from tui.app import KaltstartApp  # noqa: PLC0415  # after the settings above
+
+    KaltstartApp().run(mouse=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""The application: reads the engine's state every second, hands it to the page, asks the engine.
+
+Owns what all pages share: the snapshot, the message line, power, any-key-stops and repainting. It
+runs no campaign: killing it costs nothing.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar, override
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.scrollbar import ScrollBar
+from textual.worker import Worker, WorkerState
+
+from tui import terminal
+from tui.charset import drawable
+from tui.port import KaltstartError, Port
+from tui.screens.dialog import Ask
+from tui.screens.drives import DrivesPage
+from tui.screens.page import Page
+from tui.screens.plan import PlanPage
+from tui.screens.results import ResultsPage
+from tui.screens.run import RunPage
+from tui.state import Snapshot
+from tui.widgets.scrollbar import CellScrollBar
+
+_IDLE_POLL_S = 1.0
+_KERNEL_MAY_TAKE_S = 1.0
+_ANSWER_DUE_S = 20.0
+_REQUESTS = {
+    "start": "Start",
+    "resume": "Go on",
+    "stop": "Stop",
+    "report": "Report",
+    "poweroff": "Power off",
+    "reboot": "Restart",
+}
+
+
+class KaltstartApp(App[None]):
+    """Four pages, one engine."""
+
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    MODES: ClassVar[dict[str, Any]] = {
+        "drives": DrivesPage,
+        "plan": PlanPage,
+        "run": RunPage,
+        "results": ResultsPage,
+    }
+    DEFAULT_MODE = "drives"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "page('drives')", show=False),
+        Binding("2", "page('plan')", show=False),
+        Binding("3", "page('run')", show=False),
+        Binding("4", "page('results')", show=False),
+        Binding("f1,question_mark", "page_help", show=False),
+        Binding("p", "power", show=False),
+        Binding("ctrl+l", "repaint", show=False, priority=True),
+        # Leaving would only start it anew; a slip must not cost the page somebody is at.
+        Binding("ctrl+q", "repaint", show=False, priority=True),
+    ]
+
+    def __init__(self, port: Port | None = None) -> None:
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        ScrollBar.renderer = CellScrollBar
+        self.port = port or Port()
+        self.snapshot = Snapshot()
+        self.message = ""
+        self._reading = False
+        self._pending: dict[int, float] = {}
+        self._stopping = False
+
+    def on_mount(self) -> None:
+        """Read at once, then every second, and twice as often while the engine is at work."""
+        self.read()
+        self.set_interval(_IDLE_POLL_S, self.read)
+        self.set_interval(_IDLE_POLL_S / 2, self._read_if_busy)
+
+    def _read_if_busy(self) -> None:
+        if self.snapshot.busy:
+            self.read()
+
+    def read(self) -> None:
+        """Read a snapshot, unless the reading before still hangs."""
+        if not self._reading:
+            self._reading = True
+            self.run_worker(self._read(), group="read", exit_on_error=False)
+
+    async def _read(self) -> None:
+        try:
+            snapshot = await asyncio.to_thread(self.port.read_snapshot)
+        finally:
+            self._reading = False
+        if snapshot != self.snapshot:
+            self._take(snapshot)
+            await asyncio.to_thread(self.port.say_ready)
+        if any(time.monotonic() - asked > _ANSWER_DUE_S for asked in self._pending.values()):
+            self._pending.clear()
+            self.say("The engine has not answered yet. Page 3 shows what it does.")
+
+    def _take(self, snapshot: Snapshot) -> None:
+        before, self.snapshot = self.snapshot, snapshot
+        self._settle_requests(snapshot)
+        if snapshot.countdown is None:
+            self._stopping = False
+        started = snapshot.busy and not before.busy
+        counting = snapshot.countdown is not None and before.countdown is None
+        if (started or counting) and self.current_mode != RunPage.NAME:
+            self.switch_mode(RunPage.NAME)
+        self._show_page()
+        if _has_news(before, snapshot):
+            # The kernel writes its messages over this screen, now or in a moment: draw all of it.
+            self.refresh()
+            self.set_timer(_KERNEL_MAY_TAKE_S, self.refresh)
+
+    def _settle_requests(self, snapshot: Snapshot) -> None:
+        for answer in reversed(snapshot.answers):
+            if answer.request_id in self._pending and answer.state != "new":
+                del self._pending[answer.request_id]
+                word = "accepted" if answer.state == "accepted" else "REFUSED"
+                text = f": {answer.text}" if answer.text else ""
+                self.say(f"{_REQUESTS.get(answer.kind, answer.kind)} {word}{text}")
+                if answer.kind == "stop":
+                    self._stopping = False
+
+    def _show_page(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, Page) and screen.is_mounted:
+                screen.show_all()
+
+    def say(self, message: str) -> None:
+        """Put one line where the person looks for answers."""
+        self.message = "\n".join(map(drawable, message.splitlines()))
+        for screen in self.screen_stack:
+            if isinstance(screen, Page) and screen.is_mounted:
+                screen.show_message(self.message)
+
+    def run_flow(self, flow: Coroutine[Any, Any, None]) -> None:
+        """Run what asks several things in a row; a failure ends it with a message."""
+        self.run_worker(flow, group="flow", exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A failed worker is told, and costs nothing else."""
+        if event.state == WorkerState.ERROR:
+            error = event.worker.error
+            self.say(f"Internal error: {error!r}. The campaign is not affected.")
+
+    async def call_port[T](self, function: Callable[[], T]) -> T | None:
+        """What the port returns, or None when it refused, which is then on the message line."""
+        try:
+            return await asyncio.to_thread(function)
+        except KaltstartError as error:
+            problems = getattr(error, "problems", ())
+            self.say("\n".join([str(error), *problems]))
+            return None
+
+    async def ask_engine(self, kind: str, payload: Mapping[str, Any] | None = None) -> None:
+        """Insert a request; its answer arrives with a later snapshot."""
+        request_id = await self.call_port(lambda: self.port.request(kind, payload))
+        if request_id is None:
+            self._stopping = False
+        else:
+            self._pending[request_id] = time.monotonic()
+            self.say(f"{_REQUESTS[kind]} requested, waiting for the engine ...")
+            self.read()
+
+    @override
+    async def on_event(self, event: events.Event) -> None:
+        if (
+            isinstance(event, events.Key)
+            and not event.is_forwarded
+            and self.snapshot.countdown is not None
+        ):
+            self._stop_countdown()
+            return
+        await super().on_event(event)
+
+    def _stop_countdown(self) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self.say("Stopping the countdown ...")
+            self.run_flow(self.ask_engine("stop"))
+
+    def action_page(self, name: str) -> None:
+        """Go to a page."""
+        self.message = ""
+        self.switch_mode(name)
+
+    def action_page_help(self) -> None:
+        """What this page is for."""
+        page = next((s for s in self.screen_stack if isinstance(s, Page)), None)
+        if page is not None:
+            general = (
+                "\n\n1 2 3 4  the pages     p  power off or restart"
+                "\nCtrl+L  draw the screen anew and ask the terminal for its size"
+            )
+            self.push_screen(Ask(f" {page.TITLE} ", page.HELP + general, (), cancel="Close"))
+
+    def action_power(self) -> None:
+        """Power off or restart, after a question."""
+        self.run_flow(self._ask_power())
+
+    async def _ask_power(self) -> None:
+        text = "Power off or restart this machine?"
+        if self.snapshot.busy:
+            text += "\nA campaign is running. It goes on when the machine is switched on again."
+        choices = (("poweroff", "Power off"), ("reboot", "Restart"))
+        answer = await self.push_screen_wait(Ask(" Power ", text, choices))
+        if answer is not None:
+            await self.ask_engine(answer)
+
+    def action_repaint(self) -> None:
+        """Clear the terminal, draw everything, and ask how large it is."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(terminal.CLEAR + terminal.ASK_SIZE)
+        self.refresh(layout=True)
+
+    def on_cursor_position(self, event: events.CursorPosition) -> None:
+        """The terminal's answer to ASK_SIZE: the corner the cursor got to."""
+        if terminal.set_size(columns=event.x + 1, rows=event.y + 1):
+            self.refresh(layout=True)
+
+    @override
+    def action_help_quit(self) -> None:
+        self.say("There is nothing to quit to. p: power off or restart.")
+
+
+def _has_news(before: Snapshot, now: Snapshot) -> bool:
+    if before.events[-1:] != now.events[-1:]:
+        return True
+    phases = [s.status.phase if s.status else "" for s in (before, now)]
+    return phases[0] != phases[1]

@@ -1,0 +1,40 @@
+"""The characters this interface may draw, all of them; the console font is made from this set.
+
+Few enough for a font of 256 glyphs, because in VGA text mode a font of 512 costs half the colours.
+Text from elsewhere goes through `drawable`, so that nothing outside the set reaches a screen.
+"""
+
+BOX = "─│┌┐└┘├┤┬┴┼"
+BLOCK = "█"
+ALLOWED = frozenset(
+    {*map(chr, range(0x20, 0x7F)), *map(chr, range(0xA1, 0xAD)), *map(chr, range(0xAE, 0x100))}
+    | {*BOX, BLOCK}
+)
+
+# En dash, em dash, ellipsis, and the curly quotes.
+_LOOKALIKE = {0x2013: "-", 0x2014: "-", 0x2026: "...", 0x2018: "'", 0x2019: "'"} | dict.fromkeys(
+    (0x201C, 0x201D), '"'
+)
+
+
+def drawable(text: str) -> str:
+    r"""`text` with typographic signs made plain and every other foreign character as `\u4e2d`.
+
+    Line breaks count as foreign: this is for single lines.
+    """
+    text = text.translate(_LOOKALIKE)
+    if ALLOWED.issuperset(text):
+        return text
+    return "".join(c if c in ALLOWED else _escape(c) for c in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """`text` in at most `width` columns, the cut shown by `~`: one column, in every font."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "~"
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

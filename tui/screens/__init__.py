@@ -1,0 +1,1 @@
+"""The pages, and the dialogs they ask with."""

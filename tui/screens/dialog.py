@@ -1,0 +1,91 @@
+"""Dialogs: a box over the page.
+
+Esc always leaves and does nothing; the focus starts where nothing happens.
+"""
+
+from abc import abstractmethod
+from typing import ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+
+
+class Dialog[T](ModalScreen[T | None]):
+    """A box; dismissed with None when left."""
+
+    AUTO_FOCUS = "#cancel"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("up", "app.focus_previous", show=False),
+        Binding("down", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    @override
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box") as box:
+            box.border_title = self._title.replace("[", r"\[")
+            yield from self.compose_box()
+
+    @abstractmethod
+    def compose_box(self) -> ComposeResult:
+        """What stands in the box."""
+
+    def action_cancel(self) -> None:
+        """Leave; nothing happens."""
+        self.dismiss(None)
+
+    def on_choice_pressed(self, event: Choice.Pressed) -> None:
+        """Cancel is the same everywhere; the rest is the dialog's."""
+        event.stop()
+        if event.choice.id == "cancel":
+            self.action_cancel()
+        else:
+            self.choose(event.choice.id or "")
+
+    @abstractmethod
+    def choose(self, choice_id: str) -> None:
+        """A choice other than Cancel was pressed."""
+
+
+class Ask(Dialog[str]):
+    """A text and choices; the result is the id of the choice."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "scroll_text(-1)", show=False),
+        Binding("pagedown", "scroll_text(1)", show=False),
+    ]
+
+    def __init__(
+        self, title: str, text: str, choices: tuple[tuple[str, str], ...], *, cancel: str = "Cancel"
+    ) -> None:
+        super().__init__(title)
+        self._text = text
+        self._choices = choices
+        self._cancel = cancel
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        with VerticalScroll(id="text", can_focus=False):
+            yield Line(self._text)
+        with Horizontal(classes="buttons"):
+            yield Choice(self._cancel, id="cancel")
+            for choice_id, label in self._choices:
+                yield Choice(label, id=choice_id)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        self.dismiss(choice_id)
+
+    def action_scroll_text(self, pages: int) -> None:
+        """Long texts scroll; the choices stay where they are."""
+        text = self.query_one("#text", VerticalScroll)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)

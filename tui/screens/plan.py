@@ -1,0 +1,187 @@
+"""Page 2: the plan on the stick, starting it, and composing a boot campaign by hand."""
+
+from typing import ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+
+from tui.screens.compose import BootChoice, ComposeDialog
+from tui.screens.dialog import Ask
+from tui.screens.page import Page
+from tui.screens.release import ReleaseDialog
+from tui.state import DriveRow, PlannedDrive, Snapshot, StickPlan
+from tui.widgets.line import Line
+
+
+class PlanPage(Page):
+    """What could be started, and the two ways to start it."""
+
+    NAME: ClassVar[str] = "plan"
+    TITLE: ClassVar[str] = "Plan"
+    AUTO_FOCUS = "VerticalScroll"
+    HELP: ClassVar[str] = (
+        "A plan says which drives are timed and how. It comes as the file plan.toml on the "
+        "stick's partition KALTSTART, written on any computer, or is composed here.\n\n"
+        "s  start the plan on the stick. The drives it erases are listed first. A plan with "
+        "mistakes cannot be started; each mistake has its line.\n\n"
+        "n  compose a boot campaign: pick drives, say how many boots. Each drive is then released "
+        "by typing the end of its serial number. Esc leaves at any point, and nothing happens."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "start", show=False),
+        Binding("n", "new", show=False),
+    ]
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Line(id="plan")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        keys = []
+        if not snapshot.busy and snapshot.status is not None:
+            if snapshot.status.plan.state == "valid":
+                keys.append(("s", "start this plan"))
+            keys.append(("n", "new boot campaign"))
+        return keys
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        if snapshot.status is None:
+            return
+        self.query_one("#plan", Line).show(describe_plan(snapshot))
+
+    def action_start(self) -> None:
+        """Start the plan on the stick, after one confirmation."""
+        if self._may_start():
+            plan = self._plan()
+            if plan.state == "valid":
+                self.kaltstart.run_flow(self._start(plan))
+            else:
+                self.kaltstart.say("There is no valid plan on the stick to start.")
+
+    def action_new(self) -> None:
+        """Compose a campaign."""
+        if self._may_start():
+            self.kaltstart.run_flow(self._compose_campaign())
+
+    def _plan(self) -> StickPlan:
+        status = self.kaltstart.snapshot.status
+        return status.plan if status else StickPlan()
+
+    def _may_start(self) -> bool:
+        snapshot = self.kaltstart.snapshot
+        if snapshot.status is None:
+            self.kaltstart.say("The engine has not answered yet.")
+        elif snapshot.status.phase == "refused":
+            self.kaltstart.say("Nothing can be started: see above.")
+        elif snapshot.busy:
+            self.kaltstart.say("A campaign is running: stop it first (page 3).")
+        else:
+            return True
+        return False
+
+    async def _start(self, plan: StickPlan) -> None:
+        erased = [drive for drive in plan.drives if drive.released]
+        drives = self.kaltstart.snapshot.drives
+        text = f'Start "{plan.name}"?\n\n'
+        if erased:
+            text += "EVERYTHING ON THESE DRIVES WILL BE LOST, FOR GOOD:\n"
+            text += "\n".join(f"  {_describe_live(drive, drives)}" for drive in erased)
+        else:
+            text += "No drive is written to."
+        label = "Start and erase" if erased else "Start"
+        answer = await self.app.push_screen_wait(Ask(" Start the plan ", text, (("start", label),)))
+        if answer == "start":
+            await self.kaltstart.ask_engine("start", {"plan_toml": plan.toml})
+
+    async def _compose_campaign(self) -> None:
+        app = self.kaltstart
+        status = app.snapshot.status
+        choice = await self.app.push_screen_wait(
+            ComposeDialog(app.snapshot.drives, can_wake=bool(status and status.can_wake))
+        )
+        if choice is None:
+            return
+        for number, drive in enumerate(choice.drives, 1):
+            problem = self._find_change(drive)
+            if problem:
+                app.say(f"{problem} Nothing was started.")
+                return
+            dialog = ReleaseDialog(drive, number=number, count=len(choice.drives))
+            if not await self.app.push_screen_wait(dialog):
+                app.say("Not released. Nothing was started, nothing was written.")
+                return
+        await self._start_composed(choice)
+
+    async def _start_composed(self, choice: BootChoice) -> None:
+        app = self.kaltstart
+        for drive in choice.drives:
+            problem = self._find_change(drive)
+            if problem:
+                app.say(f"{problem} Nothing was started.")
+                return
+        toml = await app.call_port(
+            lambda: app.port.compose_plan(
+                name=choice.name,
+                drives=choice.drives,
+                cycles=choice.cycles,
+                power=choice.power,
+                boot_set=choice.boot_set,
+            )
+        )
+        if toml is not None:
+            await app.ask_engine("start", {"plan_toml": toml})
+
+    def _find_change(self, drive: DriveRow) -> str:
+        """Why a drive picked a minute ago may not be released now; empty if it may."""
+        if self.kaltstart.snapshot.busy:
+            return "A campaign has started meanwhile."
+        now = [d for d in self.kaltstart.snapshot.drives if d.raw_identity == drive.raw_identity]
+        if len(now) != 1:
+            found = "is gone" if not now else "is there more than once"
+            return f"The drive {drive.identity} {found}."
+        return "" if now[0].offered else f"The drive {drive.identity}: {now[0].reason}."
+
+
+def describe_plan(snapshot: Snapshot) -> str:
+    """The plan on the stick in lines."""
+    plan = snapshot.status.plan if snapshot.status else StickPlan()
+    if plan.state == "absent":
+        return (
+            "There is no plan.toml on the stick's partition KALTSTART.\n\n"
+            "Press n to compose a boot campaign here, or write a plan on another computer."
+        )
+    if plan.state == "invalid":
+        count = len(plan.problems)
+        return (
+            "The plan on the stick has mistakes and cannot be started."
+            f"\n{count} to correct in plan.toml:\n\n"
+            + "\n".join(f"{number:2}. {text}" for number, text in enumerate(plan.problems, 1))
+        )
+    autostart = "yes, after a countdown" if plan.autostart else "no, start it with s"
+    lines = [
+        f"Plan on the stick: {plan.name}",
+        plan.summary,
+        f"Starts by itself: {autostart}",
+        "",
+        "Its drives:",
+        *(f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives),
+    ]
+    if plan.problems:
+        lines += ["", "It cannot run as things are:", *(f"  {text}" for text in plan.problems)]
+    return "\n".join(lines)
+
+
+def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
+    does = "WILL BE ERASED" if drive.released else "read only"
+    return f"{_describe_live(drive, live)}, {drive.role}, {does}"
+
+
+def _describe_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
+    found = next((d for d in live if drive.identity in {d.serial, d.wwn}), None)
+    if found is None:
+        return f"{drive.identity}  NOT FOUND in this machine"
+    return f"{drive.identity}  {found.model}, {found.size}, {found.device}"

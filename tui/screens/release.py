@@ -1,0 +1,86 @@
+"""Releasing one drive for writing: what will be lost, and its serial number typed by a person.
+
+Never skipped, and never answered by anything but typing.
+"""
+
+from typing import override
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.screens.dialog import Dialog
+from tui.state import DriveRow
+from tui.widgets.choice import Choice
+from tui.widgets.field import Field
+from tui.widgets.line import Line
+
+_TYPED = 6
+
+
+def required_text(drive: DriveRow) -> str:
+    """What must be typed: the last six characters of the serial, or all of a shorter one.
+
+    The WWN stands in where there is no serial. What is shown is what is typed, escapes included.
+    """
+    return drive.identity[-_TYPED:]
+
+
+def describe_loss(drive: DriveRow) -> str:
+    """Everything that tells this drive from another, and what is on it."""
+    found = ", ".join(drive.partitions) or "none found (there may be data all the same)"
+    lines = [
+        f"Model       {drive.model or '-'}",
+        f"Serial      {drive.serial or '- (none)'}",
+        f"WWN         {drive.wwn or '-'}",
+        f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
+        f"Partitions  {found}",
+    ]
+    if drive.holders:
+        lines.append(f"In use by   {', '.join(drive.holders)}")
+    return "\n".join(lines)
+
+
+class ReleaseDialog(Dialog[bool]):
+    """True when the drive was released; None when left."""
+
+    def __init__(self, drive: DriveRow, *, number: int, count: int) -> None:
+        super().__init__(f" Release drive {number} of {count} ")
+        self._drive = drive
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        what = "serial number" if self._drive.serial else "WWN"
+        length = len(required_text(self._drive))
+        yield Line("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:", classes="title")
+        yield Line(describe_loss(self._drive), classes="gap")
+        yield Line(
+            f"To release it, type the last {length} characters of its {what}:",
+            classes="gap",
+        )
+        with Horizontal(classes="field"):
+            yield Line("Serial ends in:" if self._drive.serial else "WWN ends in:")
+            yield Field(id="typed", placeholder="_" * length, max_length=4 * _TYPED)
+        yield Line(id="problem")
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+            yield Choice("Release and erase", id="release")
+
+    def on_input_submitted(self) -> None:
+        """Enter in the field."""
+        self.choose("release")
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        field = self.query_one(Field)
+        wanted = required_text(self._drive).strip().casefold()
+        typed = field.value.strip()
+        if wanted and typed.casefold() == wanted:
+            self.dismiss(True)
+            return
+        self.query_one("#problem", Line).show(
+            f'Not released: "{typed}" is not how it ends.'
+            if typed
+            else "Not released: type it first."
+        )
+        field.value = ""
+        field.focus()

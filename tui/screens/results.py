@@ -1,0 +1,181 @@
+"""Page 4: what was measured, for every campaign on this stick."""
+
+from statistics import median
+from typing import ClassVar, override
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import DataTable
+
+from tui.charset import shorten
+from tui.screens.page import Page
+from tui.state import Boot, Campaign, CampaignDrive, Snapshot
+from tui.widgets.figures import draw_bar
+from tui.widgets.line import Line
+
+_LISTED = 4
+_CELL = 8
+_FIGURES = (("median", 9), ("best", 9), ("first/last", 11), ("valid", 7), ("failed", 7))
+
+
+class ResultsPage(Page):
+    """The campaigns above, the boots of the chosen one below."""
+
+    NAME: ClassVar[str] = "results"
+    TITLE: ClassVar[str] = "Results"
+    AUTO_FOCUS = "DataTable"
+    HELP: ClassVar[str] = (
+        "All campaigns stored on this stick. Up and Down choose one, Tab goes to its boots.\n\n"
+        "Each boot: its time in seconds, cold (after power-off) or warm (after a restart), and "
+        "whether the drive's own power-cycle counter proves the power-off.\n\n"
+        "FAILED boots have no time; a time in brackets is not valid. CHARTED boots were recorded "
+        "in detail, which slows them: they do not count. first/last above 1: it got faster.\n\n"
+        "w  write the report to the stick again (partition KALTSTART, folder reports)"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "report", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._campaigns: tuple[Campaign, ...] = ()
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        table: DataTable[Text] = DataTable(cursor_type="row", show_header=False, cell_padding=0)
+        table.add_column("campaign", key="campaign")
+        yield table
+        yield Line(id="report")
+        with VerticalScroll(classes="gap"):
+            yield Line(id="boots")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        if not snapshot.campaigns:
+            return []
+        return [("Up/Down", "choose"), ("Tab", "to the boots"), ("w", "write report")]
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        if self._campaigns != snapshot.campaigns:
+            self._fill(snapshot.campaigns)
+        self._show_boots()
+
+    def on_data_table_row_highlighted(self) -> None:
+        """The cursor moved."""
+        self._show_boots()
+
+    def action_report(self) -> None:
+        """Have the engine write the report again."""
+        campaign = self._selected()
+        if campaign is None:
+            self.kaltstart.say("There is no campaign to report on.")
+            return
+        self.kaltstart.run_flow(self.kaltstart.ask_engine("report", {"campaign_id": campaign.id}))
+
+    def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
+        before = self._selected()
+        self._campaigns = campaigns
+        table: DataTable[Text] = self.query_one(DataTable)
+        table.styles.height = min(_LISTED, max(1, len(campaigns)))
+        table.clear()
+        for campaign in campaigns:
+            table.add_row(
+                Text(
+                    f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
+                    f"  {campaign.state:9}  {shorten(campaign.name, 44)}",
+                    no_wrap=True,
+                )
+            )
+        for row, campaign in enumerate(campaigns):
+            if before is not None and before.id == campaign.id:
+                table.move_cursor(row=row)
+
+    def _selected(self) -> Campaign | None:
+        row = self.query_one(DataTable).cursor_row
+        return self._campaigns[row] if 0 <= row < len(self._campaigns) else None
+
+    def _show_boots(self) -> None:
+        campaign = self._selected()
+        boots, report = self.query_one("#boots", Line), self.query_one("#report", Line)
+        if campaign is None:
+            boots.show("No campaign on this stick yet.")
+            report.show("")
+            return
+        where = (
+            f"KALTSTART: {campaign.report}/report.html" if campaign.report else "not written yet"
+        )
+        report.show(f"Report: {where}")
+        boots.show(describe_results(campaign, max(40, self.size.width - 4)))
+
+
+def describe_results(campaign: Campaign, width: int) -> str:
+    """The table of all boots, and below it each drive's boots with their proofs and bars."""
+    if not any(drive.boots for drive in campaign.drives):
+        return "No boot of this campaign has finished yet."
+    longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
+    return "\n\n".join(
+        [
+            _describe_matrix(campaign.drives, width),
+            *(_describe_boots(drive, longest, width) for drive in campaign.drives),
+        ]
+    )
+
+
+def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
+    """Drive by cycle, in seconds; as many blocks of lines as the width demands."""
+    cycles = sorted({boot.cycle for d in drives for boot in d.boots if not boot.charted})
+    name = min(max([6, *(len(drive.identity) for drive in drives)]), 20)
+    at_once = max(1, (width - name - 2) // _CELL)
+    blocks = []
+    for start in range(0, len(cycles), at_once):
+        part = cycles[start : start + at_once]
+        head = "".join(f"{f'#{cycle}':>{_CELL}}" for cycle in part)
+        lines = [f"{'Seconds':{name}}  {head}"]
+        for drive in drives:
+            by_cycle = {boot.cycle: boot for boot in drive.boots if not boot.charted}
+            cells = "".join(f"{_show_time(by_cycle.get(cycle)):>{_CELL}}" for cycle in part)
+            lines.append(f"{shorten(drive.identity, name):{name}}  {cells}")
+        blocks.append("\n".join(lines))
+    head = "".join(f"{word:>{columns}}" for word, columns in _FIGURES)
+    lines = [f"{'':{name}}  {head}"]
+    for drive in drives:
+        row = "".join(
+            f"{text:>{columns}}"
+            for text, (_, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
+        )
+        lines.append(f"{shorten(drive.identity, name):{name}}  {row}")
+    return "\n\n".join([*blocks, "\n".join(lines)])
+
+
+def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
+    times = drive.times_s
+    figures = (median(times), min(times), times[0] / times[-1]) if times else ()
+    valid = sum(boot.valid for boot in drive.boots)
+    return (
+        *([f"{figure:.2f}" for figure in figures] or ["-"] * 3),
+        str(valid),
+        str(len(drive.boots) - valid),
+    )
+
+
+def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
+    lines = [f"{drive.identity}  {drive.model}, {drive.kind}, {drive.role}"]
+    if drive.failed_reason:
+        lines.append(f"  GAVE UP: {drive.failed_reason}")
+    for boot in drive.boots:
+        what = f"  {boot.cycle:4}  {boot.power:4}  {boot.cold_proof:8}  {_show_time(boot):>8}  "
+        if boot.boot_s is None or not boot.valid:
+            lines.append(shorten(f"{what}{boot.reason}", width))
+            continue
+        charted = " CHARTED" if boot.charted else ""
+        lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
+    return "\n".join(lines)
+
+
+def _show_time(boot: Boot | None) -> str:
+    if boot is None:
+        return "-"
+    if boot.boot_s is None:
+        return "FAILED"
+    return f"{boot.boot_s:.2f}" if boot.valid else f"({boot.boot_s:.2f})"

@@ -1,0 +1,1 @@
+"""Widgets drawn with the characters of `tui.charset` only."""

@@ -1,0 +1,56 @@
+"""A button of one line whose focus is told by its shape: `[ Cancel ]`, focused `> Cancel <`."""
+
+from dataclasses import dataclass
+from typing import ClassVar, override
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widget import Widget
+
+
+class Choice(Widget, can_focus=True):
+    """Something to press with Enter or Space."""
+
+    DEFAULT_CSS = """
+    Choice { width: auto; height: 1; margin-right: 2; }
+    Choice:focus { text-style: reverse bold; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,space", "press", show=False),
+        Binding("left,up", "app.focus_previous", show=False),
+        Binding("right,down", "app.focus_next", show=False),
+    ]
+
+    @dataclass
+    class Pressed(Message):
+        """The choice was made."""
+
+        choice: "Choice"
+
+        @property
+        @override
+        def control(self) -> "Choice":
+            return self.choice
+
+    def __init__(self, label: str, *, id: str) -> None:  # noqa: A002  # Textual's name for it
+        super().__init__(id=id)
+        self._label = label
+
+    @override
+    def render(self) -> Text:
+        return Text(f"> {self._label} <" if self.has_focus else f"[ {self._label} ]")
+
+    def relabel(self, label: str) -> None:
+        """Show another text."""
+        self._label = label
+        self.refresh(layout=True)
+
+    def action_press(self) -> None:
+        """Enter or Space."""
+        self.post_message(self.Pressed(self))
+
+    def on_click(self) -> None:
+        """For terminals that do have a mouse."""
+        self.action_press()
