@@ -34,8 +34,13 @@ def test_every_jump_has_its_label() -> None:
 
 
 def test_nothing_assembles_by_itself() -> None:
-    masks = {rule.name: rule.readlink() for rule in (EXTRA / "etc/udev/rules.d").iterdir()}
-    assert masks == dict.fromkeys(
-        ("64-md-raid-assembly.rules", "69-bcache.rules", "69-lvm.rules", "90-zfs.rules"),
-        Path("/dev/null"),
-    )
+    # systemd.unit(5) and udev(7): an empty file in /etc masks its namesake in /usr/lib.
+    masked = {
+        rule.name for rule in (EXTRA / "etc/udev/rules.d").iterdir() if not rule.stat().st_size
+    }
+    assert masked == {
+        "64-md-raid-assembly.rules",
+        "69-bcache.rules",
+        "69-lvm.rules",
+        "90-zfs.rules",
+    }
