@@ -5,11 +5,17 @@ Commands are lists, never shell lines. A failure is reported once, with the comm
 
 import os
 import shlex
+import signal
 import subprocess
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from appliance.errors import StepFailed
+
+_END_PATIENCE_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +63,62 @@ def run(
             f"{reason[-1] if reason else 'it said nothing'}"
         )
     return Finished(words, done.returncode, done.stdout, done.stderr)
+
+
+def run_watched(
+    command: Sequence[str],
+    *,
+    poll: Callable[[], None],
+    timeout_s: float,
+    every_s: float = 0.2,
+) -> Finished:
+    """Run a long `command` and call `poll` until it ends; never raises for its exit code.
+
+    What `poll` raises ends the command first. Raises StepFailed when it cannot be started or does
+    not end within `timeout_s`.
+    """
+    words = tuple(command)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                env=os.environ | {"LC_ALL": "C.UTF-8"},
+            )
+        except FileNotFoundError:
+            raise StepFailed(f"{words[0]} is not installed") from None
+        give_up_s = time.monotonic() + timeout_s
+        try:
+            while True:
+                try:
+                    process.wait(every_s)
+                    break
+                except subprocess.TimeoutExpired:
+                    poll()
+                if time.monotonic() > give_up_s:
+                    raise StepFailed(f"no end within {timeout_s:.0f} s: {shlex.join(words)}")
+        finally:
+            _end_group(process)
+        out.seek(0)
+        err.seek(0)
+        return Finished(
+            words,
+            process.returncode,
+            out.read().decode(errors="replace"),
+            err.read().decode(errors="replace"),
+        )
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """The command and what it started; asked first, then ended."""
+    if process.poll() is not None:
+        return
+    for signal_number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal_number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_PATIENCE_S)
+            return

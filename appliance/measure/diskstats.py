@@ -13,6 +13,9 @@ class DiskStats:
     read_bytes: int
     write_ios: int
     write_bytes: int
+    busy_s: float = 0.0
+    in_flight: int = 0
+    """Requests the device has not answered yet."""
 
 
 def parse_stat(text: str) -> DiskStats:
@@ -23,4 +26,6 @@ def parse_stat(text: str) -> DiskStats:
         read_bytes=fields[2] * _SECTOR_BYTES,
         write_ios=fields[4],
         write_bytes=fields[6] * _SECTOR_BYTES,
+        busy_s=fields[9] / 1000,
+        in_flight=fields[8],
     )

@@ -115,9 +115,30 @@ _VERSION_1: tuple[str, ...] = (
         device TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('planned', 'running', 'done', 'failed', 'skipped')),
         reason TEXT NOT NULL DEFAULT '',
+        attempts INTEGER NOT NULL DEFAULT 0,
+        workload_index INTEGER NOT NULL,
         started_at TEXT,
         finished_at TEXT,
         UNIQUE (campaign_id, position)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE part (
+        step_id INTEGER NOT NULL REFERENCES step (id),
+        name TEXT NOT NULL,
+        results INTEGER NOT NULL,
+        finished_at TEXT NOT NULL,
+        PRIMARY KEY (step_id, name)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE file_system (
+        campaign_id INTEGER NOT NULL REFERENCES campaign (id),
+        drive_id INTEGER NOT NULL REFERENCES drive (id),
+        kind TEXT NOT NULL CHECK (kind IN ('ext4', 'xfs', 'btrfs')),
+        uuid TEXT NOT NULL,
+        made_at TEXT NOT NULL,
+        PRIMARY KEY (campaign_id, drive_id)
     ) STRICT
     """,
     """
@@ -132,6 +153,7 @@ _VERSION_1: tuple[str, ...] = (
         page_cache TEXT NOT NULL CHECK (page_cache IN ('cold', 'partial', 'warm', 'bypass',
             'bounded')),
         page_cache_proof TEXT NOT NULL CHECK (page_cache_proof IN ('proven', 'unproven')),
+        proof_reason TEXT NOT NULL,
         ballast_bytes INTEGER NOT NULL,
         drive_state TEXT NOT NULL,
         array_mode TEXT,

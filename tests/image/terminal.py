@@ -13,7 +13,7 @@ class Terminal:
     """80×24 characters; what stands there can be read, and keys be sent."""
 
     def __init__(self) -> None:
-        # A socket's path holds at most 107 bytes (unix(7)); the folder of a test may be deeper than that.
+        # A socket's path holds at most 107 bytes (unix(7)); a test's folder may lie deeper.
         self._folder = Path(tempfile.mkdtemp(prefix="kaltlab-"))
         self._tmux = ["tmux", "-S", str(self._folder / "tmux.sock"), "-f", "/dev/null"]
 

@@ -1,0 +1,90 @@
+"""What a workload measured: the rows of `results`, `tickets` and `activity` before they are stored.
+
+Pure data. No figure exists here without the state of the caches it was taken under.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+PageCache = Literal["cold", "partial", "warm", "bypass", "bounded"]
+"""The state the I/O met, not the one that was wished for."""
+
+Proof = Literal["proven", "unproven"]
+
+METRIC_UNITS = {
+    "bw_bytes_s": "B/s",
+    "iops": "1/s",
+    "lat_p50_ns": "ns",
+    "lat_p99_ns": "ns",
+    "rate_bytes_s": "B/s",
+    "seconds": "s",
+    "device_read_bytes": "B",
+    "device_write_bytes": "B",
+    "app_read_bytes": "B",
+    "app_write_bytes": "B",
+    "hit_ratio": "1",
+    "touch_ratio": "1",
+    "unreadable_bytes": "B",
+    "mismatch_bytes": "B",
+}
+"""Every metric of the view `results`, with its unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheState:
+    """Every cache between the program and the platter, as far as it is known."""
+
+    page_cache: PageCache
+    proof: Proof
+    proof_reason: str = ""
+    """What proves it, or what is missing: a sentence for the report."""
+    ballast_bytes: int = 0
+    drive_state: str = ""
+    """What the drive may have learned or still be doing: `power-cycled`, `trained 2 times`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One figure. `variant` names the part: `seq-read`, `direct/f`, `indexes`."""
+
+    variant: str
+    metric: str
+    value: float
+    cache: CacheState
+    valid: bool = True
+
+    @property
+    def unit(self) -> str:
+        """The metric's unit. A metric without one is a bug: KeyError."""
+        return METRIC_UNITS[self.metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One draw of the lottery: a whole file was read."""
+
+    pass_name: str
+    page_cache: PageCache
+    seq: int
+    """1 for the first ticket of the pass; runs on over its repetitions."""
+    file: str
+    nth: int
+    """How often this file was read in this pass, this time included."""
+    bytes: int
+    seconds: float
+    major_faults: int
+    device_read_bytes: int
+    resident_before_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActivitySample:
+    """What one device did in the interval that ended `t_s` seconds after the step's start."""
+
+    device: str
+    t_s: float
+    read_bytes: int
+    write_bytes: int
+    read_ios: int
+    write_ios: int
+    busy_s: float

@@ -1,0 +1,235 @@
+"""Steps (one workload on one drive), their parts, and what they measured."""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from appliance.measure.samples import ActivitySample, Result, Ticket
+from appliance.store.clock import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One workload of the plan on one drive."""
+
+    id: int
+    campaign_id: int
+    position: int
+    kind: str
+    drive_id: int
+    device: str
+    """What the step is about, as people call it: the drive's identity."""
+    state: str
+    """planned | running | done | failed | skipped"""
+    reason: str
+    attempts: int
+    workload_index: int
+    """Which [[workload]] of the plan, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemRow:
+    """The file system that a campaign made on one of its drives."""
+
+    kind: str
+    uuid: str
+
+
+def insert_step(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    position: int,
+    kind: str,
+    drive_id: int,
+    device: str,
+    workload_index: int,
+) -> None:
+    """A planned step."""
+    connection.execute(
+        """
+        INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)
+        VALUES (?, ?, ?, ?, ?, 'planned', ?)
+        """,
+        (campaign_id, position, kind, drive_id, device, workload_index),
+    )
+
+
+def select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
+    """All steps of a campaign, in the order in which they are to happen."""
+    rows = connection.execute(
+        """
+        SELECT id, campaign_id, position, kind, drive_id, device, state, reason, attempts,
+               workload_index
+        FROM step WHERE campaign_id = ? ORDER BY position
+        """,
+        (campaign_id,),
+    ).fetchall()
+    return tuple(StepRow(**dict(row)) for row in rows)
+
+
+def update_step_running(connection: sqlite3.Connection, step_id: int) -> None:
+    """The step begins, or goes on; one more attempt is used up."""
+    connection.execute(
+        """
+        UPDATE step SET state = 'running', reason = '', attempts = attempts + 1,
+               started_at = coalesce(started_at, ?)
+        WHERE id = ?
+        """,
+        (timestamp(), step_id),
+    )
+
+
+def update_step_interrupted(connection: sqlite3.Connection, step_id: int) -> None:
+    """A person stopped it: it goes on where it is, and the attempt does not count."""
+    connection.execute(
+        """
+        UPDATE step SET state = 'planned', attempts = attempts - 1
+        WHERE id = ? AND state = 'running'
+        """,
+        (step_id,),
+    )
+
+
+def update_step_ended(
+    connection: sqlite3.Connection, step_id: int, state: str, *, reason: str = ""
+) -> None:
+    """The step is over: done, failed or skipped."""
+    connection.execute(
+        "UPDATE step SET state = ?, reason = ?, finished_at = ? WHERE id = ?",
+        (state, reason, timestamp(), step_id),
+    )
+
+
+def insert_part(connection: sqlite3.Connection, step_id: int, name: str, *, results: int) -> None:
+    """A part is finished; its rows are stored in the same transaction."""
+    connection.execute(
+        "INSERT INTO part (step_id, name, results, finished_at) VALUES (?, ?, ?, ?)",
+        (step_id, name, results, timestamp()),
+    )
+
+
+def select_parts(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
+    """The finished parts of a step, in their order, with the number of their results."""
+    rows = connection.execute(
+        "SELECT name, results FROM part WHERE step_id = ? ORDER BY rowid", (step_id,)
+    )
+    return {row["name"]: row["results"] for row in rows}
+
+
+def insert_results(
+    connection: sqlite3.Connection, step_id: int, device: str, results: Iterable[Result]
+) -> None:
+    """Figures, each with its cache state."""
+    at = timestamp()
+    connection.executemany(
+        """
+        INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
+            page_cache_proof, proof_reason, ballast_bytes, drive_state, valid, at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+            (
+                step_id,
+                device,
+                result.variant,
+                result.metric,
+                result.unit,
+                result.value,
+                result.cache.page_cache,
+                result.cache.proof,
+                result.cache.proof_reason,
+                result.cache.ballast_bytes,
+                result.cache.drive_state,
+                int(result.valid),
+                at,
+            )
+            for result in results
+        ],
+    )
+
+
+def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
+    """The draws of one pass."""
+    connection.executemany(
+        """
+        INSERT INTO ticket (step_id, pass, page_cache, seq, file, nth, bytes, seconds,
+            major_faults, device_read_bytes, resident_before_bytes)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+            (
+                step_id,
+                ticket.pass_name,
+                ticket.page_cache,
+                ticket.seq,
+                ticket.file,
+                ticket.nth,
+                ticket.bytes,
+                ticket.seconds,
+                ticket.major_faults,
+                ticket.device_read_bytes,
+                ticket.resident_before_bytes,
+            )
+            for ticket in tickets
+        ],
+    )
+
+
+def insert_activity(
+    connection: sqlite3.Connection, step_id: int, samples: Iterable[ActivitySample]
+) -> None:
+    """What the devices did, second by second."""
+    connection.executemany(
+        """
+        INSERT INTO activity_sample (step_id, device, t_s, read_bytes, write_bytes, read_ios,
+            write_ios, busy_s)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+            (
+                step_id,
+                sample.device,
+                sample.t_s,
+                sample.read_bytes,
+                sample.write_bytes,
+                sample.read_ios,
+                sample.write_ios,
+                sample.busy_s,
+            )
+            for sample in samples
+        ],
+    )
+
+
+def select_activity_end_s(connection: sqlite3.Connection, step_id: int) -> float:
+    """Where the step's recording ended, in seconds since its start; 0 before it began."""
+    row = connection.execute(
+        "SELECT coalesce(max(t_s), 0.0) FROM activity_sample WHERE step_id = ?", (step_id,)
+    ).fetchone()
+    return float(row[0])
+
+
+def select_file_system(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> FileSystemRow | None:
+    """The file system this campaign made on the drive, or None before it did."""
+    row = connection.execute(
+        "SELECT kind, uuid FROM file_system WHERE campaign_id = ? AND drive_id = ?",
+        (campaign_id, drive_id),
+    ).fetchone()
+    return None if row is None else FileSystemRow(**dict(row))
+
+
+def upsert_file_system(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, kind: str, uuid: str
+) -> None:
+    """The file system is on the drive now, in the place of any other."""
+    connection.execute(
+        """
+        INSERT INTO file_system (campaign_id, drive_id, kind, uuid, made_at) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (campaign_id, drive_id) DO UPDATE SET kind = excluded.kind,
+            uuid = excluded.uuid, made_at = excluded.made_at
+        """,
+        (campaign_id, drive_id, kind, uuid, timestamp()),
+    )

@@ -1,0 +1,74 @@
+"""What every workload is given, and what it gives back.
+
+A workload is a list of parts. Each finished part is committed on the stick before the next begins;
+a step that was interrupted goes on with the first part that is not stored.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from appliance.measure.diskstats import DiskStats
+from appliance.measure.samples import Result, Ticket
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, and how much of how much is done (bytes, or any count; 0, 0 where unknown).
+
+Raises when a person asked for a stop: call it at least four times a second, hold nothing that its
+exception would leave behind.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where a step runs, and what it may use there."""
+
+    device: str
+    """The whole drive or array as it can be reached now: /dev/sdb."""
+    folder: Path | None
+    """The mounted file system made on it; None on the bare drive."""
+    writable: bool
+    """Whether the drive was released: without it a workload may only read."""
+    raw: Path
+    """A folder on the stick that keeps what the tools said."""
+    size_bytes: int
+    """What can be used: the drive's size, or what is free on its file system."""
+    progress: Progress
+    read_counters: Callable[[], DiskStats]
+    """What the device has served until now; the device's own, not its partitions'."""
+    drive_state: str
+    """What is known of the drive's own cache when the step begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """What one part gave. The device's bytes in it are among `results`, so that all add up."""
+
+    results: tuple[Result, ...]
+    tickets: tuple[Ticket, ...] = ()
+    notes: tuple[str, ...] = ()
+    """For the diary: a drop that left pages, an idle wait that timed out."""
+
+
+class Workload(Protocol):
+    """One step: made anew from the plan at each start of the engine."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the parts in their order, the same at each start."""
+        ...
+
+    def prepare(self, bench: Bench) -> None:
+        """Lay out what the parts need, or find it there from before the interruption.
+
+        Raises StepFailed where it does not fit or the drive fails.
+        """
+        ...
+
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        """Do one part. `finished` has the parts that are stored, with the number of their results.
+
+        Raises StepFailed.
+        """
+        ...
