@@ -266,7 +266,7 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             return Outcome.PAUSED
         row = _drive_of(site, cycle)
         try:
-            drive = _await_installed_drive(row)
+            drive = await_drive(partial(find_installed_drive, row=row))
         except StepFailed as error:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED
@@ -292,12 +292,15 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         return _arm_and_leave(site, campaign, cycle, row, drive)
 
 
-def _await_installed_drive(row: CampaignDriveRow) -> Drive:
-    """The drive, given the time a disk behind USB needs to spin up. Raises Refusal, StepFailed."""
+def await_drive(find: Callable[[Sequence[Drive]], Drive]) -> Drive:
+    """What `find` gives, allowing a disk behind USB the time it needs to spin up.
+
+    Raises Refusal, StepFailed.
+    """
     give_up_s = monotonic_s() + _DRIVE_WAIT_S
     while True:
         try:
-            return find_installed_drive(find_settled_drives(), row)
+            return find(find_settled_drives())
         except Refusal:
             if monotonic_s() >= give_up_s:
                 raise

@@ -6,10 +6,10 @@ campaign and never restarts the machine.
 
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from appliance import VERSION
+from appliance.caches.ballast import release_ballast
 from appliance.campaign import power
 from appliance.campaign.advance import (
     Outcome,
@@ -26,16 +26,19 @@ from appliance.campaign.journal import record, refuse
 from appliance.campaign.opening import open_stick, publish_drives, show_trouble
 from appliance.campaign.prepare import prepare
 from appliance.campaign.resume import resume_campaign
+from appliance.campaign.screen import Screen
 from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
+from appliance.campaign.steps import StoppedByPersonError, has_steps_left, run_steps
 from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
+from appliance.drives.file_system import release_mounts
 from appliance.drives.identity import find_by_identity
 from appliance.drives.probe import find_drives
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import describe_plan, read_plan
-from appliance.stick import FAT, RUN, Stick
+from appliance.stick import FAT, Stick
 from appliance.store.campaigns import (
     CampaignRow,
     count_power_action,
@@ -51,14 +54,9 @@ from appliance.store.requests import Request, select_new_requests, update_reques
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
-_INTERFACE_WAIT_S = 60
 _DRIVES_WAIT_S = 30
 _PLAN = FAT / "plan.toml"
 _BLOCK = Path("/sys/class/block")
-
-
-class StoppedByPersonError(Exception):
-    """A stop was asked for in the middle of something that can be stopped."""
 
 
 def serve() -> None:
@@ -86,12 +84,14 @@ class Appliance:
         self.stick = stick
         self.connection = connection
         self.this_boot = read_this_boot()
-        self.site = Site(connection, self.this_boot, countdown=self.countdown)
+        self.screen = Screen(status, connection)
+        self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
         self._block_names: frozenset[str] = frozenset()
         self._beat_s = 0.0
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
+        self._release_leftovers()
         self._void_old_requests()
         self._watch_drives()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
@@ -111,21 +111,20 @@ class Appliance:
             self._watch_drives()
             time.sleep(_POLL_S)
 
-    # What people see
+    def _release_leftovers(self) -> None:
+        """What an engine that crashed in this very boot has left behind."""
+        try:
+            release_mounts()
+            if release_ballast():
+                record(self.connection, self.this_boot, "ballast-released")
+        except KaltstartError as error:
+            record(self.connection, self.this_boot, "not-released", str(error), level="error")
 
-    def _show(self, phase: str, message: str, **more: object) -> None:
-        self.status.phase = phase
-        self.status.message = message
-        self.status.countdown = None
-        self.status.progress = None
-        self.status.next = ""
-        for key, value in more.items():
-            setattr(self.status, key, value)
-        write_status(self.status)
+    # What people see
 
     def _idle(self) -> None:
         if self.status.phase != "idle":
-            self._show("idle", "Ready", campaign_id=None)
+            self.screen.show("idle", "Ready", campaign_id=None)
         elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = time.monotonic()
             write_status(self.status)
@@ -143,64 +142,6 @@ class Appliance:
             return  # a drive that is just coming or going; looked at again in a moment
         self._block_names = names
 
-    def countdown(self, purpose: str, then: str, seconds: int) -> bool:
-        """Count down on the screens; any key there becomes a request to stop."""
-        self._wait_for_interface()
-        for left_s in range(seconds, 0, -1):
-            self._show(
-                "countdown",
-                then,
-                countdown={"purpose": purpose, "remaining_s": left_s},
-                next=then,
-            )
-            until_s = time.monotonic() + 1
-            while time.monotonic() < until_s:
-                time.sleep(_POLL_S)
-                if self._stop_asked():
-                    return True
-        self._show("running", then, next=then)
-        return False
-
-    def _wait_for_interface(self) -> None:
-        """Nobody can press a key before the interface is there; without one, go on in the end."""
-        give_up_s = time.monotonic() + _INTERFACE_WAIT_S
-        while not (RUN / "tui-ready").exists() and time.monotonic() < give_up_s:
-            time.sleep(_POLL_S)
-
-    def _stop_asked(self) -> bool:
-        stopped = False
-        for request in select_new_requests(self.connection):
-            if request.kind == "stop":
-                update_request(self.connection, request.id, "accepted", "stopped", 0)
-                stopped = True
-            else:
-                update_request(
-                    self.connection,
-                    request.id,
-                    "refused",
-                    "a campaign is running: stop it first",
-                    3,
-                )
-        return stopped
-
-    def _progress(self) -> Callable[[str, int, int], None]:
-        shown_s = 0.0
-
-        def show(label: str, done_bytes: int, total_bytes: int) -> None:
-            nonlocal shown_s
-            if self._stop_asked():
-                raise StoppedByPersonError
-            if time.monotonic() - shown_s >= 1 or not done_bytes:
-                shown_s = time.monotonic()
-                self._show(
-                    "preparing",
-                    f"Writing {label}",
-                    progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
-                    next="cycle 1 after all drives are written",
-                )
-
-        return show
-
     # Campaigns
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
@@ -212,8 +153,10 @@ class Appliance:
         if campaign.power_actions >= campaign.max_power_actions:
             pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
             return
-        if campaign.state == "preparing" and self.countdown(
-            "resume", f"go on with preparing campaign {campaign.id}", _AUTOSTART_S
+        boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
+        works_here = not boots_left and has_steps_left(self.site, campaign.id)
+        if (campaign.state == "preparing" or works_here) and self.screen.countdown(
+            "resume", f"go on with campaign {campaign.id}", _AUTOSTART_S
         ):
             pause(self.site, campaign.id, "stopped by a key")
             return
@@ -221,7 +164,7 @@ class Appliance:
 
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""
-        self._show("running", "Campaign", campaign_id=campaign_id)
+        self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
             self._advance(campaign_id)
         except StoppedByPersonError:
@@ -234,11 +177,14 @@ class Appliance:
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
         if load_campaign(self.site, campaign_id).state == "preparing":
-            prepare(self.site, campaign_id, stick=self.stick, progress=self._progress())
+            prepare(
+                self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
+            )
         outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
         if outcome is Outcome.LEAVING:
             self._wait_for_the_end()
         if outcome is Outcome.FINISHED:
+            run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
 
     def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
@@ -261,7 +207,7 @@ class Appliance:
         return False
 
     def _finish(self, campaign_id: int) -> None:
-        self._show("finishing", "Writing the report")
+        self.screen.show("finishing", "Writing the report")
         finish(self.site, campaign_id)
         on_finish = load_campaign(self.site, campaign_id).on_finish
         if on_finish == "tui":
@@ -269,7 +215,7 @@ class Appliance:
         power.clear_alarm()
         action = power.power_off if on_finish == "poweroff" else power.reboot
         said = "power off" if on_finish == "poweroff" else "restart"
-        if not self.countdown(
+        if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             leave(self.site, action)
@@ -282,7 +228,7 @@ class Appliance:
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
-        self._show("idle", f"Internal error: {type(error).__name__}: {error}")
+        self.screen.show("idle", f"Internal error: {type(error).__name__}: {error}")
         try:
             campaign = select_unfinished_campaign(self.connection)
             if campaign is not None and campaign.state != "paused":
@@ -323,7 +269,7 @@ class Appliance:
         }
         if known or not autostart or not plan.campaign.autostart:
             return
-        if self.countdown("autostart", f"start campaign {plan.campaign.name}", _AUTOSTART_S):
+        if self.screen.countdown("autostart", f"start campaign {plan.campaign.name}", _AUTOSTART_S):
             record(self.connection, self.this_boot, "autostart-declined", hash_plan(text))
             return
         try:

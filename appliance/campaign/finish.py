@@ -8,6 +8,7 @@ from appliance.stick import RAW, writable_fat
 from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
+from appliance.store.steps import select_steps
 
 
 def write_report(site: Site, campaign_id: int) -> str:
@@ -40,14 +41,16 @@ def finish(site: Site, campaign_id: int) -> None:
     """
     cycles = select_cycles(site.connection, campaign_id)
     samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
-    failed = sum(cycle.state == "failed" for cycle in cycles)
+    steps = select_steps(site.connection, campaign_id)
+    steps_done = sum(step.state == "done" for step in steps)
+    failed = sum(each.state == "failed" for each in (*cycles, *steps))
     with transaction(site.connection):
         update_campaign_state(site.connection, campaign_id, "done")
         record(
             site.connection,
             site.this_boot,
             "campaign-done",
-            f"{samples} samples, {failed} failed",
+            f"{samples} samples, {steps_done} steps, {failed} failed",
             campaign_id=campaign_id,
         )
     try:
@@ -62,4 +65,4 @@ def finish(site: Site, campaign_id: int) -> None:
             level="error",
         )
         announce("step-failed", id=campaign_id, kind="report", reason=str(error))
-    announce("campaign-done", id=campaign_id, samples=samples, failed=failed)
+    announce("campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed)

@@ -22,6 +22,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import insert_cycle
+from appliance.store.steps import insert_step
 from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
 
 
@@ -66,14 +67,12 @@ def start_campaign(
     if running is not None and running.state != "paused":
         raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
     boot = plan.boot
-    if boot is None:
-        raise Refusal("the plan has no [boot] part")
     chosen = [
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
         for planned in plan.drives
     ]
     slots = _free_slots(drives, [drive for _, drive in chosen])
-    cycles = plan_cycles(drives=len(chosen), cycles=boot.cycles, charts=boot.charts)
+    cycles = plan_cycles(drives=len(chosen), cycles=boot.cycles, charts=boot.charts) if boot else ()
     with transaction(connection):
         campaign_id = insert_campaign(
             connection,
@@ -83,7 +82,7 @@ def start_campaign(
             on_finish=plan.campaign.on_finish,
             max_power_actions=max_power_actions(len(cycles)),
             max_attempts=MAX_ATTEMPTS,
-            wake_margin_s=boot.wake_margin_s,
+            wake_margin_s=boot.wake_margin_s if boot else None,
         )
         ids = []
         for (planned, drive), slot in zip(chosen, slots, strict=False):
@@ -106,9 +105,32 @@ def start_campaign(
                 position=cycle.position,
                 cycle=cycle.cycle,
                 charted=cycle.charted,
-                power=boot.power,
+                power=boot.power if boot else "cold",
+            )
+        for position, (workload_index, drive_index) in enumerate(plan_steps(plan)):
+            insert_step(
+                connection,
+                campaign_id=campaign_id,
+                position=position,
+                kind=plan.workloads[workload_index].kind,
+                drive_id=ids[drive_index],
+                device=plan.drives[drive_index].identity,
+                workload_index=workload_index,
             )
     return campaign_id
+
+
+def plan_steps(plan: Plan) -> tuple[tuple[int, int], ...]:
+    """Every step in its order, as the places of its workload and of its drive in the plan.
+
+    Drives take turns, so that drift hits all alike.
+    """
+    return tuple(
+        (workload_index, drive_index)
+        for workload_index, workload in enumerate(plan.workloads)
+        for drive_index, drive in enumerate(plan.drives)
+        if workload.on in ("", drive.serial, drive.wwn)
+    )
 
 
 def describe(drive: Drive) -> NewDrive:

@@ -22,6 +22,8 @@ class Status:
     campaign_id: int | None = None
     countdown: dict[str, Any] | None = None
     progress: dict[str, Any] | None = None
+    step: dict[str, Any] | None = None
+    """The workload that is running: position, of, kind, device, part, part_number, parts."""
     next: str = ""
     error: dict[str, Any] | None = None
     plan: dict[str, Any] = field(

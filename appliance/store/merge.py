@@ -34,6 +34,8 @@ _TABLES = (
     _Table("cycle", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("boot_sample", {"cycle_id": "cycle"}),
     _Table("step", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
+    _Table("part", {"step_id": "step"}),
+    _Table("file_system", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("result", {"step_id": "step"}, own="id"),
     _Table("ticket", {"step_id": "step"}),
     _Table("activity_sample", {"step_id": "step"}),

@@ -233,3 +233,10 @@ def upsert_file_system(
         """,
         (campaign_id, drive_id, kind, uuid, timestamp()),
     )
+
+
+def delete_file_system(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
+    """Whatever file system was on the drive is about to be overwritten."""
+    connection.execute(
+        "DELETE FROM file_system WHERE campaign_id = ? AND drive_id = ?", (campaign_id, drive_id)
+    )

@@ -1,0 +1,127 @@
+"""What people see of the engine, and the stop they can ask for at any moment."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+
+from appliance.campaign.status import Status, write_status
+from appliance.campaign.steps import StepPosition, StoppedByPersonError
+from appliance.stick import RUN
+from appliance.store.requests import select_new_requests, update_request
+
+_POLL_S = 0.25
+_INTERFACE_WAIT_S = 60
+
+
+class Screen:
+    """The status for the interface, and its requests while something runs."""
+
+    def __init__(self, status: Status, connection: sqlite3.Connection) -> None:
+        self._status = status
+        self._connection = connection
+
+    def show(self, phase: str, message: str, **more: object) -> None:
+        """Publish a new state; what `more` does not give is empty."""
+        self._status.phase = phase
+        self._status.message = message
+        self._status.countdown = None
+        self._status.progress = None
+        self._status.step = None
+        self._status.next = ""
+        for key, value in more.items():
+            setattr(self._status, key, value)
+        write_status(self._status)
+
+    def countdown(self, purpose: str, then: str, seconds: int) -> bool:
+        """Count down on the screens; any key there becomes a request to stop."""
+        self._wait_for_interface()
+        for left_s in range(seconds, 0, -1):
+            self.show(
+                "countdown",
+                then,
+                countdown={"purpose": purpose, "remaining_s": left_s},
+                next=then,
+            )
+            until_s = time.monotonic() + 1
+            while time.monotonic() < until_s:
+                time.sleep(_POLL_S)
+                if self.stop_asked():
+                    return True
+        self.show("running", then, next=then)
+        return False
+
+    def _wait_for_interface(self) -> None:
+        """Nobody can press a key before the interface is there; without one, go on in the end."""
+        give_up_s = time.monotonic() + _INTERFACE_WAIT_S
+        while not (RUN / "tui-ready").exists() and time.monotonic() < give_up_s:
+            time.sleep(_POLL_S)
+
+    def stop_asked(self) -> bool:
+        """Whether a person pressed a key; every other wish is refused while something runs."""
+        stopped = False
+        for request in select_new_requests(self._connection):
+            if request.kind == "stop":
+                update_request(self._connection, request.id, "accepted", "stopped", 0)
+                stopped = True
+            else:
+                update_request(
+                    self._connection,
+                    request.id,
+                    "refused",
+                    "a campaign is running: stop it first",
+                    3,
+                )
+        return stopped
+
+    def writing_progress(self) -> Callable[[str, int, int], None]:
+        """What to call while reference systems are written; raises StoppedByPersonError."""
+
+        def show(label: str, done_bytes: int, total_bytes: int) -> None:
+            self.show(
+                "preparing",
+                f"Writing {label}",
+                progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
+                next="cycle 1 after all drives are written",
+            )
+
+        limited = self._limited()
+        return lambda label, done, total: limited(label, partial(show, label, done, total))
+
+    def step_progress(self) -> Callable[[StepPosition, str, int, int], None]:
+        """What to call while a workload runs; raises StoppedByPersonError."""
+
+        def show(place: StepPosition, label: str, done: int, total: int) -> None:
+            self.show(
+                "running",
+                f"{place.kind} on {place.device}: {label}",
+                progress={"label": label, "done_bytes": done, "total_bytes": total},
+                step=asdict(place),
+            )
+
+        limited = self._limited()
+        return lambda place, label, done, total: limited(
+            (place, label), partial(show, place, label, done, total)
+        )
+
+    def _limited(self) -> Callable[[object, Callable[[], None]], None]:
+        """Called as often as one likes: asks and shows seldom enough not to disturb a measurement.
+
+        What is new is shown at once.
+        """
+        asked_s = shown_s = 0.0
+        shown: object = None
+
+        def call(what: object, show: Callable[[], None]) -> None:
+            nonlocal asked_s, shown_s, shown
+            now_s = time.monotonic()
+            if now_s - asked_s >= _POLL_S:
+                asked_s = now_s
+                if self.stop_asked():
+                    raise StoppedByPersonError
+            if what != shown or now_s - shown_s >= 1:
+                shown, shown_s = what, now_s
+                show()
+
+        return call

@@ -1,0 +1,74 @@
+"""File systems made on whole released drives, and where they are mounted while a step runs.
+
+A file system is known by its UUID, which the campaign stores: one that was not made for this
+campaign is never taken for it. Nothing here decides whether a drive may be written to: see
+`writable`.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from appliance.drives.writable import Unlocked
+from appliance.errors import StepFailed
+from appliance.run import run
+
+FOLDER = Path("/run/kaltstart/bench")
+_MKFS_TIMEOUT_S = 3600
+_UMOUNT_TIMEOUT_S = 1800
+
+# No discard: it would hide what the drive's flash was left with. No work left for later either,
+# which would run beside the first measurement.
+_EXT4_NOW = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
+_MKFS = {
+    "ext4": ["mkfs.ext4", "-q", "-F", "-E", _EXT4_NOW, "-U"],
+    "xfs": ["mkfs.xfs", "-q", "-f", "-K", "-m"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f", "--nodiscard", "-U"],
+}
+
+
+def clear_signatures(target: Unlocked) -> None:
+    """Take away whatever marks a partition table or file system, and the partitions' nodes."""
+    run(["wipefs", "--all", "--quiet", "--force", target.path], timeout_s=120)
+    # Fails where nothing was there to be read again; a stale node is then still refused by mkfs.
+    run(["blockdev", "--rereadpt", target.path], check=False, timeout_s=120)
+
+
+def make_file_system(target: Unlocked, kind: str) -> str:
+    """Make it on the whole drive, overwriting it; return its UUID. Raises StepFailed."""
+    clear_signatures(target)
+    made = str(uuid.uuid4())
+    name = f"uuid={made}" if kind == "xfs" else made
+    run([*_MKFS[kind], name, target.path], timeout_s=_MKFS_TIMEOUT_S)
+    return made
+
+
+def read_file_system_uuid(path: str) -> str:
+    """UUID of the file system on a device as it is there now; empty without one."""
+    done = run(["blkid", "--probe", "--output", "value", "--match-tag", "UUID", path], check=False)
+    return done.stdout.strip()
+
+
+@contextmanager
+def mounted(path: str, kind: str) -> Iterator[Path]:
+    """Where the file system can be used, for as long as the block lasts."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    run(["mount", "-t", kind, "-o", "noatime", path, str(FOLDER)], timeout_s=600)
+    try:
+        yield FOLDER
+    except BaseException:
+        with suppress(StepFailed):  # what went wrong first is what counts
+            _unmount()
+        raise
+    _unmount()
+
+
+def release_mounts() -> None:
+    """Unmount what an engine that crashed has left mounted."""
+    while FOLDER.is_mount():
+        _unmount()
+
+
+def _unmount() -> None:
+    run(["umount", str(FOLDER)], timeout_s=_UMOUNT_TIMEOUT_S)

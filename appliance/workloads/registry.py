@@ -1,0 +1,31 @@
+"""Which code does which kind of workload."""
+
+from appliance.plan_workloads import (
+    FioPlan,
+    LotteryPlan,
+    MatrixPlan,
+    SqlPlan,
+    SweepPlan,
+    WorkloadPlan,
+)
+from appliance.workloads.base import Workload
+from appliance.workloads.fio import FioWorkload
+from appliance.workloads.lottery import LotteryWorkload
+from appliance.workloads.matrix import MatrixWorkload
+from appliance.workloads.sql import SqlWorkload
+from appliance.workloads.sweep import SweepWorkload
+
+
+def make_workload(plan: WorkloadPlan) -> Workload:
+    """The workload that a plan describes."""
+    match plan:
+        case FioPlan():
+            return FioWorkload(plan)
+        case LotteryPlan():
+            return LotteryWorkload(plan)
+        case MatrixPlan():
+            return MatrixWorkload(plan)
+        case SweepPlan():
+            return SweepWorkload(plan)
+        case SqlPlan():
+            return SqlWorkload(plan)
