@@ -1,0 +1,118 @@
+"""RAM ballast: a ramfs file that takes memory away until the wanted amount is free.
+
+ramfs, because its pages are never swapped out nor reclaimed. Owns /run/kaltstart/ballast; must
+never take the machine's last memory, and never leave the ballast behind.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.caches.cachestat import PAGE_BYTES
+from appliance.caches.page_cache import Progress, drop_caches
+from appliance.errors import StepFailed
+from appliance.run import run
+
+FOLDER = Path("/run/kaltstart/ballast")
+FLOOR_BYTES = 96 << 20
+"""What always stays available, whatever was asked for: the engine, the interface and the kernel
+live from it."""
+CHUNK_BYTES = 8 << 20
+
+_FILE = "fill"
+_MEMINFO = Path("/proc/meminfo")
+_LAYERS = 8  # of ballasts mounted over each other: more than any row of crashes makes
+
+
+@contextmanager
+def ballast(free_ram_bytes: int, *, progress: Progress | None = None) -> Iterator[int]:
+    """Fill memory until no more than `free_ram_bytes` are available; yields the ballast's bytes.
+
+    Empties the page cache first. 0 when less is available anyway. Released at the end whatever
+    happens. Raises StepFailed when that amount is impossible or the kernel refuses, and whatever
+    `progress` raises.
+    """
+    check_free_ram(free_ram_bytes, total_bytes=_read_memory("MemTotal"))
+    release_ballast()
+    drop_caches()  # cached pages count as available only in part
+    try:
+        yield _fill(free_ram_bytes, progress)
+    except BaseException:
+        with suppress(StepFailed):  # what went wrong first is what counts
+            release_ballast()
+        raise
+    release_ballast()
+
+
+def release_ballast() -> bool:
+    """Give back the memory of any ballast, also one that a crash left; whether there was one.
+
+    Raises StepFailed when the kernel does not let go of it.
+    """
+    found = False
+    for _ in range(_LAYERS):
+        if not FOLDER.is_mount():
+            break
+        found = True
+        with suppress(OSError):
+            (FOLDER / _FILE).unlink()  # the memory is free even if something keeps the mount busy
+        run(["umount", str(FOLDER)], timeout_s=300)
+    return found
+
+
+def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
+    """Raises StepFailed when so much can or may not be left free. Pure."""
+    if free_ram_bytes < FLOOR_BYTES:
+        raise StepFailed(
+            f"a ballast that leaves {free_ram_bytes} bytes of RAM free would take the machine down",
+            hint=f"leave at least {FLOOR_BYTES >> 20}M free",
+        )
+    if free_ram_bytes > total_bytes:
+        raise StepFailed(
+            f"a ballast cannot leave {free_ram_bytes} bytes of RAM free: "
+            f"the machine has {total_bytes}",
+            hint="ask for less, or leave the ballast out",
+        )
+
+
+def next_chunk(available_bytes: int, *, free_ram_bytes: int) -> int:
+    """How much to write next, in bytes: whole pages, 0 when there is enough ballast. Pure."""
+    wanted = max(free_ram_bytes - free_ram_bytes % PAGE_BYTES, FLOOR_BYTES)
+    over = max(available_bytes - wanted, 0)
+    return min(over - over % PAGE_BYTES, CHUNK_BYTES)
+
+
+def parse_meminfo(text: str, key: str) -> int:
+    """One amount of /proc/meminfo in bytes. Pure. Raises StepFailed when it is not there."""
+    found = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
+    if found is None:
+        raise StepFailed(f"/proc/meminfo has no {key}")
+    return int(found[1]) << 10
+
+
+def _read_memory(key: str) -> int:
+    return parse_meminfo(sysfs.read_text(_MEMINFO), key)
+
+
+def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
+    available = _read_memory("MemAvailable")
+    if not next_chunk(available, free_ram_bytes=free_ram_bytes):
+        return 0
+    total = available - free_ram_bytes
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    run(["mount", "-t", "ramfs", "-o", "mode=0700", "ramfs", str(FOLDER)])
+    pages = memoryview(b"\xa5" * CHUNK_BYTES)
+    written = 0
+    try:
+        with (FOLDER / _FILE).open("wb", buffering=0) as file:
+            while chunk := next_chunk(available, free_ram_bytes=free_ram_bytes):
+                written += os.write(file.fileno(), pages[:chunk])
+                if progress:
+                    progress("Filling RAM with ballast", min(written, total), total)
+                available = _read_memory("MemAvailable")
+    except OSError as error:
+        raise StepFailed(f"the ballast stopped at {written} bytes: {error.strerror}") from error
+    return written

@@ -1,0 +1,135 @@
+"""Which state of the page cache the I/O really met: what was set up against what was counted. Pure.
+
+Bytes that the application moved are set against bytes that its device served. A contradiction is
+never smoothed over: it makes the state `partial` or `warm`, and unproven, with the reason.
+"""
+
+from appliance.measure.samples import CacheState, PageCache
+
+COLD_SHARE = 0.95
+"""Of the bytes read, what a cold cache makes the device serve at least; read-ahead adds to it."""
+BYPASS_SHARE = 0.99
+WARM_SHARE = 0.01
+"""What the device may serve at most of bytes that RAM is said to have answered."""
+
+
+def hit_ratio(app_read_bytes: int, device_read_bytes: int) -> float:
+    """The share of the bytes read that RAM answered, 0…1; 0 where nothing was read."""
+    if app_read_bytes <= 0:
+        return 0.0
+    return min(max(1 - device_read_bytes / app_read_bytes, 0.0), 1.0)
+
+
+def judge_reads(
+    *,
+    wished: PageCache,
+    proven_before: bool,
+    reason: str,
+    app_read_bytes: int,
+    device_read_bytes: int,
+    ballast_bytes: int = 0,
+    drive_state: str = "",
+) -> CacheState:
+    """The state that reads met.
+
+    `wished` was set up before, and `proven_before` says whether that was proven (a drop or warm-up
+    by cachestat, O_DIRECT by alignment, a bound by its control group); `reason` says how, or what
+    was missing.
+    """
+    met: PageCache = wished
+    problem = ""
+    served = f"the device served {device_read_bytes} of {app_read_bytes} bytes read"
+    if app_read_bytes <= 0:
+        problem = "nothing was read"
+    elif device_read_bytes < 0:
+        problem = "the device's counters went backwards"
+    elif wished != "bypass" and device_read_bytes <= app_read_bytes * WARM_SHARE:
+        met = "warm"
+        if wished != "warm":
+            problem = f"{_wished(wished)}, but RAM answered: {served}"
+    elif wished == "warm":
+        met = "partial"
+        problem = f"a warm cache was wished for, but {served}"
+    elif wished == "cold" and device_read_bytes < app_read_bytes * COLD_SHARE:
+        met = "partial"
+        problem = f"a cold cache was wished for, but RAM answered a part: {served}"
+    elif wished == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
+        met = "partial"
+        problem = f"the cache was to be bypassed, but something else answered: {served}"
+    return _state(
+        met,
+        proven_before=proven_before,
+        problem=problem,
+        reason=reason,
+        counted=served,
+        ballast_bytes=ballast_bytes,
+        drive_state=drive_state,
+    )
+
+
+def judge_writes(
+    *,
+    wished: PageCache,
+    proven_before: bool,
+    reason: str,
+    app_write_bytes: int,
+    device_write_bytes: int,
+    ballast_bytes: int = 0,
+    drive_state: str = "",
+) -> CacheState:
+    """The state that writes met; `device_write_bytes` is counted after the final fsync.
+
+    Through the page cache every write meets RAM first; what counts is that by the end of the timed
+    part the device had it all.
+    """
+    met: PageCache = wished
+    problem = ""
+    given = f"the device was given {device_write_bytes} of {app_write_bytes} bytes written"
+    if app_write_bytes <= 0:
+        problem = "nothing was written"
+    elif device_write_bytes < 0:
+        problem = "the device's counters went backwards"
+    elif device_write_bytes < app_write_bytes * BYPASS_SHARE:
+        met = "partial"
+        problem = (
+            f"the cache was to be bypassed, but {given}"
+            if wished == "bypass"
+            else f"RAM kept or merged a part: {given}"
+        )
+    return _state(
+        met,
+        proven_before=proven_before,
+        problem=problem,
+        reason=reason,
+        counted=given,
+        ballast_bytes=ballast_bytes,
+        drive_state=drive_state,
+    )
+
+
+def _wished(wished: PageCache) -> str:
+    return (
+        "the cache was to be bounded" if wished == "bounded" else f"a {wished} cache was wished for"
+    )
+
+
+def _state(
+    met: PageCache,
+    *,
+    proven_before: bool,
+    problem: str,
+    reason: str,
+    counted: str,
+    ballast_bytes: int,
+    drive_state: str,
+) -> CacheState:
+    # `partial` says that nobody knows which read met what: there is nothing to prove it with.
+    proven = proven_before and not problem and met != "partial"
+    words = [problem, reason] if problem else [reason, counted]
+    return CacheState(
+        page_cache=met,
+        proof="proven" if proven else "unproven",
+        proof_reason="; ".join(word for word in words if word),
+        ballast_bytes=ballast_bytes,
+        drive_state=drive_state,
+    )

@@ -1,0 +1,272 @@
+"""The page cache: emptied or filled for given files and devices, with proof by cachestat(2).
+
+Proof is what the kernel counts afterwards, never that a command was given. What could not be proven
+is said, and never raised: only a file or drive that fails is an error.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.caches.cachestat import (
+    PAGE_BYTES,
+    Extent,
+    Pages,
+    PagesUnknown,
+    Target,
+    as_extent,
+    is_block_device,
+    open_readable,
+    page_stats,
+    range_in,
+    resident_bytes,
+    target_stats,
+)
+from appliance.caches.holders import find_mappers, mounted_file_system
+from appliance.errors import StepFailed
+
+__all__ = [
+    "Dropped",
+    "Extent",
+    "Pages",
+    "PagesUnknown",
+    "Progress",
+    "Target",
+    "Warmed",
+    "drop_caches",
+    "drop_page_cache",
+    "kept_open",
+    "page_stats",
+    "resident_bytes",
+    "warm_page_cache",
+]
+
+Progress = Callable[[str, int, int], None]
+"""As in workloads.base, which lies above: what is done, bytes done, bytes in all; may raise."""
+
+_DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+_TRIES = 3
+_PAUSE_S = 0.2
+_NAMED = 3
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How a drop ended."""
+
+    proven: bool
+    """No page of any target is in RAM."""
+    reason: str
+    """What proves it, or what remains and who holds it: a sentence for the report."""
+    pages: Pages
+    """What is left of all targets together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """How a warm-up ended."""
+
+    proven: bool
+    """Every page of every target is in RAM."""
+    reason: str
+    resident_bytes: int
+    size_bytes: int
+    """What would be resident, rounded to pages."""
+    read_bytes: int
+    """What was read for it: belongs to nobody's measured bytes."""
+
+
+@contextmanager
+def kept_open(targets: Sequence[Target]) -> Iterator[None]:
+    """Hold `targets` open, so that the kernel keeps what it cached of a bare drive.
+
+    It forgets a block device's pages when the last program closes it (block/bdev.c,
+    blkdev_flush_mapping): without this every reopened bare drive would be cold. Raises StepFailed.
+    """
+    with ExitStack() as undo:
+        for path in sorted({as_extent(target).path for target in targets}):
+            undo.callback(os.close, open_readable(path))
+        yield
+
+
+def drop_caches() -> None:
+    """Write back everything, then empty the page cache of everything clean and unmapped.
+
+    Raises StepFailed where the kernel does not allow it.
+    """
+    os.sync()  # only clean pages are dropped
+    sysfs.write_text(_DROP_CACHES, "3")
+
+
+def drop_page_cache(targets: Sequence[Target]) -> Dropped:
+    """Empty the page cache, then look at every target: name files *and* their block device.
+
+    Tries a few times, as pages may be busy for a moment. Of a device with a mounted file system
+    only what that keeps of its own metadata may remain; data of files is not read through it.
+    Raises StepFailed when a target cannot be opened.
+    """
+    left: list[tuple[Target, Pages]] = []
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE_S)
+        drop_caches()
+        try:
+            left = [
+                (target, pages)
+                for target in targets
+                if (pages := target_stats(target)).resident_bytes
+            ]
+        except PagesUnknown as error:
+            return Dropped(proven=False, reason=error.message, pages=Pages())
+        if not [each for each in left if not _metadata_owner(*each)]:
+            break
+    return judge_drop(
+        total=len(targets),
+        left=[
+            (str(target), pages, _metadata_owner(target, pages), _mappers(target, pages))
+            for target, pages in left
+        ],
+    )
+
+
+def judge_drop(*, total: int, left: Sequence[tuple[str, Pages, str, tuple[str, ...]]]) -> Dropped:
+    """What the targets that kept pages mean. Pure.
+
+    `left` has name, pages, the file system whose metadata they are (or nothing), and programs that
+    have it mapped.
+    """
+    pages = sum((each for _, each, _, _ in left), Pages())
+    held = [each for each in left if not each[2]]
+    if not total:
+        return Dropped(proven=False, reason="dropped, but nothing was looked at", pages=pages)
+    if not held:
+        reason = f"cachestat: no page of {_count(total)} in RAM"
+        for name, kept, owner, _ in left:
+            reason += f", but {kept.resident_bytes} bytes that {owner} keeps of its own on {name}"
+        return Dropped(proven=True, reason=reason, pages=pages)
+    named = "; ".join(
+        f"{name}: {_describe(kept, mappers)}" for name, kept, _, mappers in held[:_NAMED]
+    )
+    more = f"; and {len(held) - _NAMED} more" if len(held) > _NAMED else ""
+    return Dropped(
+        proven=False,
+        reason=f"{len(held)} of {_count(total)} kept pages in RAM: {named}{more}",
+        pages=pages,
+    )
+
+
+def _count(total: int) -> str:
+    return "1 file or device" if total == 1 else f"{total} files and devices"
+
+
+def _describe(pages: Pages, mappers: tuple[str, ...]) -> str:
+    words = [f"{pages.resident_bytes} bytes"]
+    if pages.dirty_bytes:
+        words.append(f"{pages.dirty_bytes} dirty")
+    if pages.writeback_bytes:
+        words.append(f"{pages.writeback_bytes} under writeback")
+    if mappers:
+        words.append(f"mapped by {', '.join(mappers[:_NAMED])}")
+    if len(words) == 1:
+        words.append("clean and not mapped")
+    return ", ".join(words)
+
+
+def _metadata_owner(target: Target, pages: Pages) -> str:
+    """The mounted file system that clean pages of a whole device belong to, or nothing."""
+    extent = as_extent(target)
+    if extent.offset or extent.length or pages.dirty_bytes or pages.writeback_bytes:
+        return ""
+    return mounted_file_system(extent.path) if is_block_device(extent.path) else ""
+
+
+def _mappers(target: Target, pages: Pages) -> tuple[str, ...]:
+    if pages.dirty_bytes + pages.writeback_bytes >= pages.resident_bytes:
+        return ()  # that alone explains it
+    return find_mappers(as_extent(target).path)
+
+
+def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = None) -> Warmed:
+    """Read all `targets` through the page cache, then prove that every page stayed.
+
+    A bare drive must be in `kept_open` for as long as it is to stay warm. Raises StepFailed when
+    one cannot be read, and whatever `progress` raises.
+    """
+    ranges = [_range_of(as_extent(target)) for target in targets]
+    total = sum(end - start for _, start, end in ranges)
+    done = 0
+    buffer = bytearray(_CHUNK_BYTES)
+    for path, start, end in ranges:
+        for count in _read(path, start, end, buffer):
+            done += count
+            if progress:
+                progress("Reading into RAM", done, total)
+    wanted = sum(_rounded(start, end) for _, start, end in ranges)
+    # Looked at only now that all is closed again: what would not stay must not count.
+    try:
+        resident = [target_stats(target).resident_bytes for target in targets]
+    except PagesUnknown as error:
+        return Warmed(
+            proven=False, reason=error.message, resident_bytes=0, size_bytes=wanted, read_bytes=done
+        )
+    missing = [
+        str(target)
+        for target, (_, start, end), bytes_ in zip(targets, ranges, resident, strict=True)
+        if bytes_ < _rounded(start, end)
+    ]
+    if missing or not targets:
+        reason = (
+            f"cachestat: only {sum(resident)} of {wanted} bytes stayed in RAM; not all of "
+            f"{', '.join(missing[:_NAMED])}"
+            if missing
+            else "nothing was read"
+        )
+    else:
+        reason = f"cachestat: all {wanted} bytes of {_count(len(targets))} in RAM"
+    return Warmed(
+        proven=bool(targets) and not missing,
+        reason=reason,
+        resident_bytes=sum(resident),
+        size_bytes=wanted,
+        read_bytes=done,
+    )
+
+
+def _range_of(extent: Extent) -> tuple[Path, int, int]:
+    fd = open_readable(extent.path)
+    try:
+        return extent.path, *range_in(fd, extent)
+    finally:
+        os.close(fd)
+
+
+def _rounded(start: int, end: int) -> int:
+    """The bytes of all pages that start…end touches."""
+    if start == end:
+        return 0
+    return (-(-end // PAGE_BYTES) - start // PAGE_BYTES) * PAGE_BYTES
+
+
+def _read(path: Path, start: int, end: int, buffer: bytearray) -> Iterator[int]:
+    """Read the range into `buffer` over and over; the bytes of each go. Raises StepFailed."""
+    fd = open_readable(path)
+    view = memoryview(buffer)
+    try:
+        while start < end:
+            try:
+                count = os.preadv(fd, [view[: end - start]], start)
+            except OSError as error:
+                raise StepFailed(
+                    f"{path} cannot be read at byte {start}: {error.strerror}"
+                ) from error
+            if not count:
+                raise StepFailed(f"{path} ended at byte {start} instead of {end}")
+            start += count
+            yield count
+    finally:
+        os.close(fd)
