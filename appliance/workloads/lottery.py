@@ -1,0 +1,251 @@
+"""The lottery (A2–A4): files drawn by tickets and read whole, in passes with known caches.
+
+Owns the passes' preparation and what their tickets add up to. Must never call a read cold or warm
+that was not looked at, and never read a file but for a ticket or to warm it.
+"""
+
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.caches.ballast import parse_meminfo
+from appliance.caches.cachestat import Target, page_stats
+from appliance.caches.judge import hit_ratio, judge_reads
+from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
+from appliance.errors import StepFailed
+from appliance.measure.samples import CacheState, PageCache, Result, Ticket
+from appliance.plan_workloads import LotteryPass, LotteryPlan
+from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.lottery_draw import (
+    Draw,
+    LotteryFile,
+    PassPart,
+    count_reads_before,
+    draw_tickets,
+    list_parts,
+)
+from appliance.workloads.lottery_files import prepare_files
+from appliance.workloads.lottery_passes import Pulse, Reader, make_reader
+
+_MEMINFO = Path("/proc/meminfo")
+_WISHED: dict[LotteryPass, PageCache] = {
+    "cold": "cold",
+    "warm": "warm",
+    "direct": "bypass",
+    "mmap": "cold",
+    "buffered-app": "cold",
+}
+
+
+class LotteryWorkload:
+    """One step: each pass, and each repetition of it, is a part."""
+
+    def __init__(self, plan: LotteryPlan) -> None:
+        self._plan = plan
+        self._parts = {part.name: part for part in list_parts(plan)}
+        self._files: dict[str, LotteryFile] = {}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """`cold`, `direct` …, or `cold/1`, `cold/2` … with repetitions."""
+        return tuple(self._parts)
+
+    def prepare(self, bench: Bench) -> None:
+        """Lay the files out, or find them. Raises StepFailed."""
+        self._files = {file.name: file for file in prepare_files(self._plan, bench)}
+
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        """Draw every ticket of one pass. Raises StepFailed."""
+        this = self._parts[part]
+        targets = self._targets(bench)
+        # The kernel forgets a bare drive's pages when nobody has it open any more.
+        with kept_open(targets):
+            proven, reason = self._set_cache(bench, this, targets)
+            tickets, kept = self._read_all(bench, this, proven=proven)
+        notes = [] if proven else [reason]
+        if kept:
+            notes.append(
+                f"the program's own cache answered {kept} of {len(tickets)} tickets; "
+                "they are called warm, and the kernel was not asked"
+            )
+        rows = _Rows(
+            part=this,
+            proven=proven,
+            reason=reason,
+            drive_state=bench.drive_state,
+            finished=len(finished),
+            reads_before=count_reads_before(self._plan, finished),
+        )
+        return PartResult(
+            rows.of_files(tickets) + rows.of_pass(tickets, self._draws(this)),
+            tickets=tuple(tickets),
+            notes=tuple(notes),
+        )
+
+    def _draws(self, part: PassPart) -> tuple[Draw, ...]:
+        return draw_tickets(self._plan.tickets, seed=self._plan.seed, repetition=part.repetition)
+
+    def _targets(self, bench: Bench) -> list[Target]:
+        if bench.folder is None:
+            return [Path(bench.device)]
+        return [*(file.target for file in self._files.values()), Path(bench.device)]
+
+    def _set_cache(
+        self, bench: Bench, part: PassPart, targets: Sequence[Target]
+    ) -> tuple[bool, str]:
+        """Bring the page cache into the pass's state; whether that is proven, and how."""
+        if part.kind == "warm":
+            warmed = warm_page_cache(
+                [file.target for file in self._files.values()], progress=bench.progress
+            )
+            return warmed.proven, warmed.reason
+        bench.progress("dropping the page cache", 0, 0)
+        dropped = drop_page_cache(targets)
+        return dropped.proven, dropped.reason
+
+    def _read_all(self, bench: Bench, part: PassPart, *, proven: bool) -> tuple[list[Ticket], int]:
+        """The tickets in their order, and how many the program answered by itself."""
+        available = parse_meminfo(sysfs.read_text(_MEMINFO), "MemAvailable")
+        reader = make_reader(part.kind, available_bytes=available)
+        draws = self._draws(part)
+        total = sum(self._files[draw.file].length for draw in draws)
+        pulse = Pulse(bench.progress, f"lottery: {part.name}", total)
+        tickets: list[Ticket] = []
+        kept = 0
+        for draw in draws:
+            file = self._files[draw.file]
+            ticket, answered = _take_ticket(
+                bench, part, draw, file, reader=reader, pulse=pulse, proven=proven
+            )
+            tickets.append(ticket)
+            kept += answered
+            pulse.end_file(file.length)
+        return tickets, kept
+
+
+def _take_ticket(
+    bench: Bench,
+    part: PassPart,
+    draw: Draw,
+    file: LotteryFile,
+    *,
+    reader: Reader,
+    pulse: Pulse,
+    proven: bool,
+) -> tuple[Ticket, bool]:
+    """Read one file, timed; True when the program answered by itself."""
+    resident = page_stats(file.path, offset=file.offset, length=file.length).resident_bytes
+    device_before = bench.read_counters().read_bytes
+    faults_before = resource.getrusage(resource.RUSAGE_THREAD).ru_majflt
+    start_s = time.perf_counter()
+    answered = reader.read(file, pulse)
+    seconds = time.perf_counter() - start_s
+    faults = resource.getrusage(resource.RUSAGE_THREAD).ru_majflt - faults_before
+    ticket = Ticket(
+        pass_name=part.kind,
+        page_cache="warm"
+        if answered
+        else judge_ticket(part.kind, resident, length=file.length, proven=proven),
+        seq=draw.seq,
+        file=file.name,
+        nth=draw.nth,
+        bytes=file.length,
+        seconds=seconds,
+        major_faults=faults,
+        device_read_bytes=bench.read_counters().read_bytes - device_before,
+        resident_before_bytes=resident,
+    )
+    return ticket, answered
+
+
+def judge_ticket(kind: LotteryPass, resident_bytes: int, *, length: int, proven: bool) -> PageCache:
+    """The state a ticket met, from the pages that were in RAM right before it.
+
+    `proven` says whether the pass's drop was: without it nothing is called cold.
+    """
+    if kind == "direct":
+        return "bypass"
+    if resident_bytes >= length:
+        return "warm"
+    return "cold" if not resident_bytes and proven else "partial"
+
+
+class _Rows:
+    """The rows of one part."""
+
+    def __init__(
+        self,
+        *,
+        part: PassPart,
+        proven: bool,
+        reason: str,
+        drive_state: str,
+        finished: int,
+        reads_before: Mapping[str, int],
+    ) -> None:
+        self._part = part
+        self._proven = proven
+        self._reason = reason
+        self._drive_state = drive_state
+        self._finished = finished
+        self._reads_before = reads_before
+
+    def of_files(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
+        """Per file: its mean rate, and who answered."""
+        results: list[Result] = []
+        for name in sorted({ticket.file for ticket in tickets}):
+            own = [ticket for ticket in tickets if ticket.file == name]
+            cache = self._judge(own, f"{self._reads_before.get(name, 0)} reads")
+            app, device, seconds = _sums(own)
+            variant = self._part.variant(name)
+            results += [
+                Result(variant, "rate_bytes_s", app / seconds, cache),
+                Result(variant, "seconds", seconds, cache),
+                Result(variant, "app_read_bytes", app, cache),
+                Result(variant, "device_read_bytes", device, cache),
+                Result(variant, "hit_ratio", hit_ratio(app, device), cache),
+            ]
+        return tuple(results)
+
+    def of_pass(self, tickets: Sequence[Ticket], draws: Sequence[Draw]) -> tuple[Result, ...]:
+        """How much faster a repeat was than the first touch; nothing where none was repeated."""
+        pairs = list(zip(tickets, draws, strict=True))
+        first = [ticket for ticket, draw in pairs if draw.touch == 1]
+        repeats = [ticket for ticket, draw in pairs if draw.touch > 1]
+        if not repeats:
+            return ()
+        ratio = _rate(repeats) / _rate(first)
+        return (Result(self._part.variant(), "touch_ratio", ratio, self._judge(tickets)),)
+
+    def _judge(self, tickets: Sequence[Ticket], trained: str = "") -> CacheState:
+        app, device, _ = _sums(tickets)
+        words = [self._drive_state]
+        if self._finished:
+            words += [f"trained {self._finished} passes", trained]
+        return judge_reads(
+            wished=_WISHED[self._part.kind],
+            proven_before=self._proven,
+            reason=self._reason,
+            app_read_bytes=app,
+            device_read_bytes=device,
+            drive_state=", ".join(word for word in words if word),
+        )
+
+
+def _sums(tickets: Sequence[Ticket]) -> tuple[int, int, float]:
+    """Bytes the program read, bytes the device served, seconds."""
+    seconds = sum(ticket.seconds for ticket in tickets)
+    if seconds <= 0:
+        raise StepFailed("the clock stood still while files were read")
+    return (
+        sum(ticket.bytes for ticket in tickets),
+        sum(ticket.device_read_bytes for ticket in tickets),
+        seconds,
+    )
+
+
+def _rate(tickets: Sequence[Ticket]) -> float:
+    app, _, seconds = _sums(tickets)
+    return app / seconds
