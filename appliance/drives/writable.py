@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
@@ -55,7 +56,7 @@ def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> It
         # The name could have passed to another disk before it was opened; from here on it cannot.
         now = check_identity(now)
         _claim(now)
-        undo.callback(run, ["blockdev", "--setro", now.path])
+        undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
         writing = _open(now.path, os.O_RDWR)
         try:
@@ -95,6 +96,17 @@ def _claim(drive: Drive) -> None:
         os.close(os.open(drive.path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
         raise Refusal(f"{drive.path} is in use by the kernel: {error.strerror}") from error
+
+
+def _set_read_only(
+    drive: Drive, _kind: object, error: BaseException | None, _trace: object
+) -> None:
+    """At the end of the block. What went wrong inside it is what counts."""
+    try:
+        run(["blockdev", "--setro", drive.path])
+    except StepFailed:
+        if error is None:
+            raise
 
 
 def _flush_and_close(fd: int, drive: Drive) -> None:

@@ -1,4 +1,4 @@
-# Runs inside the image (tests/image/agent.py); @PLANS@ becomes the checks of single plans.
+# Runs inside the image (tests/lab/agent.py); @PLANS@ becomes the checks of single plans.
 until [ -e /run/kaltstart/status.json ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 code() { # name, command…
   local name=$1; shift

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from tests.image.agent import credentials, listen
+from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import DriveBay, ModelledDrive

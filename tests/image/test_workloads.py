@@ -1,0 +1,175 @@
+"""All kinds of workload on a disk, a hybrid and an SSD: who answered, the drive or the RAM.
+
+What the database says reached a drive is held against the drive model's own log of requests.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.console import ConsoleLine
+from tests.lab.drives import DEFAULT_DRIVES
+from tests.lab.machine import Machine
+from tests.lab.requestlog import Traffic, parse_traffic
+
+_DRIVES = "\n".join(
+    f'[[drive]]\nserial = "{drive.serial}"\nerase = "{drive.serial}"' for drive in DEFAULT_DRIVES
+)
+_PLAN = f"""\
+version = 1
+[campaign]
+name = "every workload"
+autostart = true
+on_finish = "poweroff"
+{_DRIVES}
+
+[[workload]]
+kind = "lottery"
+file_size = "1M"
+passes = ["direct", "cold", "warm", "mmap", "buffered-app"]
+
+[[workload]]
+kind = "fio"
+size = "4M"
+runtime = 5
+page_cache = "bypass"
+
+[[workload]]
+kind = "matrix"
+file_sizes = ["1M"]
+record_sizes = ["16K", "64K"]
+filesystem = "xfs"
+
+[[workload]]
+kind = "sql"
+data_size = "1M"
+free_ram = "1G"
+filesystem = "ext4"
+
+[[workload]]
+kind = "sweep"
+set_sizes = ["1M", "4M"]
+tests = ["seq-read", "rand-read", "rand-write"]
+runtime = 2
+idle_timeout = 20
+"""
+_KINDS = ["lottery", "fio", "matrix", "sql", "sweep"]
+
+
+class _Outside:
+    """Follows the drives' logs: what reached a drive between its steps' ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._before: dict[str, Traffic] = {}
+        self.steps: dict[int, Traffic] = {}
+
+    def take(self, line: ConsoleLine, _machine: Machine) -> None:
+        """To be called with each console line."""
+        if line.event == "campaign-start":
+            self._before = {drive.name: self._read(drive.name) for drive in DEFAULT_DRIVES}
+        elif line.event == "step-done":
+            name = line.fields["drive"]
+            now = self._read(name)
+            self.steps[int(line.fields["step"])] = now.since(self._before[name])
+            self._before[name] = now
+
+    def _read(self, name: str) -> Traffic:
+        return parse_traffic((self._folder / f"{name}.log").read_text())
+
+
+def test_every_workload_on_disk_hybrid_and_ssd(out: Path) -> None:
+    outside = _Outside(out / "drives")
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=DEFAULT_DRIVES, on_line=outside.take))
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    done = [(line.fields["kind"], line.fields["drive"]) for line in result.lines_of("step-done")]
+    assert done == [(kind, drive.serial) for kind in _KINDS for drive in DEFAULT_DRIVES]
+    assert result.database is not None
+    with closing(sqlite3.connect(result.database)) as database:
+        database.row_factory = sqlite3.Row
+        _check_bytes(database, outside.steps)
+        _check_cache_states(database)
+        _check_hybrid_gain(database)
+        _check_activity(database)
+    _check_report(result)
+
+
+def _check_bytes(database: sqlite3.Connection, steps: dict[int, Traffic]) -> None:
+    """Every step's bytes in the database are those that the drive saw, within 1 %."""
+    wrong = []
+    for step_id, seen in steps.items():
+        for metric, seen_bytes in (
+            ("device_read_bytes", seen.read_bytes),
+            ("device_write_bytes", seen.write_bytes),
+        ):
+            stored = database.execute(
+                "SELECT coalesce(sum(value), 0) FROM results WHERE step_id = ? AND metric = ?",
+                (step_id, metric),
+            ).fetchone()[0]
+            if abs(stored - seen_bytes) > 0.01 * seen_bytes:
+                wrong.append(f"step {step_id} {metric}: stored {stored}, seen {seen_bytes}")
+    assert not wrong
+    assert len(steps) == len(_KINDS) * len(DEFAULT_DRIVES)
+
+
+def _check_cache_states(database: sqlite3.Connection) -> None:
+    rows = database.execute(
+        "SELECT pass, page_cache, nth, count(*) AS n FROM tickets"
+        " GROUP BY pass, page_cache, nth > 1"
+    ).fetchall()
+    met = {(row["pass"], row["page_cache"], row["nth"] > 1) for row in rows}
+    # A cold pass drops the cache once: a file's first read meets cold, its repeats meet warm.
+    assert ("cold", "cold", False) in met
+    assert ("cold", "warm", True) in met
+    assert {state for name, state, _ in met if name == "warm"} == {"warm"}
+    assert {state for name, state, _ in met if name == "direct"} == {"bypass"}
+    assert sum(row["n"] for row in rows) == 5 * 100 * len(DEFAULT_DRIVES)
+    # A4: the warm pass takes no major faults and asks nothing of the drive.
+    assert (
+        database.execute(
+            "SELECT sum(device_read_bytes) FROM tickets WHERE pass = 'warm'"
+        ).fetchone()[0]
+        == 0
+    )
+    faults = database.execute(
+        "SELECT sum(major_faults) FROM tickets WHERE pass = 'mmap' AND nth = 1"
+    ).fetchone()[0]
+    assert faults > 0
+
+
+def _check_hybrid_gain(database: sqlite3.Connection) -> None:
+    """Only the hybrid answers repeats faster, and only where the page cache is out of the way."""
+    gain = {
+        (row["drive_serial"], row["variant"]): row["value"]
+        for row in database.execute("SELECT * FROM results WHERE metric = 'touch_ratio'")
+    }
+    print(gain)
+    assert gain["LAB-SSHD-1", "direct"] > 2
+    assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-HDD-1", "direct"]
+    assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-SSD-1", "direct"]
+    assert gain["LAB-SSHD-1", "warm"] < 1.5
+    answered_by_ram = database.execute(
+        "SELECT min(value) FROM results WHERE metric = 'hit_ratio' AND variant LIKE 'warm/%'"
+    ).fetchone()[0]
+    assert answered_by_ram == 1
+
+
+def _check_activity(database: sqlite3.Connection) -> None:
+    """The recorded seconds of a step add up to what its rows say the device read."""
+    for row in database.execute(
+        """
+        SELECT a.step_id, a.read_bytes, r.read_bytes AS stored_bytes FROM
+        (SELECT step_id, sum(read_bytes) AS read_bytes FROM activity GROUP BY step_id) a JOIN
+        (SELECT step_id, sum(value) AS read_bytes FROM results
+         WHERE metric = 'device_read_bytes' GROUP BY step_id) r USING (step_id)
+        """
+    ).fetchall():
+        assert abs(row["read_bytes"] - row["stored_bytes"]) <= 0.01 * row["stored_bytes"], row[0]
+
+
+def _check_report(result: Result) -> None:
+    assert result.report is not None
+    page = (result.report / "report.html").read_text()
+    for kind in _KINDS:
+        assert kind in page

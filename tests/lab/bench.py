@@ -1,0 +1,157 @@
+"""`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
+
+Everything is a ratio: the emulated machine's absolute speed means nothing.
+"""
+
+import json
+import sqlite3
+import statistics
+import sys
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.lab.agent import credentials, listen
+from tests.lab.campaign import IMAGE, prepare_out
+from tests.lab.drives import DriveBay, ModelledDrive
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.stick import get_database, make_stick, put_file
+
+# On the SSD model time is the program's own; on the disk model it is the drive's.
+_DRIVES = (
+    ModelledDrive(serial="LAB-HDD-1", model="hdd", name="LAB-HDD-1"),
+    ModelledDrive(serial="LAB-SSD-1", model="ssd", name="LAB-SSD-1"),
+)
+_PLAN = """\
+version = 1
+[campaign]
+name = "bench"
+autostart = true
+on_finish = "tui"
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+[[drive]]
+serial = "LAB-SSD-1"
+erase = "LAB-SSD-1"
+[[workload]]
+kind = "lottery"
+on = "LAB-SSD-1"
+file_size = "16M"
+passes = ["direct"]
+repeat = 3
+[[workload]]
+kind = "fio"
+filesystem = "ext4"
+size = "64M"
+runtime = 20
+page_cache = "bypass"
+ioengine = "psync"
+"""
+_TESTS = ("seq-read", "rand-read", "seq-write", "rand-write")
+_CAMPAIGN_S = 3600
+_BY_HAND_S = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One line of build/bench.json."""
+
+    name: str
+    value: float
+    unit: str
+    peer: str
+    goal: str
+    holds: bool
+
+
+def compare_fio(ours: dict[str, float], by_hand: dict[str, str]) -> list[Measure]:
+    """Our steps' bandwidth over that of the same job given to fio by hand; keys are SERIAL/TEST."""
+    measures = []
+    for key, bw_bytes_s in ours.items():
+        peer_bytes_s = float(by_hand[key].split()[0])
+        ratio = bw_bytes_s / peer_bytes_s
+        measures.append(
+            Measure(
+                name=f"fio step over bare fio, {key}",
+                value=round(ratio, 4),
+                unit="ratio of bandwidths",
+                peer=f"fio by hand: {peer_bytes_s:.0f} B/s",
+                goal="0.99 to 1.01",
+                holds=0.99 <= ratio <= 1.01,
+            )
+        )
+    return measures
+
+
+def compare_lottery(rates_bytes_s: list[float], by_hand: dict[str, str]) -> Measure:
+    """The direct passes' rate over fio's sequential O_DIRECT read of the same files; medians."""
+    peers = [float(text.split()[0]) for key, text in by_hand.items() if "/sequential-" in key]
+    peer_bytes_s = statistics.median(peers)
+    ratio = statistics.median(rates_bytes_s) / peer_bytes_s
+    return Measure(
+        name="lottery, direct pass, over fio's sequential read",
+        value=round(ratio, 4),
+        unit="ratio of rates",
+        peer=f"fio --rw=read --bs=1M --direct=1: {peer_bytes_s:.0f} B/s",
+        goal="at least 0.98",
+        holds=ratio >= 0.98,
+    )
+
+
+def run_bench(out: Path) -> list[Measure]:
+    """Boot once, run the campaign, then the peers by hand. Raises on a campaign that fails."""
+    prepare_out(out)
+    script = (Path(__file__).parent / "bench.sh").read_text()
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        credentials=credentials(script),
+    )
+    put_file(setup.stick, "plan.toml", _PLAN)
+    with (
+        DriveBay(_DRIVES, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+    ):
+        done = machine.wait_event("campaign-done", timeout_s=_CAMPAIGN_S)
+        if done.fields["failed"] != "0":
+            raise RuntimeError(f"the campaign failed: {done.text}; see {setup.serial_log}")
+        by_hand = listen(machine, timeout_s=_BY_HAND_S)
+        machine.press_power_button()
+        machine.wait_off(timeout_s=120)
+    database = get_database(setup.stick, out)
+    if database is None:
+        raise RuntimeError(f"no database on {setup.stick}")
+    with closing(sqlite3.connect(database)) as connection:
+        ours = {
+            f"{serial}/{variant}": value
+            for serial, variant, value in connection.execute(
+                "SELECT drive_serial, variant, value FROM results"
+                " WHERE workload = 'fio' AND metric = 'bw_bytes_s'"
+            )
+        }
+        rates = [
+            row[0]
+            for row in connection.execute(
+                "SELECT sum(bytes) / sum(seconds) FROM tickets GROUP BY (seq - 1) / 100"
+            )
+        ]
+    if len(ours) != len(_DRIVES) * len(_TESTS):
+        raise RuntimeError(f"results are missing: {sorted(ours)}")
+    return [*compare_fio(ours, by_hand), compare_lottery(rates, by_hand)]
+
+
+def main() -> int:
+    """Measure, write the list, show it; 0 when everything was measured, whether it holds or not."""
+    target = Path(sys.argv[1])
+    measures = run_bench(target.parent / "bench")
+    target.write_text(json.dumps([asdict(measure) for measure in measures], indent=2) + "\n")
+    for measure in measures:
+        verdict = "holds" if measure.holds else "DOES NOT HOLD"
+        print(f"{measure.value:8.3f}  {verdict:14} {measure.name} (goal {measure.goal})")
+    print(f"bench: {sum(m.holds for m in measures)} of {len(measures)} goals hold; {target}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,37 @@
+# Runs inside the image (tests/lab/agent.py) once the campaign is done: the same tools by hand, in the
+# same boot, on the same files. Says KEY VALUE lines.
+database=/var/lib/kaltstart/kaltstart.sqlite
+ask() { python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True).execute(sys.argv[2]): print(*row)' "$database" "$1"; }
+by_hand() { # key, fio's words…: bandwidth and IOPS
+  local key=$1; shift
+  fio --output=/run/hand.json --output-format=json "$@" 2> /run/hand.err || { say "$key failed $(tail -c 300 /run/hand.err)"; return; }
+  say "$key $(python3 -c 'import json
+text = open("/run/hand.json").read()
+job = json.loads(text[text.index("{"):])["jobs"][0]
+side = max((job["read"], job["write"]), key=lambda side: side["io_bytes"])
+print(side["bw_bytes"], side["iops"])')"
+}
+until [ "$(ask 'SELECT state FROM campaign')" = done ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
+mkdir -p /run/kaltstart/bench
+while read -r serial uuid; do
+  drive=$(blkid -U "$uuid")
+  blockdev --setrw "$drive"
+  mount -o noatime "$drive" /run/kaltstart/bench
+  step=$(ask "SELECT id FROM step WHERE kind = 'fio' AND device = '$serial'")
+  for test in seq-read rand-read seq-write rand-write; do
+    by_hand "$serial/$test" "/var/lib/kaltstart/raw/$step/$test.fio"
+  done
+  if [ -d /run/kaltstart/bench/lottery ]; then
+    files=$(cd /run/kaltstart/bench/lottery && printf 'lottery/%s:' ?)
+    cd /run/kaltstart/bench
+    for round in 1 2 3; do
+      by_hand "$serial/sequential-$round" --name=hand "--filename=${files%:}" --file_service_type=sequential \
+        --readonly --direct=1 --rw=read --bs=1M --ioengine=psync
+    done
+    cd /run
+  fi
+  umount /run/kaltstart/bench
+  blockdev --setro "$drive"
+done < <(ask 'SELECT d.serial, f.uuid FROM file_system f JOIN drive d ON d.id = f.drive_id ORDER BY d.serial')
+say end

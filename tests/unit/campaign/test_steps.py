@@ -1,0 +1,296 @@
+"""Workloads as steps: what is stored when, and what an interruption costs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from appliance.campaign import steps as module
+from appliance.campaign.steps import StepPosition, StoppedByPersonError, run_steps
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed
+from appliance.measure.samples import CacheState, Result
+from appliance.plan_workloads import LotteryPlan, WorkloadPlan
+from appliance.store.connect import open_database, transaction
+from appliance.store.steps import StepRow, insert_step, select_steps
+from appliance.workloads.base import Bench, PartResult
+from tests.unit.campaign.world import HDD, SSD, STICK, World
+
+_COLD = CacheState(page_cache="cold", proof="proven")
+
+
+def _lottery(filesystem: str = "ext4") -> LotteryPlan:
+    return LotteryPlan(
+        on="",
+        filesystem="ext4" if filesystem == "ext4" else "xfs" if filesystem == "xfs" else "",
+        file_size_bytes=1 << 20,
+        tickets=(("a", 1),),
+        passes=("cold",),
+        repeat=1,
+        seed=1,
+    )
+
+
+@dataclass
+class Machine:
+    """Drives whose counters are files, and a workload of two parts that moves them."""
+
+    world: World
+    folder: Path
+    plans: tuple[WorkloadPlan, ...] = (_lottery(),)
+    log: list[str] = field(default_factory=list)
+    during: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens in the middle of a part."""
+    on_drive: dict[str, str] = field(default_factory=dict)
+    """The file system's UUID by path."""
+    made: int = 0
+
+    def read(self, drive: Drive, read_bytes: int) -> None:
+        """The drive has served something more."""
+        stat = self.folder / "block" / drive.name / "stat"
+        fields = [int(word) for word in stat.read_text().split()]
+        fields[2] += read_bytes // 512
+        stat.write_text(" ".join(map(str, fields)))
+
+    def add_steps(self, *drives: Drive) -> None:
+        """Plan every workload on every drive."""
+        connection = open_database(self.world.path)
+        with transaction(connection):
+            rows = {row.serial: row.drive_id for row in self.world.drive_rows()}
+            for position, (index, drive) in enumerate(
+                (index, drive) for index in range(len(self.plans)) for drive in drives
+            ):
+                insert_step(
+                    connection,
+                    campaign_id=self.world.campaign_id,
+                    position=position,
+                    kind=self.plans[index].kind,
+                    drive_id=rows[drive.serial],
+                    device=drive.serial,
+                    workload_index=index,
+                )
+        connection.close()
+
+    def run(self) -> None:
+        """One start of the engine."""
+        site = self.world.site()
+        try:
+            run_steps(site, self.world.campaign_id, stick=STICK, show=self._show)
+        finally:
+            site.connection.close()
+
+    def steps(self) -> tuple[StepRow, ...]:
+        """As committed."""
+        with self.world.looking() as connection:
+            return select_steps(connection, self.world.campaign_id)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """What anybody would read now."""
+        with self.world.looking() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
+        pass
+
+    # The workload
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Two of them."""
+        return ("one", "two")
+
+    def prepare(self, bench: Bench) -> None:
+        """Read a little."""
+        self.log.append(f"prepare {bench.device} in {bench.folder and bench.folder.name}")
+        self.read(HDD if bench.device == HDD.path else SSD, 512)
+
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        """Read, and say so of the greater part."""
+        assert part not in finished
+        self.log.append(part)
+        drive = HDD if bench.device == HDD.path else SSD
+        self.read(drive, 4096)
+        if part in self.during:
+            self.during.pop(part)()
+        self.read(drive, 1024)  # what the part does not account for
+        return PartResult(
+            (
+                Result(part, "device_read_bytes", 4096, _COLD),
+                Result(part, "seconds", 1.5, _COLD),
+            ),
+            notes=("all well",),
+        )
+
+
+@pytest.fixture
+def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Two released drives and one lottery."""
+    machine = Machine(world, tmp_path)
+    for drive in (HDD, SSD):
+        stat = tmp_path / "block" / drive.name / "stat"
+        stat.parent.mkdir(parents=True)
+        stat.write_text(" ".join(["0"] * 17))
+
+    @contextmanager
+    def unlocked(drive: Drive, **_: object) -> Iterator[SimpleNamespace]:
+        machine.log.append(f"unlock {drive.path}")
+        yield SimpleNamespace(path=drive.path)
+        machine.log.append(f"lock {drive.path}")
+
+    @contextmanager
+    def mounted(path: str, kind: str) -> Iterator[Path]:
+        folder = tmp_path / kind
+        folder.mkdir(exist_ok=True)
+        yield folder
+
+    def make_file_system(target: SimpleNamespace, kind: str) -> str:
+        machine.log.append(f"make {kind}")
+        machine.made += 1
+        machine.on_drive[target.path] = f"uuid-{machine.made}"
+        return machine.on_drive[target.path]
+
+    for name, replacement in {
+        "announce": world.announce,
+        "unlocked": unlocked,
+        "mounted": mounted,
+        "make_file_system": make_file_system,
+        "clear_signatures": lambda target: machine.on_drive.pop(target.path, None),
+        "read_file_system_uuid": lambda path: machine.on_drive.get(path, ""),
+        "make_workload": lambda _: machine,
+        "parse_plan": lambda _: SimpleNamespace(workloads=machine.plans),
+        "_BLOCK": tmp_path / "block",
+        "RAW": tmp_path / "raw",
+    }.items():
+        monkeypatch.setattr(module, name, replacement)
+    world.make_campaign()
+    machine.add_steps(HDD, SSD)
+    return machine
+
+
+def test_drives_take_turns_and_every_byte_is_accounted_for(machine: Machine) -> None:
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done", "done"]
+    assert machine.log[:6] == [
+        "unlock /dev/sda",
+        "make ext4",
+        "prepare /dev/sda in ext4",
+        "one",
+        "two",
+        "lock /dev/sda",
+    ]
+    assert machine.rows(
+        "SELECT drive_serial, sum(value) FROM results WHERE metric = 'device_read_bytes'"
+        " GROUP BY step_id"
+    ) == [("LAB-HDD-1", 512 + 2 * 5120), ("LAB-SSD-1", 512 + 2 * 5120)]
+    assert machine.rows(
+        "SELECT DISTINCT page_cache, page_cache_proof FROM results WHERE variant = 'other'"
+    ) == [("partial", "unproven")]
+    assert machine.rows("SELECT sum(read_bytes) FROM activity GROUP BY step_id") == [
+        (512 + 2 * 5120,),
+        (512 + 2 * 5120,),
+    ]
+    assert [line[0] for line in machine.world.lines] == ["step-done", "step-done"]
+    assert ("step-note", "lottery on LAB-HDD-1: one: all well") in machine.world.events()
+
+
+def test_a_stop_keeps_the_finished_part_and_costs_no_attempt(machine: Machine) -> None:
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    machine.during["two"] = stop
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    first, second = machine.steps()
+    assert (first.state, first.attempts, second.state) == ("planned", 0, "planned")
+    assert machine.rows("SELECT name FROM part") == [("one",)]
+    # What the unfinished part had read is not lost from the account.
+    assert machine.rows("SELECT sum(value) FROM result WHERE metric = 'device_read_bytes'") == [
+        (512 + 5120 + 4096,)
+    ]
+    machine.log.clear()
+    machine.run()
+    assert machine.log[:4] == [
+        "unlock /dev/sda",
+        "prepare /dev/sda in ext4",
+        "two",
+        "lock /dev/sda",
+    ]
+    assert machine.rows("SELECT count(*) FROM result WHERE variant = 'one'") == [(2,)]
+
+
+def test_a_failed_step_is_stored_and_the_next_one_begins(machine: Machine) -> None:
+    def fail() -> None:
+        raise StepFailed("the drive\x1b[2J does not answer")
+
+    machine.during["one"] = fail
+    machine.run()
+    first, second = machine.steps()
+    assert (first.state, first.reason) == ("failed", "the drive\\x1b[2J does not answer")
+    assert second.state == "done"
+    assert [line[0] for line in machine.world.lines] == ["step-failed", "step-done"]
+
+
+def test_power_cuts_are_bounded(machine: Machine) -> None:
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE step SET state = 'running', attempts = 3 WHERE position = 0")
+    connection.close()
+    machine.run()
+    first, second = machine.steps()
+    assert first.state == "failed"
+    assert "3 attempts" in first.reason
+    assert second.state == "done"
+
+
+def test_nothing_is_written_to_a_drive_that_was_not_released(
+    machine: Machine, world: World
+) -> None:
+    connection = open_database(world.path)
+    connection.execute("UPDATE campaign_drive SET released = 0")
+    connection.close()
+    machine.run()
+    assert machine.log == []
+    assert {step.state for step in machine.steps()} == {"failed"}
+
+
+def test_a_bare_drive_that_is_only_read_needs_no_release(machine: Machine, world: World) -> None:
+    connection = open_database(world.path)
+    connection.execute("UPDATE campaign_drive SET released = 0")
+    connection.close()
+    machine.plans = (_lottery(""),)
+    machine.run()
+    assert machine.log[:3] == ["prepare /dev/sda in None", "one", "two"]
+
+
+def test_a_file_system_serves_all_steps_that_want_its_kind(machine: Machine) -> None:
+    machine.plans = (_lottery(), _lottery(), _lottery("xfs"))
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    machine.add_steps(HDD)
+    machine.run()
+    assert [entry for entry in machine.log if entry.startswith("make")] == ["make ext4", "make xfs"]
+
+
+def test_a_step_never_goes_on_upon_a_file_system_that_is_another_one(machine: Machine) -> None:
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    machine.during["two"] = stop
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    machine.on_drive[HDD.path] = "somebody-elses"
+    machine.run()
+    assert machine.steps()[0].reason == "the file system of this step is no longer on the drive"
+    assert machine.on_drive[HDD.path] == "somebody-elses"
+
+
+def test_a_drive_that_is_gone_fails_its_steps_only(machine: Machine) -> None:
+    machine.world.drives = machine.world.drives[1:]
+    machine.run()
+    first, second = machine.steps()
+    assert first.state == "failed"
+    assert "LAB-HDD-1" in first.reason
+    assert second.state == "done"
