@@ -1,0 +1,131 @@
+"""fio's JSON (`--output-format=json+`) → what one job did. Pure.
+
+A job that met an error leaves fio's complaints around its JSON (fio issues 731, 1685, 2048): what
+lies between the first and the last brace is taken, as fio's own t/fiotestlib.py does.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class FioOutputError(ValueError):
+    """There is nothing of fio's in the text: one clause saying why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """What a job read, or what it wrote."""
+
+    io_bytes: int = 0
+    total_ios: int = 0
+    bw_bytes_s: float = 0.0
+    iops: float = 0.0
+    seconds: float = 0.0
+    """From the first I/O to the end of the last; the final fsync is in it (fio: backend.c,
+    thread_main, update_runtime after do_io). fio counts whole milliseconds here."""
+    bins: Mapping[int, int] = field(default_factory=dict)
+    """The histogram of completion latencies: nanoseconds, and how many I/Os took so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class FioOutput:
+    """All jobs of one run of fio together."""
+
+    read: Direction
+    write: Direction
+    error: int
+    """The errno that ended a job early; 0 if none did."""
+    pollution: tuple[str, ...] = ()
+    """What stood around the JSON, line by line."""
+
+    @property
+    def io_bytes(self) -> int:
+        """What the application read and wrote."""
+        return self.read.io_bytes + self.write.io_bytes
+
+    @property
+    def bw_bytes_s(self) -> float:
+        """Both directions together."""
+        return self.read.bw_bytes_s + self.write.bw_bytes_s
+
+    @property
+    def iops(self) -> float:
+        """Both directions together."""
+        return self.read.iops + self.write.iops
+
+    @property
+    def seconds(self) -> float:
+        """How long the job took."""
+        return max(self.read.seconds, self.write.seconds)
+
+    @property
+    def bins(self) -> Mapping[int, int]:
+        """The latencies of both directions."""
+        return merge_bins((self.read.bins, self.write.bins))
+
+
+def parse_fio(text: str) -> FioOutput:
+    """What fio wrote, clean or polluted. Raises FioOutputError when no job can be found in it."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        raise FioOutputError("fio wrote no JSON")
+    try:
+        jobs = json.loads(text[start : end + 1])["jobs"]
+        found = FioOutput(
+            read=_sum_up(job["read"] for job in jobs),
+            write=_sum_up(job["write"] for job in jobs),
+            error=next((int(job["error"]) for job in jobs if job["error"]), 0),
+            pollution=tuple(
+                line.strip()
+                for line in (text[:start] + "\n" + text[end + 1 :]).splitlines()
+                if line.strip()
+            ),
+        )
+    except json.JSONDecodeError as error:
+        raise FioOutputError(f"fio's JSON ends or breaks in line {error.lineno}") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise FioOutputError(f"fio's JSON is not as fio 3 writes it: {error!r}") from error
+    if not jobs:
+        raise FioOutputError("fio ran no job")
+    return found
+
+
+def merge_bins(many: Iterable[Mapping[int, int]]) -> Mapping[int, int]:
+    """Histograms added up: the only way to percentiles over several runs that is not wrong."""
+    merged: Counter[int] = Counter()
+    for bins in many:
+        merged.update(bins)
+    return merged
+
+
+def find_percentile(bins: Mapping[int, int], percent: float) -> int | None:
+    """The latency in ns that `percent` of the I/Os did not exceed; None without any I/O.
+
+    By the rule of fio's own (stat.c, calc_clat_percentiles), so that its figures come out again.
+    """
+    count = sum(bins.values())
+    reached = 0
+    for latency_ns, number in sorted(bins.items()):
+        reached += number
+        if reached >= percent / 100 * count:
+            return latency_ns
+    return None
+
+
+def _sum_up(directions: Iterable[Mapping[str, Any]]) -> Direction:
+    """With group_reporting there is one job only; several run side by side."""
+    each = list(directions)
+    return Direction(
+        io_bytes=sum(int(one["io_bytes"]) for one in each),
+        total_ios=sum(int(one["total_ios"]) for one in each),
+        bw_bytes_s=sum(float(one["bw_bytes"]) for one in each),
+        iops=sum(float(one["iops"]) for one in each),
+        seconds=max((int(one["runtime"]) for one in each), default=0) / 1000,
+        bins=merge_bins(
+            {int(key): int(count) for key, count in one["clat_ns"].get("bins", {}).items()}
+            for one in each
+        ),
+    )

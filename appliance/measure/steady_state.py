@@ -1,0 +1,69 @@
+"""Whether a drive's rate has become steady, by SNIA's rules. Pure.
+
+SNIA, Solid State Storage Performance Test Specification (PTS) 2.0.2, definition "Steady State": in
+a measurement window of five rounds, for the tracked value y, (a) Max(y) - Min(y) is no more than
+20 % of Ave(y), and (b) on the best linear fit of y over the window the highest and the lowest value
+are no more than 10 % of Ave(y) apart. The fit is by least squares.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import override
+
+WINDOW = 5
+MAX_RANGE = 0.20
+MAX_SLOPE = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """The last rounds, judged."""
+
+    steady: bool
+    average: float
+    """Of the window, or of all rounds where there are fewer."""
+    range_share: float
+    """Largest minus smallest value, as a share of the average."""
+    slope_share: float
+    """How far the fitted line rises or falls from the first to the last round, likewise."""
+    rounds: int
+    """How many rounds of the window there are."""
+
+    @override
+    def __str__(self) -> str:
+        if self.rounds < WINDOW:
+            return f"not steady: {self.rounds} of {WINDOW} rounds"
+        return (
+            f"{'steady' if self.steady else 'not steady'}: range {self.range_share:.1%}, "
+            f"slope {self.slope_share:.1%} of the average of {WINDOW} rounds"
+        )
+
+
+def judge_rounds(values: Sequence[float]) -> Steadiness:
+    """Judge the last WINDOW of all rounds' values (a rate: larger than 0 if anything moved)."""
+    window = values[-WINDOW:]
+    rounds = len(window)
+    average = sum(window) / rounds if rounds else 0.0
+    if average <= 0:
+        return Steadiness(
+            steady=False, average=average, range_share=0.0, slope_share=0.0, rounds=rounds
+        )
+    range_share = (max(window) - min(window)) / average
+    slope_share = abs(_slope(window)) * (rounds - 1) / average
+    return Steadiness(
+        steady=rounds == WINDOW and range_share <= MAX_RANGE and slope_share <= MAX_SLOPE,
+        average=average,
+        range_share=range_share,
+        slope_share=slope_share,
+        rounds=rounds,
+    )
+
+
+def _slope(values: Sequence[float]) -> float:
+    """By least squares over the rounds 0, 1, 2 …; 0 for a single value."""
+    middle = (len(values) - 1) / 2
+    mean = sum(values) / len(values)
+    spread = sum((x - middle) ** 2 for x in range(len(values)))
+    if not spread:
+        return 0.0
+    return sum((x - middle) * (y - mean) for x, y in enumerate(values)) / spread

@@ -1,0 +1,255 @@
+"""The workload `fio`: the four classic tests, or one job of a person's own, in a known cache state.
+
+Sets the page cache before each job, has fio run it, and says what state it really met. With
+`steady_state` a test is repeated in rounds until SNIA's rules call it steady.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import override
+
+from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
+from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
+from appliance.errors import StepFailed
+from appliance.measure.fio import merge_bins
+from appliance.measure.samples import CacheState, PageCache, Result
+from appliance.measure.steady_state import WINDOW, Steadiness, judge_rounds
+from appliance.plan_workloads import FioPlan
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.fio_file import cached_at, check_fits, find_target, lay_out
+from appliance.workloads.fio_job import (
+    BLOCK_BYTES,
+    FioJob,
+    Options,
+    classic_options,
+    layout_options,
+    own_size,
+    span_of,
+    with_defaults,
+)
+from appliance.workloads.fio_run import FioRun, make_results, percentiles, run_fio
+
+_FILE = "fio.dat"
+_PRECONDITION = "precondition"
+_CUSTOM = "custom"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One job that was run, and the state of the caches it met."""
+
+    run: FioRun
+    state: CacheState
+
+
+class FioWorkload(Workload):
+    """One file or drive, the tests of the plan one after the other."""
+
+    def __init__(self, plan: FioPlan) -> None:
+        self._plan = plan
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        tests = (_CUSTOM,) if self._plan.options else self._plan.tests
+        return ((_PRECONDITION,) if self._plan.precondition else ()) + tests
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        target = find_target(bench, _FILE)
+        ends = [self._whole_bytes] if self._plan.precondition else []
+        for part in self.parts:
+            options, size_bytes = self._options(part)
+            start, end = span_of(options, size_bytes)
+            if start == end:
+                raise StepFailed(f"{part} has nothing to work on: its size is less than one block")
+            ends.append(end)
+        if bench.folder is not None:
+            lay_out(bench, target, -(-max(ends) // BLOCK_BYTES) * BLOCK_BYTES, seed=self._plan.seed)
+        else:
+            check_fits(bench, target, max(ends))
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        if part == _PRECONDITION:
+            return self._precondition(bench)
+        if self._plan.steady_state:
+            return self._run_rounds(bench, part)
+        done = self._measure(bench, part, part, seed=self._plan.seed, state=bench.drive_state)
+        return PartResult(make_results(part, done.run, done.state), notes=_notes(done))
+
+    @property
+    def _whole_bytes(self) -> int:
+        return self._plan.size_bytes // BLOCK_BYTES * BLOCK_BYTES
+
+    def _options(self, part: str) -> tuple[Options, int]:
+        """The job of a part, and the size for each of its processes."""
+        plan = self._plan
+        if part == _PRECONDITION:
+            return layout_options(self._whole_bytes), self._whole_bytes
+        if part == _CUSTOM:
+            defaults = [("ioengine", plan.ioengine), ("iodepth", str(plan.iodepth))]
+            defaults += [("numjobs", str(plan.numjobs)), ("runtime", str(plan.runtime_s))]
+            own = with_defaults(plan.options, defaults)
+            return own, own_size(own, self._whole_bytes)
+        test = next(test for test in plan.tests if test == part)
+        return classic_options(
+            test,
+            size_bytes=plan.size_bytes,
+            ioengine=plan.ioengine,
+            iodepth=plan.iodepth,
+            runtime_s=plan.runtime_s,
+            numjobs=plan.numjobs,
+        )
+
+    def _precondition(self, bench: Bench) -> PartResult:
+        results: tuple[Result, ...] = ()
+        notes: tuple[str, ...] = ()
+        for number in range(1, self._plan.precondition + 1):
+            name = f"{_PRECONDITION}/pass-{number}"
+            seed = self._plan.seed + number
+            done = self._measure(bench, _PRECONDITION, name, seed=seed, state=bench.drive_state)
+            results += make_results(name, done.run, done.state)
+            notes += _notes(done)
+            if not done.run.valid:
+                break
+        return PartResult(results, notes=notes)
+
+    def _run_rounds(self, bench: Bench, part: str) -> PartResult:
+        """The test in rounds, each with another random order, all of them given by the seed."""
+        rounds: list[_Measured] = []
+        results: tuple[Result, ...] = ()
+        notes: tuple[str, ...] = ()
+        steadiness = judge_rounds(())
+        while len(rounds) < self._plan.max_rounds and not steadiness.steady:
+            number = len(rounds) + 1
+            name = f"{part}/round-{number}"
+            state = f"{bench.drive_state}; round {number}"
+            seed = self._plan.seed + number - 1
+            done = self._measure(bench, part, name, seed=seed, state=state)
+            rounds.append(done)
+            results += make_results(name, done.run, done.state)
+            notes += _notes(done)
+            if not done.run.valid:
+                break
+            steadiness = judge_rounds([each.run.output.bw_bytes_s for each in rounds])
+        results += _sum_up(part, rounds[-WINDOW:], steadiness, bench.drive_state)
+        notes += (f"after {len(rounds)} rounds {steadiness}",)
+        return PartResult(results, notes=notes)
+
+    def _measure(self, bench: Bench, part: str, name: str, *, seed: int, state: str) -> _Measured:
+        """One job: set the cache, run, judge what it met. `state` is the drive's own."""
+        options, size_bytes = self._options(part)
+        plan = self._plan
+        job = FioJob(
+            name=name,
+            options=options,
+            target=find_target(bench, _FILE),
+            size_bytes=size_bytes,
+            seed=seed,
+            direct=plan.page_cache == "bypass",
+        )
+        bounded = plan.page_cache == "bounded"
+        with self._page_cache(bench, job) as (proven, reason):
+            run = run_fio(
+                bench,
+                job,
+                label=name,
+                memory_max_bytes=plan.memory_max_bytes if bounded else 0,
+            )
+        return _Measured(
+            run, judge(run, wished=plan.page_cache, proven=proven, reason=reason, drive_state=state)
+        )
+
+    @contextmanager
+    def _page_cache(self, bench: Bench, job: FioJob) -> Iterator[tuple[bool, str]]:
+        """Set the page cache up as the plan wants it: whether that is proven, and by what."""
+        cached = cached_at(bench, job.target)
+        with kept_open((job.target,)):
+            match self._plan.page_cache:
+                case "bypass":
+                    yield True, "O_DIRECT"
+                case "warm":
+                    start, end = span_of(job.options, job.size_bytes)
+                    stretch = Extent(job.target, start, end - start)
+                    warmed = warm_page_cache((stretch,), progress=bench.progress)
+                    yield warmed.proven, warmed.reason
+                case "cold":
+                    dropped = drop_page_cache(cached)
+                    yield dropped.proven, dropped.reason
+                case "bounded":
+                    dropped = drop_page_cache(cached)
+                    bound = f"MemoryMax {self._plan.memory_max_bytes} bytes"
+                    yield dropped.proven, f"{bound}; before it {dropped.reason}"
+
+
+def judge(
+    run: FioRun,
+    *,
+    wished: PageCache,
+    proven: bool,
+    reason: str,
+    ballast_bytes: int = 0,
+    drive_state: str = "",
+) -> CacheState:
+    """The state that a job met; of one that reads and writes, the direction that proves less."""
+    output = run.output
+    states = []
+    if output.read.io_bytes:
+        states.append(
+            judge_reads(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_read_bytes=output.read.io_bytes,
+                device_read_bytes=run.device_read_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    if output.write.io_bytes or not states:
+        states.append(
+            judge_writes(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_write_bytes=output.write.io_bytes,
+                device_write_bytes=run.device_write_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    return _weakest(states)
+
+
+def _weakest(states: list[CacheState]) -> CacheState:
+    return next((state for state in states if state.proof == "unproven"), states[-1])
+
+
+def _notes(done: _Measured) -> tuple[str, ...]:
+    notes = [done.run.problem, *done.run.output.pollution]
+    if done.state.proof == "unproven":
+        notes.append(f"page cache unproven: {done.state.proof_reason}")
+    return tuple(note for note in notes if note)
+
+
+def _sum_up(
+    part: str, window: list[_Measured], steadiness: Steadiness, drive_state: str
+) -> tuple[Result, ...]:
+    """The rows of the whole test over the last rounds; their bytes stand in the rounds' rows."""
+    runs = [done.run for done in window]
+    state = replace(
+        _weakest([done.state for done in window]), drive_state=f"{drive_state}; {steadiness}"
+    )
+    figures: list[tuple[str, float]] = [
+        ("bw_bytes_s", sum(run.output.bw_bytes_s for run in runs) / len(runs)),
+        ("iops", sum(run.output.iops for run in runs) / len(runs)),
+        *percentiles(merge_bins(run.output.bins for run in runs)),
+        ("seconds", sum(run.output.seconds for run in runs)),
+    ]
+    if read_bytes := sum(run.output.read.io_bytes for run in runs):
+        served = sum(run.device_read_bytes for run in runs)
+        figures.append(("hit_ratio", hit_ratio(read_bytes, served)))
+    valid = all(run.valid for run in runs)
+    return tuple(Result(part, metric, value, state, valid=valid) for metric, value in figures)

@@ -1,0 +1,96 @@
+"""The file, or the stretch of the bare drive, that fio's tests run on: laid out once and reused.
+
+A drive learns only from data that stays where it is, so nothing here is written twice.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from appliance.errors import StepFailed
+from appliance.units import format_drive_size
+from appliance.workloads.base import Bench
+from appliance.workloads.fio_job import FioJob, layout_options, size_name
+from appliance.workloads.fio_run import FioRun, run_fio
+
+
+def find_target(bench: Bench, name: str) -> Path:
+    """The file `name` on the file system, or the drive itself."""
+    return Path(bench.device) if bench.folder is None else bench.folder / name
+
+
+def cached_at(bench: Bench, target: Path) -> tuple[Path, ...]:
+    """Everything whose pages in RAM could answer for `target`."""
+    device = Path(bench.device)
+    return (device,) if target == device else (target, device)
+
+
+def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
+    """Raises StepFailed when the target cannot take so many bytes."""
+    room = bench.size_bytes
+    where = bench.device
+    if bench.folder is not None:
+        where = f"the file system on {bench.device}"
+        if target.exists():
+            room += target.stat().st_blocks * 512  # what the file holds already is its own
+    if end_bytes > room:
+        raise StepFailed(
+            f"a test file of {size_name(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
+            f"room for {room} bytes ({format_drive_size(room)})"
+        )
+
+
+def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
+    """Fill the file system's `target` with `size_bytes`, unless an earlier start has done so.
+
+    Raises StepFailed when it does not fit or cannot be written.
+    """
+    check_fits(bench, target, size_bytes)
+    note = target.with_suffix(".json")
+    if (
+        _laid_out_bytes(note) >= size_bytes
+        and target.exists()
+        and target.stat().st_size >= size_bytes
+    ):
+        return
+    note.unlink(missing_ok=True)
+    write_whole(bench, target, size_bytes, seed=seed)
+    write_durably(note, json.dumps({"size_bytes": size_bytes}))
+
+
+def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> FioRun:
+    """Write all of it, in order, through to the drive. Raises StepFailed when that fails."""
+    job = FioJob(
+        name=f"layout-{size_name(size_bytes)}",
+        options=layout_options(size_bytes),
+        target=target,
+        size_bytes=size_bytes,
+        seed=seed,
+        creates=bench.folder is not None,
+    )
+    done = run_fio(bench, job, label=f"Laying out {size_name(size_bytes)}")
+    if not done.valid:
+        raise StepFailed(done.problem)
+    return done
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Replace the file so that after power loss there is the old text or the new one."""
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(path)
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _laid_out_bytes(note: Path) -> int:
+    try:
+        return int(json.loads(note.read_text())["size_bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0

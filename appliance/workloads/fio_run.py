@@ -1,0 +1,168 @@
+"""Run one fio job: refuse, parse only, run, read what it gave, count what the device served.
+
+Owns how fio is called. Sets no cache and judges none.
+"""
+
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from appliance import sysfs
+from appliance.caches.bounded import bounded_command
+from appliance.caches.judge import hit_ratio
+from appliance.errors import Refusal, StepFailed
+from appliance.measure.fio import FioOutput, FioOutputError, find_percentile, parse_fio
+from appliance.measure.samples import CacheState, Result
+from appliance.run import Finished, run, run_watched
+from appliance.units import printable
+from appliance.workloads.base import Bench
+from appliance.workloads.fio_job import FioJob, file_stem
+
+# After its runtime fio still waits for what it has written to reach the drive: all of the RAM's
+# dirty pages in random order, on the slowest of drives. A person can stop it at any time.
+_PATIENCE_S = 4 * 3600
+# fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
+_FSYNC_FAILED = "end_fsync failed"
+_NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
+
+
+@dataclass(frozen=True, slots=True)
+class FioRun:
+    """What a job did, by fio's account and by the device's."""
+
+    output: FioOutput
+    device_read_bytes: int
+    device_write_bytes: int
+    problem: str
+    """Why the figures are not valid; empty if they are."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the job came to its end without an error."""
+        return not self.problem
+
+
+def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0) -> FioRun:
+    """Run `job` and keep its text, its JSON and what it said in `bench.raw`.
+
+    Raises Refusal when it would write on a drive that was not released, or points elsewhere;
+    StepFailed when fio refuses the job, gives no figures, or O_DIRECT is not supported; and
+    whatever `bench.progress` raises.
+    """
+    text = job.text()
+    if not bench.writable and not job.reads_only:
+        raise Refusal(f"{job.name} writes, and {bench.device} was not released for writing")
+    stem = file_stem(job.name)
+    job_file, json_file, stderr_file = (
+        bench.raw / f"{stem}{suffix}" for suffix in (".fio", ".json", ".stderr")
+    )
+    for stale in (json_file, stderr_file):
+        stale.unlink(missing_ok=True)
+    job_file.write_text(text)
+    readonly = ["--readonly"] if job.reads_only else []
+    asked = run(["fio", "--parse-only", *readonly, str(job_file)], check=False)
+    if asked.returncode != 0:
+        raise StepFailed(f"fio refuses the job {job.name}: {_first_words(asked)}")
+    command = [
+        "fio",
+        f"--output={json_file}",
+        "--output-format=json+",
+        "--eta=never",
+        *readonly,
+        str(job_file),
+    ]
+    if memory_max_bytes:
+        command = bounded_command(command, memory_max_bytes=memory_max_bytes)
+    before = bench.read_counters()
+    start_s = time.monotonic()
+
+    def poll() -> None:
+        now = bench.read_counters()
+        moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
+        if job.runtime_s:
+            elapsed_s = int(time.monotonic() - start_s)
+            say = f"{label}: {moved / 1e6:.0f} MB moved by the drive"
+            bench.progress(say, min(elapsed_s, job.runtime_s), job.runtime_s)
+        else:
+            bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
+
+    done = run_watched(command, poll=poll, timeout_s=job.runtime_s + _PATIENCE_S)
+    after = bench.read_counters()
+    if done.stderr:
+        stderr_file.write_text(done.stderr)
+    output = _read_output(job, done, sysfs.read_text(json_file))
+    return FioRun(
+        output=output,
+        device_read_bytes=after.read_bytes - before.read_bytes,
+        device_write_bytes=after.write_bytes - before.write_bytes,
+        problem=_find_problem(job, done, output),
+    )
+
+
+def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
+    if _NO_DIRECT.search(done.stderr):
+        raise StepFailed(
+            f"{job.target} does not support O_DIRECT: the page cache cannot be bypassed there",
+            hint="choose another file system, or page_cache = cold",
+        )
+    try:
+        output = parse_fio(text)
+    except FioOutputError as error:
+        raise StepFailed(f"{job.name}: {error}; {_first_words(done)}") from error
+    if not output.io_bytes:
+        raise StepFailed(f"{job.name}: fio moved no byte: {_first_words(done)}")
+    return output
+
+
+def _find_problem(job: FioJob, done: Finished, output: FioOutput) -> str:
+    error = output.error
+    if done.returncode == 0 and not error and _FSYNC_FAILED not in done.stderr:
+        return ""
+    named = f" ({os.strerror(error)})" if error else ""
+    return f"{job.name} ended with an error{named}: {_first_words(done)}"
+
+
+def _first_words(done: Finished) -> str:
+    """What fio said first: later lines follow from it."""
+    for line in (done.stderr + "\n" + done.stdout).splitlines():
+        if words := line.strip().removeprefix("fio: "):
+            return printable(words)
+    return f"exit code {done.returncode}"
+
+
+def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
+    """The rows of one job; one that reads and writes gets its rates in both directions as well."""
+    output = run.output
+    figures: list[tuple[str, str, float]] = [
+        (variant, "bw_bytes_s", output.bw_bytes_s),
+        (variant, "iops", output.iops),
+        *((variant, name, value) for name, value in percentiles(output.bins)),
+        (variant, "seconds", output.seconds),
+    ]
+    if output.read.io_bytes and output.write.io_bytes:
+        for name, way in (("read", output.read), ("write", output.write)):
+            figures += [
+                (f"{variant}/{name}", "bw_bytes_s", way.bw_bytes_s),
+                (f"{variant}/{name}", "iops", way.iops),
+                *((f"{variant}/{name}", key, value) for key, value in percentiles(way.bins)),
+            ]
+    figures += [
+        (variant, "app_read_bytes", output.read.io_bytes),
+        (variant, "app_write_bytes", output.write.io_bytes),
+        (variant, "device_read_bytes", run.device_read_bytes),
+        (variant, "device_write_bytes", run.device_write_bytes),
+    ]
+    if output.read.io_bytes:
+        ratio = hit_ratio(output.read.io_bytes, run.device_read_bytes)
+        figures.append((variant, "hit_ratio", ratio))
+    return tuple(
+        Result(name, metric, value, state, valid=run.valid) for name, metric, value in figures
+    )
+
+
+def percentiles(bins: Mapping[int, int]) -> tuple[tuple[str, float], ...]:
+    """The metrics of completion latency that a histogram gives; none without an I/O."""
+    found = (("lat_p50_ns", find_percentile(bins, 50)), ("lat_p99_ns", find_percentile(bins, 99)))
+    return tuple((name, float(value)) for name, value in found if value is not None)
