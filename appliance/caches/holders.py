@@ -15,13 +15,14 @@ _PROC = Path("/proc")
 
 # "7f12a000-7f12b000 r--s 00000000 08:10 12 /mnt/a": proc_pid_maps(5)
 _MAPPING = re.compile(
-    r"^[0-9a-f]+-[0-9a-f]+ \S{4} [0-9a-f]+ ([0-9a-f]+):([0-9a-f]+) ([0-9]+)\s*(.*)$", re.MULTILINE
+    r"^[0-9a-f]+-[0-9a-f]+ \S{4} [0-9a-f]+ ([0-9a-f]+):([0-9a-f]+) ([0-9]+) *(.*)$", re.MULTILINE
 )
 
-Mapping_ = tuple[int, int, int, str]
+MappedFile = tuple[int, int, int, str]
+"""Major and minor number of the file system, inode, path."""
 
 
-def parse_maps(text: str) -> frozenset[Mapping_]:
+def parse_maps(text: str) -> frozenset[MappedFile]:
     """/proc/PID/maps: major, minor, inode and path of every file that is mapped. Pure."""
     return frozenset(
         (int(major, 16), int(minor, 16), int(inode), path)
@@ -30,7 +31,7 @@ def parse_maps(text: str) -> frozenset[Mapping_]:
     )
 
 
-def is_mapped(mappings: Iterable[Mapping_], *, device: int, inode: int, path: str) -> bool:
+def is_mapped(mappings: Iterable[MappedFile], *, device: int, inode: int, path: str) -> bool:
     """Whether the file with this st_dev, st_ino and path is among `mappings`. Pure."""
     # btrfs gives each subvolume a device number of its own, which maps does not show: there the
     # path has to do.

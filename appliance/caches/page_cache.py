@@ -219,15 +219,15 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
         for target, (_, start, end), bytes_ in zip(targets, ranges, resident, strict=True)
         if bytes_ < _rounded(start, end)
     ]
-    if missing or not targets:
+    if missing:
         reason = (
             f"cachestat: only {sum(resident)} of {wanted} bytes stayed in RAM; not all of "
             f"{', '.join(missing[:_NAMED])}"
-            if missing
-            else "nothing was read"
         )
-    else:
+    elif targets:
         reason = f"cachestat: all {wanted} bytes of {_count(len(targets))} in RAM"
+    else:
+        reason = "nothing was read"
     return Warmed(
         proven=bool(targets) and not missing,
         reason=reason,

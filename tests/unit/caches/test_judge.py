@@ -1,0 +1,130 @@
+"""What the I/O met: every wish against every kind of count."""
+
+import pytest
+
+from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
+from appliance.measure.samples import CacheState, PageCache
+
+MB = 1_000_000
+
+
+def read(wished: PageCache, device: int, *, app: int = 100 * MB, proven: bool = True) -> CacheState:
+    return judge_reads(
+        wished=wished,
+        proven_before=proven,
+        reason="as set up",
+        app_read_bytes=app,
+        device_read_bytes=device,
+        ballast_bytes=7,
+        drive_state="trained 2 times",
+    )
+
+
+def written(wished: PageCache, device: int, *, app: int = 100 * MB) -> CacheState:
+    return judge_writes(
+        wished=wished,
+        proven_before=True,
+        reason="as set up",
+        app_write_bytes=app,
+        device_write_bytes=device,
+        ballast_bytes=7,
+        drive_state="fresh",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wished", "device_mb", "met", "proof"),
+    [
+        ("cold", 100, "cold", "proven"),
+        ("cold", 95, "cold", "proven"),
+        ("cold", 300, "cold", "proven"),  # read-ahead
+        ("cold", 94, "partial", "unproven"),
+        ("cold", 50, "partial", "unproven"),
+        ("cold", 1, "warm", "unproven"),
+        ("cold", 0, "warm", "unproven"),
+        ("warm", 0, "warm", "proven"),
+        ("warm", 1, "warm", "proven"),
+        ("warm", 2, "partial", "unproven"),
+        ("warm", 100, "partial", "unproven"),
+        ("bypass", 100, "bypass", "proven"),
+        ("bypass", 99, "bypass", "proven"),
+        ("bypass", 120, "bypass", "proven"),
+        ("bypass", 98, "partial", "unproven"),
+        ("bypass", 0, "partial", "unproven"),
+        ("bounded", 100, "bounded", "proven"),
+        ("bounded", 40, "bounded", "proven"),
+        ("bounded", 1, "warm", "unproven"),
+        ("partial", 40, "partial", "unproven"),
+        ("partial", 0, "warm", "unproven"),
+    ],
+)
+def test_reads(wished: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
+    state = read(wished, device_mb * MB)
+    assert (state.page_cache, state.proof) == (met, proof)
+    assert "as set up" in state.proof_reason
+    assert f"the device served {device_mb * MB} of {100 * MB} bytes read" in state.proof_reason
+    assert (state.ballast_bytes, state.drive_state) == (7, "trained 2 times")
+
+
+@pytest.mark.parametrize("wished", ["cold", "warm", "bypass", "bounded"])
+def test_what_was_not_proven_before_is_never_proven_after(wished: PageCache) -> None:
+    device = 0 if wished == "warm" else 100 * MB
+    state = read(wished, device, proven=False)
+    assert (state.page_cache, state.proof) == (wished, "unproven")
+    assert state.proof_reason.startswith("as set up; the device served")
+
+
+@pytest.mark.parametrize("wished", ["cold", "partial", "warm", "bypass", "bounded"])
+def test_reading_nothing_proves_nothing(wished: PageCache) -> None:
+    for device in (0, MB):
+        state = read(wished, device, app=0)
+        assert (state.page_cache, state.proof) == (wished, "unproven")
+        assert state.proof_reason == "nothing was read; as set up"
+    state = written(wished, 0, app=0)
+    assert (state.page_cache, state.proof) == (wished, "unproven")
+    assert state.proof_reason == "nothing was written; as set up"
+
+
+def test_counters_that_went_backwards_prove_nothing() -> None:
+    assert read("cold", -1).proof_reason.startswith("the device's counters went backwards")
+    assert read("warm", -1).proof == "unproven"
+    assert written("bypass", -1).proof == "unproven"
+
+
+def test_a_contradiction_says_what_was_wished_for() -> None:
+    assert read("cold", 50 * MB).proof_reason.startswith(
+        "a cold cache was wished for, but RAM answered a part: "
+    )
+    assert read("cold", 0).proof_reason.startswith("a cold cache was wished for, but RAM answered:")
+    assert read("warm", 50 * MB).proof_reason.startswith("a warm cache was wished for, but the dev")
+    assert read("bypass", 50 * MB).proof_reason.startswith("the cache was to be bypassed, but some")
+    assert read("bounded", 0).proof_reason.startswith("the cache was to be bounded, but RAM answ")
+
+
+@pytest.mark.parametrize(
+    ("wished", "device_mb", "met", "proof"),
+    [
+        ("cold", 100, "cold", "proven"),
+        ("cold", 98, "partial", "unproven"),
+        ("warm", 120, "warm", "proven"),  # with the file system's journal
+        ("warm", 0, "partial", "unproven"),
+        ("bypass", 99, "bypass", "proven"),
+        ("bypass", 98, "partial", "unproven"),
+        ("bounded", 100, "bounded", "proven"),
+        ("bounded", 20, "partial", "unproven"),
+        ("partial", 100, "partial", "unproven"),
+    ],
+)
+def test_writes(wished: PageCache, device_mb: int, met: PageCache, proof: str) -> None:
+    state = written(wished, device_mb * MB)
+    assert (state.page_cache, state.proof) == (met, proof)
+    assert f"the device was given {device_mb * MB} of {100 * MB} bytes" in state.proof_reason
+    assert (state.ballast_bytes, state.drive_state) == (7, "fresh")
+
+
+@pytest.mark.parametrize(
+    ("app", "device", "ratio"),
+    [(100, 0, 1.0), (100, 25, 0.75), (100, 100, 0.0), (100, 300, 0.0), (0, 5, 0.0), (100, -5, 1.0)],
+)
+def test_the_share_that_ram_answered(app: int, device: int, ratio: float) -> None:
+    assert hit_ratio(app, device) == ratio
