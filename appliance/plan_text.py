@@ -4,14 +4,20 @@ Owns the quoting. Texts come from devices and from people and may hold anything;
 here can break out of its quotes or act on a terminal.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
+from appliance import VERSION
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 from appliance.units import printable
 
+NOT_YET = f"this version ({VERSION}) does not have it yet"
+
 _LONGEST_SHOWN = 60
 _HUGE_BITS = 64
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_UNITS = (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10))
 
 
 def show_value(value: object) -> str:
@@ -29,6 +35,14 @@ def show_value(value: object) -> str:
             return f"an array of {len(value)}" if isinstance(value, list) else "a table"
         case _:
             return f"the date or time {value}"
+
+
+def show_size(size_bytes: int) -> str:
+    """A size as a plan writes it, exactly: `100M`, or bytes where no unit divides it."""
+    for unit, factor in _UNITS:
+        if size_bytes and size_bytes % factor == 0:
+            return f"{size_bytes // factor}{unit}"
+    return str(size_bytes)
 
 
 def quote(text: str) -> str:
@@ -49,8 +63,8 @@ def compose_plan(
     *,
     name: str,
     drives: Sequence[Drive],
-    cycles: int,
-    power: str,
+    cycles: int | None = None,
+    power: str = "cold",
     boot_set: str = "256M",
     charts: str = "first-last",
     wake_margin_s: float | None = None,
@@ -58,13 +72,16 @@ def compose_plan(
     on_finish: str = "tui",
     controls: Collection[str] = (),
     typed: Mapping[str, str] | None = None,
+    workloads: Sequence[Mapping[str, object]] = (),
 ) -> str:
-    """The TOML of a boot campaign in install mode on `drives`.
+    """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
+    Without `cycles` there is no boot test. Each of `workloads` has the keys of a `[[workload]]`
+    table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings.
     `controls` are the identities of the drives to compare with; the others are targets. `typed`
     is, by identity, what the person typed to release each drive: it goes into the plan as it is,
-    so that `parse_plan` refuses a slip. Without it every drive is released. Raises Refusal for a
-    drive that no plan can name.
+    so that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed`
+    every drive is released. Raises Refusal for a drive that no plan can name.
     """
     lines = [
         "version = 1",
@@ -89,16 +106,42 @@ def compose_plan(
         ]
         if release is not None:
             lines.append(f"erase = {quote(release)}")
-    lines += [
-        "",
-        "[boot]",
-        f"cycles = {cycles}",
-        f"power = {quote(power)}",
-        f"boot_set = {quote(boot_set)}",
-        f"charts = {quote(charts)}",
-        f"wake_margin = {quote('auto') if wake_margin_s is None else wake_margin_s}",
-    ]
+    if cycles is not None:
+        lines += [
+            "",
+            "[boot]",
+            f"cycles = {cycles}",
+            f"power = {quote(power)}",
+            f"boot_set = {quote(boot_set)}",
+            f"charts = {quote(charts)}",
+            f"wake_margin = {quote('auto') if wake_margin_s is None else wake_margin_s}",
+        ]
+    for workload in workloads:
+        lines += ["", "[[workload]]"]
+        lines += [f"{_show_key(key)} = {_to_toml(value)}" for key, value in workload.items()]
     return "\n".join(lines) + "\n"
+
+
+def _show_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else quote(key)
+
+
+def _to_toml(value: object) -> str:
+    """`value` on one line. Raises TypeError for what TOML does not have."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return quote(value)
+        case list() | tuple():
+            return f"[{', '.join(_to_toml(each) for each in value)}]"
+        case Mapping():
+            pairs = (f"{_show_key(key)} = {_to_toml(each)}" for key, each in value.items())
+            return f"{{ {', '.join(pairs)} }}" if value else "{}"
+        case _:
+            raise TypeError(f"TOML has no {type(value).__name__}")
 
 
 def _can_be_named(identity: str) -> bool:

@@ -1,11 +1,14 @@
-"""The `[[workload]]` tables of a plan as frozen dataclasses. Pure data; shapes are checked in
-`workload_schema`, what they mean for the drives that are there in `plan`.
+"""The `[[workload]]` tables of a plan as frozen dataclasses. Pure data.
 
+Shapes are checked in `workload_schema`, clashes in `plan_checks`, drives in `plan_conflicts`.
 Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from appliance.measure.fio_options import READING_MODES
 
 FileSystem = Literal["", "ext4", "xfs", "btrfs"]
 FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
@@ -17,6 +20,8 @@ Operation = Literal[
 Distribution = Literal["uniform", "zipf"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})
+RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
+DEFAULT_MAX_ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,23 +47,27 @@ class FioPlan:
     max_rounds: int
     seed: int
     options: tuple[tuple[str, str], ...]
-    """fio's own options in their order; the tests above are left out then."""
+    """fio's own options in their order; there are no tests then."""
 
     kind: Literal["fio"] = "fio"
 
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        reading = {"read", "randread"}
-        own_writes = (
-            self.options and dict(self.options).get("rw", "read").split(":")[0] not in reading
-        )
         return bool(
             self.filesystem
             or self.precondition
-            or own_writes
-            or (not self.options and set(self.tests) - READING_TESTS)
+            or set(self.tests) - READING_TESTS
+            or self.own_modes - READING_MODES
         )
+
+    @property
+    def own_modes(self) -> set[str]:
+        """How the person's own job goes about it: fio's `rw`, without what follows a colon."""
+        # fio reads where a job does not say (HOWTO, "readwrite"); it knows both names of it.
+        return {
+            value.partition(":")[0] for key, value in self.options if key in {"rw", "readwrite"}
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +119,8 @@ class SweepPlan:
 
     on: str
     filesystem: FileSystem
+    cache_size_bytes: int = 0
+    """What the sets are meant to be compared with; 0: not said."""
     set_sizes_bytes: tuple[int, ...]
     tests: tuple[FioTest, ...]
     norandommap: tuple[bool, ...]
@@ -149,3 +160,63 @@ class SqlPlan:
 
 
 WorkloadPlan = FioPlan | LotteryPlan | MatrixPlan | SweepPlan | SqlPlan
+
+# What mkfs.xfs and mkfs.btrfs make nothing smaller than: xfsprogs' and btrfs-progs' own messages.
+_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 128 << 20}
+_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def needed_bytes(workload: WorkloadPlan) -> int:
+    """What `workload` takes of a drive, file system included; 0 where that shows at run time."""
+    data_bytes = _data_bytes(workload)
+    if not workload.filesystem:
+        return data_bytes
+    return max(data_bytes + data_bytes // 10 + (64 << 20), _SMALLEST_BYTES[workload.filesystem])
+
+
+def _data_bytes(workload: WorkloadPlan) -> int:
+    match workload:
+        case FioPlan():
+            return _fio_bytes(workload)
+        case LotteryPlan():
+            return workload.file_size_bytes * len(workload.tickets)
+        case MatrixPlan():
+            return max(workload.file_sizes_bytes, default=0)
+        case SweepPlan():
+            return max(workload.set_sizes_bytes, default=0)
+        case SqlPlan():
+            # The dump, the tables with their indexes, and the journal of the widest update.
+            return 4 * workload.data_size_bytes
+
+
+def wanted_ram_bytes(workload: WorkloadPlan) -> int:
+    """How much RAM `workload` wants free or allowed, not more; 0 where it takes what there is."""
+    match workload:
+        case FioPlan():
+            return workload.memory_max_bytes
+        case MatrixPlan():
+            return workload.free_ram_bytes
+        case SqlPlan():
+            return workload.free_ram_bytes or workload.data_size_bytes // 2
+        case LotteryPlan() | SweepPlan():
+            return 0
+
+
+def _fio_bytes(plan: FioPlan) -> int:
+    """How far into a drive the jobs reach, side by side; fio's own options come first."""
+    own = dict(plan.options)
+    size_bytes = _own_bytes(own, "size", plan.size_bytes)
+    jobs = int(own.get("numjobs", plan.numjobs))
+    apart_bytes = _own_bytes(own, "offset_increment", size_bytes)
+    if plan.filesystem:
+        apart_bytes = max(apart_bytes, size_bytes)
+    return _own_bytes(own, "offset", 0) + apart_bytes * (jobs - 1) + size_bytes
+
+
+def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
+    """A size in fio's words, which `measure.fio_options` has checked."""
+    text = options.get(key, "")
+    if not text:
+        return default
+    factor = _FACTORS.get(text[-1].lower())
+    return int(text) if factor is None else int(text[:-1]) * factor

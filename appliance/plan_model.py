@@ -1,0 +1,63 @@
+"""A plan without mistakes, as frozen dataclasses. Pure data; checking is `plan`'s."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.plan_workloads import WorkloadPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What the campaign is called and how it starts and ends."""
+
+    name: str
+    autostart: bool
+    on_finish: Literal["poweroff", "reboot", "tui"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDrive:
+    """A drive the campaign may touch. Absent texts are empty."""
+
+    serial: str
+    wwn: str
+    role: Literal["target", "control"]
+    erase: str
+
+    @property
+    def identity(self) -> str:
+        """What the plan calls the drive: its serial number, or its WWN where no serial is given."""
+        return self.serial or self.wwn
+
+    @property
+    def released(self) -> bool:
+        """Whether the plan releases the drive for writing by repeating its identity."""
+        return bool(self.erase) and self.erase == self.identity
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """The boot test."""
+
+    cycles: int
+    power: Literal["cold", "warm"]
+    mode: Literal["install"]
+    boot_set_bytes: int
+    charts: Literal["none", "first-last", "all"]
+    wake_margin_s: float | None
+    """None: learned in a rehearsal ("auto")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan without mistakes: the boot test, if any, then the workloads in their order."""
+
+    version: int
+    campaign: Campaign
+    drives: tuple[PlannedDrive, ...]
+    boot: Boot | None
+    workloads: tuple[WorkloadPlan, ...] = ()
+
+    def drives_of(self, workload: WorkloadPlan) -> tuple[PlannedDrive, ...]:
+        """The drives that `workload` runs on, in the plan's order."""
+        return tuple(each for each in self.drives if workload.on in {"", each.identity})

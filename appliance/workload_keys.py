@@ -1,0 +1,75 @@
+"""What the `[[workload]]` tables have in common: sizes, places, the keys of several kinds.
+
+Import it only where a plan is parsed: pydantic takes its time on a small machine.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from appliance.plan_keys import Allowed, AllowedEach, Once, Table, drop_default, one_of
+from appliance.plan_workloads import FileSystem, FioTest
+
+KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+# O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
+BLOCK_BYTES = 4 * KIB
+LARGEST_BYTES = 16 * TIB
+TESTS: list[FioTest] = ["seq-read", "seq-write", "rand-read", "rand-write"]
+FILE_SYSTEMS: dict[str, FileSystem] = {"none": "", "ext4": "ext4", "xfs": "xfs", "btrfs": "btrfs"}
+AnyPlace = Annotated[
+    Literal["none", "ext4", "xfs", "btrfs"],
+    Field(description="The file system made on the released drive; none: the bare drive."),
+    one_of("none", "ext4", "xfs", "btrfs"),
+]
+FilesOnly = Annotated[
+    Literal["ext4", "xfs", "btrfs"],
+    Field(description="The file system made on the released drive."),
+    one_of("ext4", "xfs", "btrfs"),
+]
+Tests = Annotated[
+    list[FioTest],
+    Field(min_length=1, max_length=4, json_schema_extra={"uniqueItems": True}),
+    Once,
+    Allowed("an array of at least one test"),
+    AllowedEach(one_of(*TESTS).text),
+]
+Seconds = Annotated[int, Field(ge=1, le=86_400), Allowed("a whole number of seconds to 86400")]
+Depth = Annotated[
+    int,
+    Field(ge=1, le=1024, description="How many I/Os are under way at once."),
+    Allowed("a whole number from 1 to 1024"),
+]
+Engine = Annotated[
+    Literal["io_uring", "libaio", "psync"],
+    Field(description="How fio hands its I/Os to the kernel."),
+    one_of("io_uring", "libaio", "psync"),
+]
+
+
+def make_unique(schema: dict[str, Any], *, drop: bool = False) -> None:
+    """Say in the JSON schema that no element stands in the array twice."""
+    schema["uniqueItems"] = True
+    if drop:
+        drop_default(schema)
+
+
+class WorkloadTable(Table):
+    """What all kinds have."""
+
+    kind: Annotated[str, one_of("fio", "lottery", "matrix", "sweep", "sql")]
+    on: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=256,
+            description="The serial number, or WWN, of the only drive it runs on. "
+            "Absent: every target and control drive.",
+            json_schema_extra=drop_default,
+        ),
+        Allowed("the serial number of one of the plan's drives as a text in quotes"),
+    ] = ""
+    seed: Annotated[
+        int,
+        Field(ge=0, le=0xFFFF_FFFF, description="The same seed gives the same accesses."),
+        Allowed("a whole number from 0 to 4294967295"),
+    ] = 1
