@@ -43,7 +43,8 @@ def finish(site: Site, campaign_id: int) -> None:
     samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
     steps = select_steps(site.connection, campaign_id)
     steps_done = sum(step.state == "done" for step in steps)
-    failed = sum(each.state == "failed" for each in (*cycles, *steps))
+    failed = sum(cycle.state == "failed" for cycle in cycles)
+    failed += sum(step.state == "failed" for step in steps)
     with transaction(site.connection):
         update_campaign_state(site.connection, campaign_id, "done")
         record(

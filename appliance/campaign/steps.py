@@ -166,27 +166,24 @@ class _StepRun:
         self._stat = _BLOCK / drive.name / "stat"
         self._accounted = self._read_counters()
         start_s = select_activity_end_s(connection, step.id)
-        with ActivityRecorder({step.device: self._stat}, start_s=start_s) as recorder:
-            try:
-                with self._bench(drive) as bench:
-                    self._do_parts(bench, recorder)
-            except KaltstartError:
-                recorder.stop()
-                with transaction(connection):
-                    self._store_rest(recorder)
-                raise
-            except BaseException:
-                recorder.stop()
-                with transaction(connection):
-                    self._store_rest(recorder)
-                    update_step_interrupted(connection, step.id)
-                    self._record("step-interrupted")
-                raise
-            recorder.stop()
+        recorder = ActivityRecorder({step.device: self._stat}, start_s=start_s)
+        try:
+            with recorder, self._bench(drive) as bench:
+                self._do_parts(bench, recorder)
+        except KaltstartError:
             with transaction(connection):
                 self._store_rest(recorder)
-                update_step_ended(connection, step.id, "done")
-                self._record("step-done")
+            raise
+        except BaseException:
+            with transaction(connection):
+                self._store_rest(recorder)
+                update_step_interrupted(connection, step.id)
+                self._record("step-interrupted")
+            raise
+        with transaction(connection):
+            self._store_rest(recorder)
+            update_step_ended(connection, step.id, "done")
+            self._record("step-done")
         announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
 
     def _do_parts(self, bench: Bench, recorder: ActivityRecorder) -> None:

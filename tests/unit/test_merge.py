@@ -36,16 +36,19 @@ def theirs(tmp_path: Path) -> Path:
     drive = connection.execute("SELECT id FROM drive WHERE serial = 'LAB-SSD-1'").fetchone()[0]
     connection.execute("UPDATE drive SET last_seen = '2027-01-01T00:00:00.000Z'")
     step = connection.execute(
-        "INSERT INTO step (campaign_id, position, kind, drive_id, device, state)"
-        " VALUES (1, 0, 'lottery', ?, 'sda', 'done'), (1, 1, 'sql', NULL, 'bcache0', 'done')",
+        "INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)"
+        " VALUES (1, 0, 'lottery', ?, 'sda', 'done', 0),"
+        " (1, 1, 'sql', NULL, 'bcache0', 'done', 1)",
         (drive,),
     ).lastrowid
     connection.execute(
         "INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,"
-        " page_cache_proof, ballast_bytes, drive_state, valid, at)"
-        " VALUES (?, 'sda', 'cold/a', 'seconds', 's', 1.5, 'cold', 'proven', 0, 'cold', 1, 'T')",
+        " page_cache_proof, proof_reason, ballast_bytes, drive_state, valid, at)"
+        " VALUES (?, 'sda', 'cold/a', 'seconds', 's', 1.5, 'cold', 'proven', '', 0, '', 1, 'T')",
         (step,),
     )
+    connection.execute("INSERT INTO part VALUES (?, 'cold', 1, 'T')", (step,))
+    connection.execute("INSERT INTO file_system VALUES (1, ?, 'ext4', 'uuid', 'T')", (drive,))
     connection.execute(
         "INSERT INTO ticket VALUES (?, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0)", (step,)
     )

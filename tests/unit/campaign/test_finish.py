@@ -45,11 +45,11 @@ def test_the_last_line_counts_what_there_is(world: World, fat: Path) -> None:
     settle(world)
     finish(world.site(), 1)
     assert world.campaign().state == "done"
-    assert world.lines == [("campaign-done", {"id": 1, "samples": 3, "failed": 1})]
+    assert world.lines == [("campaign-done", {"id": 1, "samples": 3, "steps": 0, "failed": 1})]
     with world.looking() as connection:
         assert select_unreported_campaign(connection) is None
     assert world.events() == [
-        ("campaign-done", "3 samples, 1 failed"),
+        ("campaign-done", "3 samples, 0 steps, 1 failed"),
         ("report", "reports/1-rack-4"),
     ]
 
@@ -81,7 +81,7 @@ def test_charted_boots_are_no_samples(world: World, fat: Path) -> None:
     world.make_campaign(charts="all")
     world.site().connection.execute("UPDATE cycle SET state = 'done'")
     finish(world.site(), 1)
-    assert world.lines[-1] == ("campaign-done", {"id": 1, "samples": 4, "failed": 0})
+    assert world.lines[-1] == ("campaign-done", {"id": 1, "samples": 4, "steps": 0, "failed": 0})
 
 
 def test_a_report_cut_short_is_found_at_the_next_start(

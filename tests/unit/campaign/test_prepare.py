@@ -6,8 +6,8 @@ import pytest
 
 from appliance.campaign import prepare as module
 from appliance.campaign.advance import Outcome, go_on
-from appliance.campaign.engine import StoppedByPersonError
 from appliance.campaign.prepare import prepare
+from appliance.campaign.steps import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.stick import Stick
