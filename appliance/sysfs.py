@@ -3,6 +3,7 @@
 Owns no knowledge of what the files mean.
 """
 
+import os
 from pathlib import Path
 
 from appliance.errors import StepFailed
@@ -24,8 +25,12 @@ def read_text(path: Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Give the kernel `text`. Raises StepFailed with the kernel's reason."""
     try:
-        # One write() and no truncation: a sysfs file acts on each write by itself.
-        with path.open("r+b", buffering=0) as file:
-            file.write(text.encode())
+        # One write() and no truncation: a sysfs file acts on each write by itself. Opened for
+        # writing only: /proc/sys/vm/drop_caches is 0200, and sysctls make no exception for root.
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
     except OSError as error:
         raise StepFailed(f"the kernel refused {text!r} for {path}: {error.strerror}") from error

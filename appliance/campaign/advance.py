@@ -295,13 +295,13 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
 def await_drive(find: Callable[[Sequence[Drive]], Drive]) -> Drive:
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.
 
-    Raises Refusal, StepFailed.
+    Drives that come or go just now can make a single look fail. Raises Refusal, StepFailed.
     """
     give_up_s = monotonic_s() + _DRIVE_WAIT_S
     while True:
         try:
             return find(find_settled_drives())
-        except Refusal:
+        except (Refusal, StepFailed):
             if monotonic_s() >= give_up_s:
                 raise
         time.sleep(_DRIVE_POLL_S)

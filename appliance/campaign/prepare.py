@@ -1,9 +1,10 @@
 """Writing the reference OS to the released drives of a campaign."""
 
-from appliance.campaign.advance import Site, find_released_drive, load_campaign
+from functools import partial
+
+from appliance.campaign.advance import Site, await_drive, find_released_drive, load_campaign
 from appliance.campaign.journal import record
 from appliance.console import announce
-from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import parse_plan
 from appliance.stick import Stick
@@ -15,7 +16,8 @@ from appliance.store.campaigns import (
     update_installed,
 )
 from appliance.store.connect import transaction
-from appliance.workloads.reference_os import Progress, install_reference_os
+from appliance.workloads.base import Progress
+from appliance.workloads.reference_os import install_reference_os
 
 
 def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
@@ -71,7 +73,7 @@ def _install(
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
     # Looked up anew for each drive: /dev/sdX may be another one by now.
-    drive = find_released_drive(find_settled_drives(), row)
+    drive = await_drive(partial(find_released_drive, row=row))
     record(
         site.connection,
         site.this_boot,

@@ -7,7 +7,6 @@ blocks and writes none.
 
 import os
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 from appliance.drives.model import Drive
@@ -15,10 +14,8 @@ from appliance.drives.writable import unlocked
 from appliance.errors import StepFailed
 from appliance.run import run
 from appliance.stick import Stick
+from appliance.workloads.base import Progress
 from appliance.workloads.session_set import write_session_set
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, and how many bytes of how many are done."""
 
 SLOTS = 16
 _ROOT = Path(
@@ -26,6 +23,7 @@ _ROOT = Path(
 )  # the stick's root as dm-verity hands it out: checked as it is read
 _MOUNT = Path("/run/kaltstart/session")
 _CHUNK_BYTES = 4 << 20
+_FLUSH_BYTES = 64 << 20
 _ALIGN_BYTES = 1 << 20
 
 
@@ -93,8 +91,9 @@ def install_reference_os(
         _make_partitions(path, install_uuid=install_uuid, slot=slot, boot_set_bytes=boot_set_bytes)
         try:
             _copy_root(Path(partition_path(path, 1)), progress=progress)
-            progress("session set", 0, boot_set_bytes)
-            _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes)
+            _make_session_set(
+                partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress
+            )
         except OSError as error:
             raise StepFailed(f"{path}: {error.strerror or error}") from error
     return install_uuid
@@ -127,12 +126,15 @@ def _copy_root(target: Path, *, progress: Progress) -> None:
             view = buffer[:count]
             while view:
                 view = view[out.write(view) :]
+            if (done + count) // _FLUSH_BYTES > done // _FLUSH_BYTES:
+                # What is flushed at the end, all at once, nobody can stop.
+                os.fsync(out.fileno())
             done += count
             progress("reference OS", done, total)
         os.fsync(out.fileno())
 
 
-def _make_session_set(partition: str, *, boot_set_bytes: int) -> None:
+def _make_session_set(partition: str, *, boot_set_bytes: int, progress: Progress) -> None:
     # No journal: the file system is written once and read-only ever after.
     run(
         [
@@ -150,7 +152,7 @@ def _make_session_set(partition: str, *, boot_set_bytes: int) -> None:
     _MOUNT.mkdir(parents=True, exist_ok=True)
     run(["mount", "-t", "ext4", "-o", "noatime", partition, str(_MOUNT)])
     try:
-        write_session_set(_MOUNT, boot_set_bytes)
+        write_session_set(_MOUNT, boot_set_bytes, progress=progress)
     finally:
         run(["umount", str(_MOUNT)], timeout_s=600)
 

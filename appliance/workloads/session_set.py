@@ -6,9 +6,12 @@ seed.
 """
 
 import math
+import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
+
+from appliance.workloads.base import Progress
 
 _SEED = 1
 _MEDIAN_BYTES = 24 << 10
@@ -16,6 +19,7 @@ _SIGMA = 1.6
 _MIN_BYTES = 4 << 10
 _MAX_BYTES = 8 << 20
 _CHUNK_BYTES = 1 << 20
+_FLUSH_BYTES = 32 << 20
 _SIZE_FILE = "size"
 
 
@@ -51,8 +55,9 @@ def order_of_reading(files: tuple[SessionFile, ...]) -> tuple[SessionFile, ...]:
     return tuple(order)
 
 
-def write_session_set(folder: Path, total_bytes: int) -> None:
+def write_session_set(folder: Path, total_bytes: int, *, progress: Progress) -> None:
     """Write the set below `folder`."""
+    done = 0
     (folder / _SIZE_FILE).write_text(str(total_bytes))
     fill = random.Random(_SEED + 2)
     for file in list_session_files(total_bytes):
@@ -60,7 +65,12 @@ def write_session_set(folder: Path, total_bytes: int) -> None:
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as out:
             for start in range(0, file.size_bytes, _CHUNK_BYTES):
+                progress("session set", done + start, total_bytes)
                 out.write(fill.randbytes(min(_CHUNK_BYTES, file.size_bytes - start)))
+            if (done + file.size_bytes) // _FLUSH_BYTES > done // _FLUSH_BYTES:
+                # What is flushed at the end, all at once, nobody can stop.
+                os.sync()
+        done += file.size_bytes
 
 
 def read_session_set(folder: Path) -> int:

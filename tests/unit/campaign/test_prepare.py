@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.campaign import advance
 from appliance.campaign import prepare as module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
@@ -11,7 +12,7 @@ from appliance.campaign.steps import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.stick import Stick
-from appliance.workloads.reference_os import Progress
+from appliance.workloads.base import Progress
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
 PLAN = """
@@ -99,7 +100,7 @@ def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
     """The drives swap names while the first one is written."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
     answers = iter([(HDD, SSD), (replace(HDD, path="/dev/sdb"), replace(SSD, path="/dev/sda"))])
-    monkeypatch.setattr(module, "find_settled_drives", lambda: next(answers))
+    monkeypatch.setattr(advance, "find_settled_drives", lambda: next(answers))
     prepared(world)
     assert [(call["released_identity"], call["path"]) for call in installer.calls] == [
         ("LAB-HDD-1", "/dev/sda"),

@@ -266,7 +266,7 @@ class World:
         """Stand in for the machine wherever the campaign's code reaches for it."""
         for module in (advance, journal, measure, prepare):
             monkeypatch.setattr(module, "announce", self.announce)
-        for module in (advance, measure, prepare):
+        for module in (advance, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
         for module in (advance, measure):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)

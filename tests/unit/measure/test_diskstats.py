@@ -19,6 +19,8 @@ def test_sectors_are_512_bytes(line: str) -> None:
         read_bytes=23212218 * 512,
         write_ios=980997,
         write_bytes=64952544 * 512,
+        busy_s=114.208,
+        in_flight=0,
     )
 
 

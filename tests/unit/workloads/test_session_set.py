@@ -27,6 +27,10 @@ def test_sizes_add_up(total: int) -> None:
     assert all(file.size_bytes >= 4096 for file in files[:-1])
 
 
+def _ignore(_label: str, _done: int, _total: int) -> None:
+    pass
+
+
 def test_names_are_unique_and_spread_over_folders() -> None:
     names = [file.name for file in list_session_files(64 << 20)]
     assert len(set(names)) == len(names)
@@ -57,7 +61,7 @@ def test_reading_is_scattered_and_leaves_nothing_out() -> None:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    write_session_set(tmp_path, SMALL)
+    write_session_set(tmp_path, SMALL, progress=_ignore)
     assert read_session_set(tmp_path) == SMALL
 
 
@@ -65,7 +69,7 @@ def test_the_content_is_the_same_each_time(tmp_path: Path) -> None:
     digests = set()
     for name in "ab":
         (tmp_path / name).mkdir()
-        write_session_set(tmp_path / name, SMALL)
+        write_session_set(tmp_path / name, SMALL, progress=_ignore)
         content = b"".join(
             (tmp_path / name / file.name).read_bytes() for file in list_session_files(SMALL)
         )
@@ -74,7 +78,7 @@ def test_the_content_is_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    write_session_set(tmp_path, SMALL)
+    write_session_set(tmp_path, SMALL, progress=_ignore)
     (tmp_path / list_session_files(SMALL)[-1].name).unlink()
     with pytest.raises(OSError, match="No such file"):
         read_session_set(tmp_path)
@@ -82,7 +86,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 def test_a_file_cut_short_is_an_error(tmp_path: Path) -> None:
     """As an unclean file system leaves it."""
-    write_session_set(tmp_path, SMALL)
+    write_session_set(tmp_path, SMALL, progress=_ignore)
     name = list_session_files(SMALL)[0].name
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
     with pytest.raises(OSError, match=f"has {SMALL - 1} bytes instead of {SMALL}"):
@@ -92,3 +96,17 @@ def test_a_file_cut_short_is_an_error(tmp_path: Path) -> None:
 def test_no_set_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         read_session_set(tmp_path)
+
+
+def test_a_stop_is_answered_between_any_two_pieces(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    def stop_half_way(_label: str, done: int, total: int) -> None:
+        told.append((done, total))
+        if done > SMALL // 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        write_session_set(tmp_path, SMALL, progress=stop_half_way)
+    assert told == sorted(told)
+    assert told[-1][1] == SMALL
