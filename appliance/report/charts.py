@@ -1,6 +1,6 @@
-"""Boot time over cycle as an SVG element that lives inside a page and loads nothing.
+"""Charts as SVG elements that live inside a page and load nothing; boot time over cycle.
 
-pygal lays the chart out; scripts, comments, styles and namespaces are taken off, because a page
+pygal lays a chart out; scripts, comments, styles and namespaces are taken off, because a page
 needs none of them: its own style sheet (`templates/report.css`) paints the chart, light and dark.
 """
 
@@ -18,13 +18,13 @@ _OVERLAYS = {"text-overlay", "tooltip-overlay"}
 _MAX_LABELS = 20
 
 _FONT = "system-ui, sans-serif"
-# Only what pygal computes the layout from; colours are in report.css.
-_STYLE = Style(
+STYLE = Style(
     font_family=_FONT,
     label_font_size=13,
     major_label_font_size=13,
     title_font_size=13,
 )
+"""Only what pygal computes the layout from; colours are in report.css."""
 
 
 def draw_boot_times(all_series: Sequence[Series], *, cycles: int) -> str:
@@ -35,10 +35,10 @@ def draw_boot_times(all_series: Sequence[Series], *, cycles: int) -> str:
     slowest_s = max((boot_s for series in all_series for boot_s in series.boot_s), default=None)
     if slowest_s is None:
         return ""
-    ticks = _find_ticks(slowest_s)
+    ticks = find_ticks(slowest_s)
     chart = pygal.Line(
         js=(),
-        style=_STYLE,
+        style=STYLE,
         width=920,
         height=400,
         margin=12,
@@ -63,10 +63,28 @@ def draw_boot_times(all_series: Sequence[Series], *, cycles: int) -> str:
             [times.get(cycle) for cycle in range(1, cycles + 1)],
             formatter=partial(_describe, series.label),
         )
+    return finish_chart(chart, title="Boot time in seconds over cycle, one line per drive")
+
+
+def finish_chart(chart: pygal.Graph, *, title: str, classes: Sequence[str] = ()) -> str:
+    """The chart as it stands in a page. `title` is what a screen reader says.
+
+    `classes` has the classes of each series, in their order: a colour, a kind of line. A series
+    with an empty one keeps its place and is not drawn.
+    """
     root = chart.render_tree()
     root.attrib.pop("xmlns", None)
     root.set("role", "img")
     _strip(root)
+    for heading in root.findall("title"):
+        heading.text = title
+    for group in root.iter("g"):
+        words = (group.get("class") or "").split()
+        if classes and "series" in words:
+            wanted = classes[int(words[1].removeprefix("serie-"))]
+            group.set("class", f"series {wanted}")
+            if not wanted:
+                group[:] = []
     return ET.tostring(root, encoding="unicode")
 
 
@@ -74,7 +92,7 @@ def _describe(label: str, seconds: float) -> str:
     return f"{label}: {seconds:.3f} s"
 
 
-def _find_ticks(highest: float) -> list[float]:
+def find_ticks(highest: float) -> list[float]:
     """From 0 in round steps to at least `highest`; six steps at most."""
     rough = max(highest, 0.001) / 6
     magnitude = 10.0 ** floor(log10(rough))
@@ -95,6 +113,3 @@ def _strip(element: ET.Element) -> None:
                 ET.SubElement(element, "title").text = child.text
         else:
             _strip(child)
-    if element.tag == "svg":
-        for title in element.findall("title"):
-            title.text = "Boot time in seconds over cycle, one line per drive"

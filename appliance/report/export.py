@@ -16,7 +16,13 @@ from pathlib import Path
 from appliance.errors import StickTrouble
 from appliance.report.pages import render_page
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
-from appliance.report.tables import render_csv, render_json
+from appliance.report.tables import (
+    render_activity,
+    render_json,
+    render_results,
+    render_steps,
+    render_tickets,
+)
 from appliance.report.views import make_report
 from appliance.units import slug
 
@@ -28,20 +34,28 @@ def export_campaign(
 ) -> Path:
     """Write `<reports>/<id>-<name>/` and return it; an earlier report of the campaign is replaced.
 
-    `raw` holds the charts as `cycle-<cycle id>/*.svg`. Raises PlanError where there is no such
-    campaign, StickTrouble where the files cannot be written.
+    `raw` holds the charts as `cycle-<cycle id>/*.svg`, and what the tools of a step said in
+    `<step id>/`, which is named in the report and not copied. Raises PlanError where there is no
+    such campaign, StickTrouble where the files cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
-    page = render_page(make_report(rows, charts={boot: name for boot, (name, _) in charts.items()}))
+    page = render_page(
+        make_report(
+            rows,
+            charts={boot: name for boot, (name, _) in charts.items()},
+            raw_steps=_find_raw_steps(rows, raw=raw),
+        )
+    )
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
         _write(
             folder,
             texts={
                 "report.html": page,
-                "results.csv": render_csv(rows.boot_times),
+                "results.csv": render_results(rows),
                 "results.json": render_json(rows),
+                **_render_workloads(rows),
             },
             copies={f"bootcharts/{name}": source for name, source in charts.values()},
             connection=connection,
@@ -66,6 +80,26 @@ def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]
             # A boot that was tried again may have left more than one: the last one counted.
             found[boot.id] = (f"{drive.slot}-{name}-cycle-{boot.cycle:03}.svg", sources[-1])
     return found
+
+
+def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
+    """The steps whose tools left something in `raw`."""
+    folders = {step.id: raw / str(step.id) for step in rows.workloads.steps}
+    return frozenset(
+        step for step, path in folders.items() if path.is_dir() and any(path.iterdir())
+    )
+
+
+def _render_workloads(rows: CampaignRows) -> dict[str, str]:
+    """Files that only a campaign with workloads has."""
+    texts = {}
+    if rows.workloads.steps:
+        texts["steps.csv"] = render_steps(rows)
+    if rows.workloads.tickets:
+        texts["tickets.csv"] = render_tickets(rows)
+    if rows.workloads.activity:
+        texts["activity.csv"] = render_activity(rows)
+    return texts
 
 
 def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:

@@ -41,9 +41,12 @@ class Finding:
     text: str
 
 
-def find_findings(all_series: Sequence[Series]) -> tuple[Finding, ...]:
-    """What each drive showed, gains first; then how cold the boots were; then what is missing."""
-    found = [_judge_learning(series, all_series) for series in all_series]
+def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[Finding, ...]:
+    """What each drive showed, gains first; then how cold the boots were; then what is missing.
+
+    Where no boots were `timed`, their absence is not worth a sentence.
+    """
+    found = [_judge_learning(series, all_series) for series in all_series if timed]
     # What the stick was made to find comes first.
     found.sort(key=lambda finding: finding.kind != "gain")
     found += [finding for series in all_series for finding in _judge_drift(series)]

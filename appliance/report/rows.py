@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import PlanError
+from appliance.report.workload_rows import WorkloadRows, select_workloads
 
 BOOT_TIMES = (
     "campaign_id",
@@ -127,6 +128,7 @@ class CampaignRows:
     boot_times: tuple[Record, ...]
     drive_records: tuple[Record, ...]
     events: tuple[Record, ...]
+    workloads: WorkloadRows
 
 
 def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
@@ -169,6 +171,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                     "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq", (campaign_id,)
                 ),
             ),
+            workloads=select_workloads(connection, campaign_id),
         )
     finally:
         connection.execute("ROLLBACK")

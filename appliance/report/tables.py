@@ -3,26 +3,104 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from appliance import VERSION
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
+from appliance.report.workload_rows import ACTIVITY, TICKETS, TicketRow
 from appliance.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t")
 """A spreadsheet takes a text that begins so for a formula and may run it."""
 
 
-def render_csv(records: Iterable[Record]) -> str:
-    """One line per boot with the columns of the view `boot_times` (RFC 4180: commas, CRLF).
+_FIGURE = (
+    "step_id",
+    "device",
+    "workload",
+    "variant",
+    "metric",
+    "unit",
+    "value",
+    "page_cache",
+    "page_cache_proof",
+    "proof_reason",
+    "ballast_bytes",
+    "drive_state",
+    "array_mode",
+    "array_dirty_bytes",
+)
+"""Columns of a workload's figure that follow those of a boot."""
 
-    A text that begins like a formula gets a leading apostrophe; numbers never do.
+_STEP = (
+    "id",
+    "position",
+    "workload_index",
+    "kind",
+    "device",
+    "state",
+    "reason",
+    "attempts",
+    "started_at",
+    "finished_at",
+    "parts",
+)
+
+
+def render_results(rows: CampaignRows) -> str:
+    """One line per boot, then one line per figure of a workload (RFC 4180: commas, CRLF).
+
+    The columns of the view `boot_times` come first; a figure fills those that it shares
+    (campaign, drive, role, valid, at) and the ones after them, a boot leaves these empty.
     """
+    figures = (
+        {
+            **_pick(row, _FIGURE),
+            "campaign_id": rows.campaign.id,
+            "drive_serial": row.drive_serial,
+            "drive_role": row.drive_role,
+            "valid": row.valid,
+            "at": row.at,
+        }
+        for row in rows.workloads.results
+    )
+    return _render((*BOOT_TIMES, *_FIGURE), (*rows.boot_times, *figures))
+
+
+def render_steps(rows: CampaignRows) -> str:
+    """One line per step; its finished parts stand in one cell, separated by spaces."""
+    return _render(
+        _STEP,
+        ({**_pick(row, _STEP), "parts": " ".join(row.parts)} for row in rows.workloads.steps),
+    )
+
+
+def render_tickets(rows: CampaignRows) -> str:
+    """One line per draw of a lottery, with the columns of the view `tickets`."""
+    return _render(TICKETS, (_pick_ticket(row) for row in rows.workloads.tickets))
+
+
+def render_activity(rows: CampaignRows) -> str:
+    """One line per device and interval, with the columns of the view `activity`."""
+    return _render(ACTIVITY, (_pick(row, ACTIVITY) for row in rows.workloads.activity))
+
+
+def _render(columns: Sequence[str], records: Iterable[Record]) -> str:
+    """A text that begins like a formula gets a leading apostrophe; numbers never do."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(BOOT_TIMES)
-    writer.writerows([_guard(record[name]) for name in BOOT_TIMES] for record in records)
+    writer.writerow(columns)
+    writer.writerows([_guard(record.get(name)) for name in columns] for record in records)
     return text.getvalue()
+
+
+def _pick(row: object, columns: Sequence[str]) -> Record:
+    return {name: getattr(row, name) for name in columns}
+
+
+def _pick_ticket(row: TicketRow) -> Record:
+    return {name: getattr(row, "pass_name" if name == "pass" else name) for name in TICKETS}
 
 
 def _guard(cell: Cell) -> Cell:
@@ -33,6 +111,8 @@ def _guard(cell: Cell) -> Cell:
 
 def render_json(rows: CampaignRows) -> str:
     """The campaign and the views' rows, texts as the device or the plan gave them.
+
+    Activity is too long for it: it has a file of its own.
 
     JSON's own escapes keep control characters and everything beyond ASCII out of the file.
     """
@@ -55,6 +135,11 @@ def render_json(rows: CampaignRows) -> str:
                 },
                 "drives": rows.drive_records,
                 "boot_times": rows.boot_times,
+                "steps": [asdict(row) for row in rows.workloads.steps],
+                "results": [
+                    {"campaign_id": campaign.id, **asdict(row)} for row in rows.workloads.results
+                ],
+                "tickets": [_pick_ticket(row) for row in rows.workloads.tickets],
                 "events": rows.events,
             },
             indent=1,

@@ -4,14 +4,19 @@ Every text that came from a drive or a plan passes `units.printable` here, and n
 templates escape for HTML on top.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance import VERSION, stats
+from appliance.report.blocks import SectionView, StepView
 from appliance.report.charts import draw_boot_times
+from appliance.report.figures import group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
+from appliance.report.kinds import make_sections
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, label_drive, make_series
+from appliance.report.step_views import describe_steps, format_time, make_steps
+from appliance.report.workload_findings import WORKLOAD_RULES, find_workload_findings
 from appliance.units import format_drive_size, format_seconds, printable
 
 _MAX_EVENTS = 200
@@ -107,6 +112,10 @@ class ReportView:
     power: str
     page_cache: str
     progress: str
+    subject: str
+    """`boot times`, `workloads` or both."""
+    has_boots: bool
+    """Whether boots were planned, or nothing else was."""
     drives: tuple[DriveView, ...]
     grid: tuple[tuple[int, tuple[BootView, ...]], ...]
     """Per cycle one boot of each drive, in the order of `drives`."""
@@ -117,6 +126,10 @@ class ReportView:
     findings: tuple[Finding, ...]
     rules: tuple[str, ...]
     chart_svg: str
+    steps: tuple[StepView, ...]
+    steps_progress: str
+    sections: tuple[SectionView, ...]
+    """One per kind of workload."""
     events: tuple[EventView, ...]
     events_left_out: int
 
@@ -136,9 +149,18 @@ PARTS = (
 """Headings of `BootView.parts`."""
 
 
-def make_report(rows: CampaignRows, *, charts: Mapping[int, str]) -> ReportView:
-    """The page of a campaign. `charts` has the file name of a boot's chart by the boot's id."""
+def make_report(
+    rows: CampaignRows, *, charts: Mapping[int, str], raw_steps: Collection[int] = ()
+) -> ReportView:
+    """The page of a campaign.
+
+    `charts` has the file name of a boot's chart by the boot's id, `raw_steps` the ids of the steps
+    whose tools' output lies on the stick.
+    """
     campaign = rows.campaign
+    workloads = group_workloads(rows)
+    steps = make_steps(workloads, raw_steps=raw_steps)
+    has_boots = bool(rows.boots) or not steps
     all_series = tuple(make_series(drive, rows.boots) for drive in rows.drives)
     summaries = tuple(_summarise(series) for series in all_series)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
@@ -154,24 +176,32 @@ def make_report(rows: CampaignRows, *, charts: Mapping[int, str]) -> ReportView:
         number=campaign.id,
         state=_STATES.get(campaign.state, campaign.state),
         reason=printable(campaign.reason),
-        created=_format_time(campaign.created_at),
-        finished=_format_time(campaign.finished_at),
+        created=format_time(campaign.created_at),
+        finished=format_time(campaign.finished_at),
         version=VERSION,
         power=_describe_power(rows.boots),
         page_cache=_describe_page_cache(all_series),
         progress=_describe_progress(rows.boots),
+        subject=" and ".join(("boot times",) * has_boots + ("workloads",) * bool(steps)),
+        has_boots=has_boots,
         drives=tuple(drive for drive, _ in timed),
         grid=_make_grid(timed, cycles=cycles),
         timed=timed,
         charted=tuple((drive, boots) for drive, boots in charted if boots),
         summaries=summaries,
         has_intervals=any(summary.interval != _DASH for summary in summaries),
-        findings=find_findings(all_series),
-        rules=RULES,
+        findings=(
+            *find_findings(all_series, timed=has_boots),
+            *find_workload_findings(workloads),
+        ),
+        rules=(*(RULES if has_boots else ()), *(WORKLOAD_RULES if steps else ())),
         chart_svg=draw_boot_times(all_series, cycles=cycles),
+        steps=steps,
+        steps_progress=describe_steps(steps),
+        sections=make_sections(workloads),
         events=tuple(
             EventView(
-                at=_format_time(str(event["at"])),
+                at=format_time(str(event["at"])),
                 level=str(event["level"]),
                 event=printable(str(event["event"])),
                 detail=printable(str(event["detail"])),
@@ -215,7 +245,7 @@ def _view_boots(
             drive_state=_describe_drive_state(boot, own),
             parts=_format_parts(boot),
             attempts=str(boot.attempts),
-            at=_format_time(boot.at),
+            at=format_time(boot.at),
             chart=charts.get(boot.id, ""),
         )
         for boot in sorted(own, key=lambda boot: boot.cycle)
@@ -329,10 +359,3 @@ def _describe_progress(boots: Sequence[BootRow]) -> str:
     done = sum(boot.state == "done" for boot in boots)
     failed = sum(boot.state == "failed" for boot in boots)
     return f"{done} of {len(boots)} boots measured" + (f", {failed} failed" if failed else "")
-
-
-def _format_time(at: str | None) -> str:
-    """`2026-11-21T03:20:00.123Z` as people read it, still UTC."""
-    if not at:
-        return _DASH
-    return printable(at.replace("T", " ", 1).split(".")[0].removesuffix("Z"))

@@ -1,0 +1,264 @@
+"""What a workload's section shows: charts, tables and heat maps as text, and how numbers read.
+
+Pure. Every kind of workload builds its section from these few shapes; the templates know no kind.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from appliance.report.figures import Figure
+
+DASH = "–"
+_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+
+
+@dataclass(frozen=True, slots=True)
+class CacheView:
+    """The state of every cache under one figure, or under all figures of one line."""
+
+    page_cache: str
+    proof: str
+    """proven | unproven | partly"""
+    reason: str
+    ram_share: str
+    """Of what the application read, how much the RAM answered."""
+    ballast: str
+    drive_state: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineView:
+    """One line of a table. `invalid` says why its figures do not count; empty where they do."""
+
+    heads: tuple[str, ...]
+    values: tuple[str, ...]
+    cache: CacheView | None = None
+    invalid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """One table. With `caches` each line has its cache state at its end."""
+
+    heads: tuple[str, ...]
+    """Headings of the columns that name a line."""
+    columns: tuple[str, ...]
+    """Headings of the columns with figures."""
+    lines: tuple[LineView, ...]
+    title: str = ""
+    caches: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LegendView:
+    """One entry beside a chart."""
+
+    label: str
+    color: int
+    style: str = "line-0"
+    """line-0 solid | line-1 dashed | line-2 dotted | line-3 mixed | reference | box"""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartView:
+    """One chart; `svg` is empty where there is nothing to draw."""
+
+    title: str
+    svg: str
+    legend: tuple[LegendView, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One figure of a plane: its level, 0 to 8, is its colour."""
+
+    text: str
+    share: str
+    level: int
+    kind: str
+    """drive | ram | mixed | unknown | invalid | none"""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatView:
+    """A plane of figures, file sizes down, record sizes across."""
+
+    title: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldView:
+    """What opens on demand, and is printed in any case."""
+
+    summary: str
+    charts: tuple[ChartView, ...] = ()
+    heats: tuple[HeatView, ...] = ()
+    tables: tuple[TableView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """One [[workload]] of the plan."""
+
+    title: str
+    planned: str
+    charts: tuple[ChartView, ...]
+    tables: tuple[TableView, ...]
+    folds: tuple[FoldView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionView:
+    """All workloads of a kind."""
+
+    title: str
+    note: str
+    blocks: tuple[BlockView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """What ran, on what, and how it ended."""
+
+    number: int
+    kind: str
+    label: str
+    state: str
+    reason: str
+    parts: str
+    served: str
+    """Bytes that the device read and wrote in this step, all parts and preparation together."""
+    attempts: str
+    started: str
+    finished: str
+    raw: str
+    """Where its tools' output lies on the stick; empty where there is none."""
+
+
+def view_caches(figures: Sequence[Figure]) -> CacheView:
+    """The states under all `figures`, each said once."""
+    caches = [cache for figure in figures for cache in figure.caches]
+    proofs = {cache.proof for cache in caches}
+    # The reason of what is missing matters more than the reasons of what is there.
+    doubts = [cache.reason for cache in caches if cache.proof != "proven" and cache.reason]
+    reasons = doubts or [cache.reason for cache in caches if cache.reason]
+    return CacheView(
+        page_cache=_list(cache.page_cache for cache in caches),
+        proof=proofs.pop() if len(proofs) == 1 else "partly" if proofs else "unproven",
+        reason=_list_some(reasons),
+        ram_share=_format_ram_share(figures),
+        ballast=_list(
+            format_bytes(cache.ballast_bytes) if cache.ballast_bytes else "none" for cache in caches
+        ),
+        drive_state=_list_some([cache.drive_state for cache in caches if cache.drive_state]),
+    )
+
+
+def explain_invalid(figures: Sequence[Figure]) -> str:
+    """Why figures do not count; empty where all do."""
+    reasons = [
+        cache.reason or "no reason recorded"
+        for figure in figures
+        if not figure.valid
+        for cache in figure.caches
+    ]
+    return _list_some(reasons)
+
+
+def find_ram_share(figures: Sequence[Figure]) -> float | None:
+    """The share of all bytes read that RAM answered, 0 to 1; None where it is not known.
+
+    From the bytes where both counts are there, else from a single figure's own hit_ratio.
+    """
+    pairs = [
+        (figure.values["app_read_bytes"], figure.values["device_read_bytes"])
+        for figure in figures
+        if {"app_read_bytes", "device_read_bytes"} <= figure.values.keys()
+    ]
+    asked = sum(app for app, _ in pairs)
+    if asked > 0 and len(pairs) == len(figures):
+        # Read-ahead may make the device read more than was asked for.
+        return max(0.0, 1.0 - sum(device for _, device in pairs) / asked)
+    if len(figures) == 1:
+        return figures[0].values.get("hit_ratio")
+    return None
+
+
+def format_rate(bytes_s: float | None) -> str:
+    """Decimal megabytes per second, as drives are sold."""
+    if bytes_s is None:
+        return DASH
+    megabytes = bytes_s / 1e6
+    return f"{megabytes:.0f}" if megabytes >= 1000 else f"{megabytes:.{_digits(megabytes)}f}"
+
+
+def format_number(value: float | None) -> str:
+    """Three figures or more that matter: IOPS."""
+    return DASH if value is None else f"{value:.{_digits(value)}f}"
+
+
+def format_latency(nanoseconds: float | None) -> str:
+    """Nanoseconds as µs, ms or s."""
+    if nanoseconds is None:
+        return DASH
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= factor:
+            return f"{nanoseconds / factor:.{_digits(nanoseconds / factor)}f} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def format_bytes(number: float | None) -> str:
+    """Binary sizes: `1.5 GiB`."""
+    if number is None:
+        return DASH
+    for unit, factor in _UNITS:
+        if number >= factor:
+            return f"{number / factor:.1f} {unit}".replace(".0 ", " ")
+    return f"{number:.0f} B"
+
+
+def format_share(share: float | None) -> str:
+    """`97 %`; below 1 % and close to 100 % with a decimal, so that neither is rounded away."""
+    if share is None:
+        return DASH
+    percent = 100.0 * share
+    exact = percent in {0.0, 100.0} or 1.0 <= percent <= 99.0
+    return f"{percent:.0f} %" if exact else f"{percent:.1f} %"
+
+
+def format_times(factor: float | None) -> str:
+    """`3.1 ×`."""
+    return DASH if factor is None else f"{factor:.{2 if factor < 10 else 1}f} ×"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 read`, `2 reads`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _digits(value: float) -> int:
+    return 0 if value >= 100 else 1 if value >= 10 else 2
+
+
+def _format_ram_share(figures: Sequence[Figure]) -> str:
+    share = find_ram_share(figures)
+    if share is not None:
+        return format_share(share)
+    known = sorted(f.values["hit_ratio"] for f in figures if "hit_ratio" in f.values)
+    if not known:
+        return DASH
+    low, high = format_share(known[0]), format_share(known[-1])
+    return low if low == high else f"{low} to {high}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(texts)) or DASH
+
+
+def _list_some(texts: Sequence[str], *, limit: int = 2) -> str:
+    distinct = list(dict.fromkeys(texts))
+    more = f"; and {len(distinct) - limit} more" if len(distinct) > limit else ""
+    return "; ".join(distinct[:limit]) + more

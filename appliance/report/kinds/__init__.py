@@ -1,0 +1,46 @@
+"""One module per kind of workload: its figures become one block of a page. Pure.
+
+A module has `make_block(workload)`; a kind without one is shown as plain tables.
+"""
+
+from collections.abc import Callable
+
+from appliance.report.blocks import BlockView, SectionView
+from appliance.report.figures import Workload
+from appliance.report.kinds import fio, lottery, matrix, plain, sql, sweep
+from appliance.report.kinds.activity import make_activity_fold
+
+_KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
+    "lottery": ("Lottery", lottery.NOTE, lottery.make_block),
+    "fio": ("fio", fio.NOTE, fio.make_block),
+    "matrix": ("Matrix", matrix.NOTE, matrix.make_block),
+    "sweep": ("Working-set sweep", sweep.NOTE, sweep.make_block),
+    "sql": ("SQL", sql.NOTE, sql.make_block),
+}
+
+
+def make_sections(workloads: tuple[Workload, ...]) -> tuple[SectionView, ...]:
+    """A section per kind, known kinds first, in it a block per [[workload]]."""
+    kinds = dict.fromkeys((*_KINDS, *(workload.kind for workload in workloads)))
+    sections = []
+    for kind in kinds:
+        title, note, make_block = _KINDS.get(kind, (kind, plain.NOTE, plain.make_block))
+        blocks = tuple(
+            _with_activity(make_block(workload), workload)
+            for workload in workloads
+            if workload.kind == kind and any(step.figures for step in workload.steps)
+        )
+        if blocks:
+            sections.append(SectionView(title=title, note=note, blocks=blocks))
+    return tuple(sections)
+
+
+def _with_activity(block: BlockView, workload: Workload) -> BlockView:
+    activity = make_activity_fold(workload)
+    return BlockView(
+        title=f"Workload {workload.index + 1} of the plan",
+        planned=block.planned,
+        charts=block.charts,
+        tables=block.tables,
+        folds=(*block.folds, *((activity,) if activity else ())),
+    )

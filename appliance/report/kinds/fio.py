@@ -1,0 +1,183 @@
+"""fio's tests: bars per test, drives side by side, latencies in the table. Pure.
+
+A test that ran in rounds is shown as the mean of its last rounds, the window of SNIA's rules.
+"""
+
+from dataclasses import dataclass
+
+from appliance.report.blocks import (
+    BlockView,
+    ChartView,
+    LegendView,
+    LineView,
+    TableView,
+    explain_invalid,
+    format_latency,
+    format_number,
+    format_rate,
+    view_caches,
+)
+from appliance.report.figures import OTHER, Figure, StepFigures, Workload
+from appliance.report.kinds import plain
+from appliance.report.workload_charts import Bars, Line, draw_bars, draw_lines
+
+NOTE = (
+    "Latencies are completion latencies. Where a test ran in rounds, its figure is the mean of its"
+    " last rounds, five at most: the measurement window of SNIA's rules for a steady state."
+)
+
+_WINDOW = 5
+_ROUND = "round-"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test on one drive: its rounds in their order, or its only run."""
+
+    name: str
+    rounds: tuple[Figure, ...]
+
+    @property
+    def window(self) -> tuple[Figure, ...]:
+        """The rounds that make up the figure."""
+        return self.rounds[-_WINDOW:]
+
+    def get(self, metric: str) -> float | None:
+        """The mean over the window's valid rounds."""
+        values = [v for figure in self.window if (v := figure.get(metric)) is not None]
+        return sum(values) / len(values) if values else None
+
+    @property
+    def random(self) -> bool:
+        """Whether requests a second say more about it than bytes."""
+        return self.name.startswith("rand")
+
+
+def find_tests(step: StepFigures) -> tuple[Test, ...]:
+    """The tests of a step in the order in which they ran."""
+    found: dict[str, list[Figure]] = {}
+    for figure in step.figures:
+        if figure.variant == OTHER or not figure.values.keys() & {"bw_bytes_s", "iops"}:
+            continue
+        parts = figure.parts
+        in_rounds = len(parts) > 1 and parts[-1].startswith(_ROUND)
+        found.setdefault("/".join(parts[:-1] if in_rounds else parts), []).append(figure)
+    return tuple(Test(name, tuple(figures)) for name, figures in found.items())
+
+
+def make_block(workload: Workload) -> BlockView:
+    """Sequential tests in MB/s, random ones in IOPS."""
+    tests = [(step, find_tests(step)) for step in workload.steps]
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=(
+            *_draw(workload, metric="bw_bytes_s", title="Sequential tests, MB/s", random=False),
+            *_draw(workload, metric="iops", title="Random tests, IOPS", random=True),
+            *_draw_rounds(tests, workload.index),
+        ),
+        tables=(
+            TableView(
+                heads=("Test", "Drive"),
+                columns=("MB/s", "IOPS", "p50", "p99", "Rounds"),
+                lines=tuple(
+                    _make_line(step, test)
+                    for name in _name_tests(workload)
+                    for step, own in tests
+                    for test in own
+                    if test.name == name
+                ),
+            ),
+        ),
+        folds=plain.make_folds(workload),
+    )
+
+
+def _name_tests(workload: Workload) -> list[str]:
+    return list(dict.fromkeys(test.name for step in workload.steps for test in find_tests(step)))
+
+
+def _make_line(step: StepFigures, test: Test) -> LineView:
+    return LineView(
+        heads=(test.name, step.label),
+        values=(
+            format_rate(test.get("bw_bytes_s")),
+            format_number(test.get("iops")),
+            format_latency(test.get("lat_p50_ns")),
+            format_latency(test.get("lat_p99_ns")),
+            str(len(test.rounds)),
+        ),
+        cache=view_caches(test.window),
+        invalid=explain_invalid(test.window),
+    )
+
+
+def _draw(workload: Workload, *, metric: str, title: str, random: bool) -> tuple[ChartView, ...]:
+    factor, unit = (1.0, "IOPS") if random else (1e6, "MB/s")
+    names: list[str] = []
+    for step in workload.steps:
+        names += [t.name for t in find_tests(step) if t.random == random and t.name not in names]
+    bars = []
+    for step in workload.steps:
+        own = {test.name: test.get(metric) for test in find_tests(step)}
+        bars.append(
+            Bars(
+                LegendView(step.label, step.color, "box"),
+                tuple(
+                    None
+                    if (value := own.get(name)) is None
+                    else (
+                        value / factor,
+                        f"{step.label}, {name}: {format_number(value / factor)} {unit}",
+                    )
+                    for name in names
+                ),
+            )
+        )
+    svg = draw_bars(
+        bars,
+        names,
+        name=f"fio-{'random' if random else 'sequential'}-{workload.index}",
+        title=f"{title}, bars per test, drives side by side",
+        y_title=unit,
+    )
+    legend = tuple(series.legend for series in bars if any(series.values))
+    return (ChartView(title=title, svg=svg, legend=legend),) if svg else ()
+
+
+def _draw_rounds(
+    tests: list[tuple[StepFigures, tuple[Test, ...]]], index: int
+) -> tuple[ChartView, ...]:
+    charts: list[ChartView] = []
+    for name in dict.fromkeys(t.name for _, own in tests for t in own if len(t.rounds) > 1):
+        lines = []
+        for step, own in tests:
+            for test in own:
+                if test.name == name:
+                    metric, factor = ("iops", 1.0) if test.random else ("bw_bytes_s", 1e6)
+                    lines.append(
+                        Line(
+                            LegendView(step.label, step.color),
+                            tuple(
+                                (
+                                    float(number),
+                                    value / factor,
+                                    f"{step.label}, {number}: {format_number(value / factor)}",
+                                )
+                                for number, figure in enumerate(test.rounds, start=1)
+                                if (value := figure.get(metric)) is not None
+                            ),
+                        )
+                    )
+        unit = "IOPS" if name.startswith("rand") else "MB/s"
+        svg = draw_lines(
+            lines,
+            name=f"fio-rounds-{index}-{len(charts)}",
+            title=f"{name} over its rounds in {unit}, one line per drive",
+            x_title="round",
+            y_title=unit,
+        )
+        if svg:
+            legend = tuple(line.legend for line in lines if line.points)
+            charts.append(ChartView(title=f"{name} over its rounds", svg=svg, legend=legend))
+    return tuple(charts)

@@ -1,0 +1,227 @@
+"""The lottery: rate against how often a file is read, one line per pass. Pure.
+
+The curve of the article, and beside it who answered: a pass whose repeats come out of RAM says
+nothing about the drive.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.report.blocks import (
+    DASH,
+    BlockView,
+    ChartView,
+    LegendView,
+    LineView,
+    TableView,
+    count,
+    explain_invalid,
+    format_rate,
+    format_times,
+    view_caches,
+)
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.kinds import plain
+from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.workload_rows import TicketRow
+from appliance.units import printable
+
+NOTE = (
+    "Each ticket names a file; tickets are drawn without replacement and the named file is read."
+    " First touch: a file's first read in its pass, or in this repetition of it, after the cache"
+    " was set. Repeats: all later ones. Rates are bytes over seconds. Where RAM answered, the"
+    " curve is the page cache's and not the drive's."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass, or one repetition of it, of one drive."""
+
+    name: str
+    repetition: int
+    """From 1."""
+    figures: tuple[Figure, ...]
+    """Its files."""
+    tickets: tuple[TicketRow, ...]
+    """Its draws, in their order."""
+
+    @property
+    def label(self) -> str:
+        """`direct`, or `direct, repetition 2`."""
+        return self.name if self.repetition == 1 else f"{self.name}, repetition {self.repetition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Touches:
+    """First reads against later ones, over all repetitions of a pass."""
+
+    firsts: int
+    repeats: int
+    first_bytes_s: float
+    repeat_bytes_s: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast repeats are as first touches."""
+        return self.repeat_bytes_s / self.first_bytes_s
+
+
+def find_passes(step: StepFigures) -> tuple[Pass, ...]:
+    """The passes of a step in the order in which they ran."""
+    files = {printable(ticket.file) for ticket in step.tickets}
+    found: dict[tuple[str, int], list[Figure]] = {}
+    for figure in step.figures:
+        parts = figure.parts
+        # `PASS` and `PASS/2` have the ratio of touches, `other` the bytes of no pass.
+        if len(parts) >= 2 and "rate_bytes_s" in figure.values and parts[1] in files:
+            repetition = int(parts[2]) if len(parts) > 2 and parts[2].isdecimal() else 1
+            found.setdefault((parts[0], repetition), []).append(figure)
+    repetitions = Counter(name for name, _ in found)
+    return tuple(
+        Pass(
+            name=name,
+            repetition=repetition,
+            figures=tuple(figures),
+            tickets=_slice(step.tickets, name, repetition=repetition, of=repetitions[name]),
+        )
+        for (name, repetition), figures in found.items()
+    )
+
+
+def _slice(
+    tickets: Sequence[TicketRow], name: str, *, repetition: int, of: int
+) -> tuple[TicketRow, ...]:
+    """A repetition's draws: `seq` runs on over repetitions, and each draws every ticket once."""
+    own = sorted((t for t in tickets if printable(t.pass_name) == name), key=lambda t: t.seq)
+    length = len(own) // of
+    return tuple(own[(repetition - 1) * length : repetition * length])
+
+
+def find_touches(tickets: Sequence[TicketRow]) -> Touches | None:
+    """First touches against repeats; None where one of both is missing."""
+    firsts: list[TicketRow] = []
+    repeats: list[TicketRow] = []
+    seen: set[str] = set()
+    for ticket in tickets:
+        (repeats if ticket.file in seen else firsts).append(ticket)
+        seen.add(ticket.file)
+    first_bytes_s, repeat_bytes_s = _find_rate(firsts), _find_rate(repeats)
+    if not first_bytes_s or not repeat_bytes_s:
+        return None
+    return Touches(len(firsts), len(repeats), first_bytes_s, repeat_bytes_s)
+
+
+def make_block(workload: Workload) -> BlockView:
+    """Per drive the curve, the rate over the nth read, and first touch against repeats."""
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=tuple(chart for step in workload.steps for chart in _draw(step)),
+        tables=(_make_table(workload),),
+        folds=plain.make_folds(workload),
+    )
+
+
+def _draw(step: StepFigures) -> tuple[ChartView, ...]:
+    passes = find_passes(step)
+    names = list(dict.fromkeys(one.name for one in passes))
+    legends = [
+        LegendView(one.label, names.index(one.name), f"line-{(one.repetition - 1) % 4}")
+        for one in passes
+    ]
+    reads = [Line(legend, _over_reads(one)) for one, legend in zip(passes, legends, strict=True)]
+    nth = [
+        Line(legend, _over_nth(one))
+        for one, legend in zip(passes, legends, strict=True)
+        # Draws of an invalid pass are in no mean.
+        if all(figure.valid for figure in one.figures)
+    ]
+    charts = (
+        ChartView(
+            title=f"{step.label}: rate against how often a file is read",
+            svg=draw_lines(
+                reads,
+                name=f"lottery-reads-{step.step.id}",
+                title=f"Mean rate against number of reads of a file, one line per pass,"
+                f" {step.label}",
+                x_title="reads of the file (its tickets)",
+                y_title="mean rate in MB/s",
+            ),
+            legend=tuple(line.legend for line in reads if line.points),
+            note="Files on equally many tickets share a dot: the mean of their rates.",
+        ),
+        ChartView(
+            title=f"{step.label}: rate over the nth read",
+            svg=draw_lines(
+                nth,
+                name=f"lottery-nth-{step.step.id}",
+                title=f"Rate over the nth read of a file, one line per pass, {step.label}",
+                x_title="nth read of a file",
+                y_title="rate in MB/s",
+            ),
+            legend=tuple(line.legend for line in nth if line.points),
+            note="All files that were read at least that often.",
+        ),
+    )
+    return tuple(chart for chart in charts if chart.svg)
+
+
+def _over_reads(one: Pass) -> tuple[tuple[float, float, str], ...]:
+    rates: dict[int, list[tuple[str, float]]] = {}
+    for figure in one.figures:
+        rate = figure.get("rate_bytes_s")
+        file = figure.parts[1]
+        reads = sum(printable(ticket.file) == file for ticket in one.tickets)
+        if rate is not None:
+            rates.setdefault(reads, []).append((file, rate / 1e6))
+    points = []
+    for reads, found in sorted(rates.items()):
+        mean = sum(rate for _, rate in found) / len(found)
+        files = ", ".join(file for file, _ in found)
+        text = f"{one.label}, {files} ({count(reads, 'read')}): {format_rate(mean * 1e6)} MB/s"
+        points.append((float(reads), mean, text))
+    return tuple(points)
+
+
+def _over_nth(one: Pass) -> tuple[tuple[float, float, str], ...]:
+    by_nth: dict[int, list[TicketRow]] = {}
+    for ticket in one.tickets:
+        by_nth.setdefault(ticket.nth, []).append(ticket)
+    return tuple(
+        (float(nth), rate / 1e6, f"{one.label}, read {nth}: {format_rate(rate)} MB/s")
+        for nth, tickets in sorted(by_nth.items())
+        if (rate := _find_rate(tickets)) is not None
+    )
+
+
+def _make_table(workload: Workload) -> TableView:
+    return TableView(
+        heads=("Drive", "Pass"),
+        columns=("Reads", "First touch, MB/s", "Repeats, MB/s", "Repeats to first", "Major faults"),
+        lines=tuple(_make_line(step, one) for step in workload.steps for one in find_passes(step)),
+    )
+
+
+def _make_line(step: StepFigures, one: Pass) -> LineView:
+    invalid = explain_invalid(one.figures)
+    touches = find_touches(one.tickets)
+    return LineView(
+        heads=(step.label, one.label),
+        values=(
+            str(len(one.tickets)),
+            format_rate(touches.first_bytes_s) if touches else DASH,
+            format_rate(touches.repeat_bytes_s) if touches else DASH,
+            format_times(touches.ratio) if touches and not invalid else DASH,
+            str(sum(ticket.major_faults for ticket in one.tickets)),
+        ),
+        cache=view_caches(one.figures),
+        invalid=invalid,
+    )
+
+
+def _find_rate(tickets: Sequence[TicketRow]) -> float | None:
+    """Bytes per second over all `tickets`."""
+    seconds = sum(ticket.seconds for ticket in tickets)
+    return sum(ticket.bytes for ticket in tickets) / seconds if seconds > 0 else None

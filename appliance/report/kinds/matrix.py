@@ -1,0 +1,226 @@
+"""The matrix: boxes over record sizes for the largest file, and a heat map of the plane. Pure.
+
+RAM and drive are told apart by the bytes that the device served, never by how fast it was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from appliance import stats
+from appliance.report.blocks import (
+    DASH,
+    BlockView,
+    ChartView,
+    FoldView,
+    HeatCell,
+    HeatView,
+    LegendView,
+    LineView,
+    TableView,
+    explain_invalid,
+    find_ram_share,
+    format_rate,
+    format_share,
+    view_caches,
+)
+from appliance.report.figures import Figure, StepFigures, Workload, size_key
+from appliance.report.kinds import plain
+from appliance.report.workload_charts import Box, draw_boxes
+
+NOTE = (
+    "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"
+    " minimum and maximum. Heat maps: the stronger the colour, the higher the rate (logarithmic,"
+    " the same for all drives within one operation); a dashed frame marks cells that RAM answered"
+    " at least in part, by the bytes the device served."
+)
+
+_LEVELS = 8
+_DRIVE_SHARE = 0.05
+"""Up to here a cell is the drive's own."""
+_RAM_SHARE = 0.95
+"""From here on a cell is the RAM's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure of the plane."""
+
+    size: str
+    record: str
+    operation: str
+    figure: Figure
+
+
+def find_cells(step: StepFigures) -> tuple[Cell, ...]:
+    """The plane of one drive for all operations, in the order in which they ran."""
+    return tuple(
+        Cell(*figure.parts, figure)
+        for figure in step.figures
+        if len(figure.parts) == 3 and "rate_bytes_s" in figure.values
+    )
+
+
+def find_largest(cells: Sequence[Cell]) -> str:
+    """The largest file size; empty without cells."""
+    return max((cell.size for cell in cells), key=size_key, default="")
+
+
+def make_block(workload: Workload) -> BlockView:
+    """The boxes of all drives, their figures, and a heat map per drive and operation."""
+    cells = [(step, find_cells(step)) for step in workload.steps]
+    everything = [cell for _, own in cells for cell in own]
+    operations = list(dict.fromkeys(cell.operation for cell in everything))
+    largest = find_largest(everything)
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=_draw(cells, operations, largest=largest, index=workload.index),
+        tables=(
+            TableView(
+                title=f"Largest file ({largest}), MB/s over all record sizes",
+                heads=("Operation", "Drive"),
+                columns=("n", "Min", "Lower quartile", "Median", "Upper quartile", "Max"),
+                lines=tuple(
+                    _make_line(step, operation, found)
+                    for operation in operations
+                    for step, own in cells
+                    if (found := _pick(own, operation=operation, size=largest))
+                ),
+            ),
+        ),
+        folds=(
+            *(
+                FoldView(
+                    summary=f"{step.label}: heat maps over file size and record size, MB/s",
+                    heats=tuple(
+                        _make_heat(own, operation, everything=everything)
+                        for operation in operations
+                        if any(cell.operation == operation for cell in own)
+                    ),
+                )
+                for step, own in cells
+                if own
+            ),
+            *plain.make_folds(workload),
+        ),
+    )
+
+
+def _pick(cells: Sequence[Cell], *, operation: str, size: str) -> tuple[Cell, ...]:
+    return tuple(cell for cell in cells if cell.operation == operation and cell.size == size)
+
+
+def _rates(cells: Sequence[Cell]) -> tuple[float, ...]:
+    """Valid rates in MB/s."""
+    rates = (cell.figure.get("rate_bytes_s") for cell in cells)
+    return tuple(rate / 1e6 for rate in rates if rate is not None)
+
+
+def _draw(
+    cells: Sequence[tuple[StepFigures, tuple[Cell, ...]]],
+    operations: Sequence[str],
+    *,
+    largest: str,
+    index: int,
+) -> tuple[ChartView, ...]:
+    groups = []
+    for operation in operations:
+        boxes = []
+        for step, own in cells:
+            rates = _rates(_pick(own, operation=operation, size=largest))
+            if rates:
+                boxes.append(
+                    Box(
+                        LegendView(step.label, step.color, "box"),
+                        rates,
+                        f"{step.label}, {operation}: {_sum_up(rates)}",
+                    )
+                )
+        groups.append((operation, boxes))
+    svg = draw_boxes(
+        [group for group in groups if group[1]],
+        name=f"matrix-boxes-{index}",
+        title=f"Rate per operation over all record sizes, file of {largest}, drives side by side",
+        y_title="MB/s",
+    )
+    legend = tuple(
+        LegendView(step.label, step.color, "box")
+        for step, own in cells
+        if any(_rates(_pick(own, operation=one, size=largest)) for one in operations)
+    )
+    title = f"Largest file ({largest}): spread over record sizes, MB/s"
+    return (ChartView(title=title, svg=svg, legend=legend),) if svg else ()
+
+
+def _sum_up(rates: Sequence[float]) -> str:
+    median = stats.find_median(rates) or 0.0
+    return (
+        f"median {format_rate(median * 1e6)},"
+        f" {format_rate(min(rates) * 1e6)} to {format_rate(max(rates) * 1e6)} MB/s"
+    )
+
+
+def _make_line(step: StepFigures, operation: str, cells: Sequence[Cell]) -> LineView:
+    rates = _rates(cells)
+    quartiles = stats.find_quartiles(rates)
+    values = (
+        (min(rates), quartiles.lower, quartiles.median, quartiles.upper, max(rates))
+        if quartiles
+        else ()
+    )
+    figures = [cell.figure for cell in cells]
+    invalid = explain_invalid(figures)
+    left_out = len(cells) - len(rates)
+    return LineView(
+        heads=(operation, step.label),
+        values=(
+            str(len(rates)),
+            *(tuple(format_rate(value * 1e6) for value in values) or (DASH,) * 5),
+        ),
+        # The valid ones' states: they are what the figures were taken under.
+        cache=view_caches([figure for figure in figures if figure.valid] or figures),
+        invalid=f"{left_out} of {len(cells)} left out: {invalid}" if invalid else "",
+    )
+
+
+def _make_heat(cells: Sequence[Cell], operation: str, *, everything: Sequence[Cell]) -> HeatView:
+    own = {(c.size, c.record): c.figure for c in cells if c.operation == operation}
+    rates = _rates([cell for cell in everything if cell.operation == operation])
+    records = sorted({record for _, record in own}, key=size_key)
+    return HeatView(
+        title=operation,
+        columns=tuple(records),
+        lines=tuple(
+            (size, tuple(_make_cell(own.get((size, record)), rates) for record in records))
+            for size in sorted({size for size, _ in own}, key=size_key)
+        ),
+    )
+
+
+def _make_cell(figure: Figure | None, rates: Sequence[float]) -> HeatCell:
+    if figure is None:
+        return HeatCell(text=DASH, share="", level=0, kind="none")
+    rate = figure.values["rate_bytes_s"]
+    if not figure.valid:
+        return HeatCell(text=format_rate(rate), share="invalid", level=0, kind="invalid")
+    share = find_ram_share([figure])
+    if share is None:
+        kind = "unknown"
+    elif share >= _RAM_SHARE:
+        kind = "ram"
+    else:
+        kind = "drive" if share <= _DRIVE_SHARE else "mixed"
+    return HeatCell(
+        text=format_rate(rate),
+        share="" if share is None else f"RAM {format_share(share)}",
+        level=_find_level(rate / 1e6, rates),
+        kind=kind,
+    )
+
+
+def _find_level(rate: float, rates: Sequence[float]) -> int:
+    low, high = max(min(rates), 1e-3), max(rates)
+    if rate <= low or high <= low:
+        return 0
+    return round(_LEVELS * log(rate / low) / log(high / low))

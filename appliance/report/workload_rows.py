@@ -1,0 +1,198 @@
+"""What a report reads about workloads: steps, their figures, draws and activity. Never writes.
+
+Tables are read where the views lack a column: the reason of a proof, the parts of a step.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+
+RESULTS = (
+    "campaign_id",
+    "step_id",
+    "device",
+    "drive_serial",
+    "workload",
+    "variant",
+    "metric",
+    "unit",
+    "value",
+    "page_cache",
+    "page_cache_proof",
+    "ballast_bytes",
+    "drive_state",
+    "array_mode",
+    "array_dirty_bytes",
+    "valid",
+    "at",
+)
+"""The columns of the view `results`, as the contract has them."""
+
+TICKETS = (
+    "step_id",
+    "pass",
+    "page_cache",
+    "seq",
+    "file",
+    "nth",
+    "bytes",
+    "seconds",
+    "major_faults",
+    "device_read_bytes",
+    "resident_before_bytes",
+)
+"""The columns of the view `tickets`, as the contract has them."""
+
+ACTIVITY = (
+    "step_id",
+    "device",
+    "t_s",
+    "read_bytes",
+    "write_bytes",
+    "read_ios",
+    "write_ios",
+    "busy_s",
+)
+"""The columns of the view `activity`, as the contract has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One workload of the plan on one drive or array."""
+
+    id: int
+    position: int
+    kind: str
+    drive_id: int | None
+    device: str
+    """What the step is about, as people call it: the drive's identity, or the array."""
+    state: str
+    reason: str
+    attempts: int
+    workload_index: int
+    """Which [[workload]] of the plan, from 0."""
+    started_at: str | None
+    finished_at: str | None
+    parts: tuple[str, ...]
+    """The parts that are finished and stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One figure with the state of every cache it passed."""
+
+    step_id: int
+    device: str
+    drive_serial: str
+    drive_role: str
+    workload: str
+    variant: str
+    metric: str
+    unit: str
+    value: float
+    page_cache: str
+    page_cache_proof: str
+    proof_reason: str
+    ballast_bytes: int
+    drive_state: str
+    array_mode: str | None
+    array_dirty_bytes: int | None
+    valid: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRow:
+    """One draw of a lottery. `pass` is a word of Python's: here it is `pass_name`."""
+
+    step_id: int
+    pass_name: str
+    page_cache: str
+    seq: int
+    file: str
+    nth: int
+    bytes: int
+    seconds: float
+    major_faults: int
+    device_read_bytes: int
+    resident_before_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRow:
+    """What one device did in the interval that ended `t_s` seconds after the step's start."""
+
+    step_id: int
+    device: str
+    t_s: float
+    read_bytes: int
+    write_bytes: int
+    read_ios: int
+    write_ios: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRows:
+    """All that a campaign's workloads left in the database."""
+
+    steps: tuple[StepRow, ...]
+    results: tuple[ResultRow, ...]
+    tickets: tuple[TicketRow, ...]
+    activity: tuple[ActivityRow, ...]
+
+
+def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> WorkloadRows:
+    """Everything about one campaign's steps, in the order of the plan and of their storing."""
+    return WorkloadRows(
+        steps=_select_steps(connection, campaign_id),
+        results=tuple(
+            ResultRow(*row)
+            for row in connection.execute(
+                "SELECT r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
+                " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
+                " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
+                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
+                " FROM result r JOIN step t ON t.id = r.step_id"
+                " LEFT JOIN drive d ON d.id = t.drive_id"
+                " LEFT JOIN campaign_drive cd"
+                " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
+                (campaign_id,),
+            )
+        ),
+        tickets=tuple(
+            TicketRow(*row)
+            for row in connection.execute(
+                "SELECT v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes, v.seconds,"
+                " v.major_faults, v.device_read_bytes, v.resident_before_bytes"
+                " FROM tickets v JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
+                (campaign_id,),
+            )
+        ),
+        activity=tuple(
+            ActivityRow(*row)
+            for row in connection.execute(
+                "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios,"
+                " v.write_ios, v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.device, v.t_s",
+                (campaign_id,),
+            )
+        ),
+    )
+
+
+def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
+    parts: dict[int, list[str]] = {}
+    for step_id, name in connection.execute(
+        "SELECT p.step_id, p.name FROM part p JOIN step t ON t.id = p.step_id"
+        " WHERE t.campaign_id = ? ORDER BY p.rowid",
+        (campaign_id,),
+    ):
+        parts.setdefault(step_id, []).append(name)
+    found = connection.execute(
+        "SELECT id, position, kind, drive_id, device, state, reason, attempts, workload_index,"
+        " started_at, finished_at FROM step WHERE campaign_id = ? ORDER BY position",
+        (campaign_id,),
+    )
+    return tuple(StepRow(*(*row, tuple(parts.get(row[0], ())))) for row in found)

@@ -1,0 +1,263 @@
+"""Steps for a database to report on, stored by the store's own functions.
+
+The figures are invented and only have the shape of real ones: a disk, a hybrid that answers repeats
+from its flash, an SSD; RAM answers what a page cache holds. The report's layout is tested on them.
+"""
+
+import random
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from appliance.measure.samples import ActivitySample, CacheState, Result, Ticket
+from appliance.store import steps as store
+from appliance.store.connect import transaction
+
+MB = 1e6
+FILE_BYTES = 100 << 20
+TICKETS = {"a": 4, "b": 6, "d": 10, "f": 24, "j": 2}
+DRIVES = {"LAB-HDD-1": 100 * MB, "LAB-SSHD-1": 110 * MB, "LAB-SSD-1": 480 * MB}
+"""Bytes per second from platters or cells."""
+FLASH = {"LAB-SSHD-1": 330 * MB}
+RAM = 4000 * MB
+
+BYPASS = CacheState(
+    page_cache="bypass",
+    proof="proven",
+    proof_reason="the device served 100 % of the bytes asked for",
+    drive_state="power-cycled",
+)
+COLD = CacheState("cold", "proven", "0 pages resident after the drop", drive_state="power-cycled")
+WARM = CacheState("warm", "proven", "all pages resident before, 0 bytes from the device")
+PARTIAL = CacheState("partial", "unproven", "12 pages stayed, mapped by fio")
+BALLAST = CacheState(
+    "cold", "proven", "0 pages resident after the drop", ballast_bytes=3 << 30, drive_state="idle"
+)
+PLAN = """version = 1
+[[workload]]
+kind = "lottery"
+passes = ["cold", "warm", "direct"]
+[[workload]]
+kind = "fio"
+page_cache = "bypass"
+[[workload]]
+kind = "matrix"
+free_ram = "1G"
+[[workload]]
+kind = "sweep"
+cache_size = "128M"
+[[workload]]
+kind = "sql"
+data_size = "512M"
+"""
+
+
+def add_workloads(connection: sqlite3.Connection, *, serials: Sequence[str] = ()) -> None:
+    """All kinds on each drive of campaign 1, at fixed times; the last SQL step failed."""
+    wanted = serials or tuple(DRIVES)
+    with transaction(connection):
+        connection.execute("UPDATE campaign SET plan_toml = ?", (PLAN,))
+        position = 0
+        for index, kind in enumerate(("lottery", "fio", "matrix", "sweep", "sql")):
+            for serial in wanted:
+                rate = DRIVES.get(serial, 100 * MB)
+                step = add_step(connection, kind, serial, position=position, index=index)
+                position += 1
+                if kind == "lottery":
+                    _add_lottery(connection, step, serial, rate)
+                elif kind == "sql" and serial == "LAB-SSD-1":
+                    end_step(connection, step, "failed", "the drive answered with an I/O error")
+                    continue
+                else:
+                    make = {
+                        "fio": _make_fio,
+                        "matrix": _make_matrix,
+                        "sweep": _make_sweep,
+                        "sql": _make_sql,
+                    }[kind]
+                    add_results(connection, step, make(serial, rate))
+                add_activity(connection, step, rate, seconds=40)
+                end_step(connection, step, "done")
+        connection.execute("UPDATE result SET at = '2026-11-21T05:00:00.000Z'")
+        connection.execute(
+            "UPDATE step SET started_at = '2026-11-21T04:30:00.000Z',"
+            " finished_at = '2026-11-21T05:00:00.000Z'"
+        )
+        connection.execute("UPDATE part SET finished_at = '2026-11-21T05:00:00.000Z'")
+
+
+def add_step(
+    connection: sqlite3.Connection, kind: str, serial: str, *, position: int, index: int = 0
+) -> int:
+    """A running step of campaign 1; its id."""
+    (drive,) = connection.execute("SELECT id FROM drive WHERE serial = ?", (serial,)).fetchone()
+    store.insert_step(
+        connection,
+        campaign_id=1,
+        position=position,
+        kind=kind,
+        drive_id=drive,
+        device=serial,
+        workload_index=index,
+    )
+    (step,) = connection.execute("SELECT max(id) FROM step").fetchone()
+    store.update_step_running(connection, step)
+    return int(step)
+
+
+def end_step(connection: sqlite3.Connection, step: int, state: str, reason: str = "") -> None:
+    store.update_step_ended(connection, step, state, reason=reason)
+
+
+def add_results(connection: sqlite3.Connection, step: int, results: Iterable[Result]) -> None:
+    """Store results, a part per variant."""
+    found = tuple(results)
+    store.insert_results(connection, step, "sdb", found)
+    for variant in dict.fromkeys(result.variant for result in found):
+        store.insert_part(connection, step, variant, results=1)
+
+
+def add_activity(connection: sqlite3.Connection, step: int, rate: float, *, seconds: int) -> None:
+    """A second of every three is idle."""
+    store.insert_activity(
+        connection,
+        step,
+        [
+            ActivitySample("sdb", float(t), int(rate) if t % 3 else 0, 4096 * t, 100, 1, 0.9)
+            for t in range(1, seconds + 1)
+        ],
+    )
+
+
+def make_results(
+    variant: str, cache: CacheState, *, app: float = 0.0, hit: float = 0.0, **metrics: float
+) -> list[Result]:
+    """The rows of one variant; with `app` also the bytes and the share RAM answered."""
+    if app:
+        metrics |= {"app_read_bytes": app, "device_read_bytes": app * (1 - hit), "hit_ratio": hit}
+    return [Result(variant, metric, value, cache) for metric, value in metrics.items()]
+
+
+def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: float) -> None:
+    results: list[Result] = []
+    tickets: list[Ticket] = []
+    for name, cache in (("cold", COLD), ("warm", WARM), ("direct", BYPASS)):
+        urn = [file for file, number in TICKETS.items() for _ in range(number)]
+        random.Random(1).shuffle(urn)
+        seen: dict[str, list[Ticket]] = {}
+        for seq, file in enumerate(urn, start=1):
+            nth = len(seen.setdefault(file, [])) + 1
+            from_ram = name == "warm" or (name == "cold" and nth > 1)
+            drive = rate if nth == 1 else FLASH.get(serial, rate)
+            ticket = Ticket(
+                pass_name=name,
+                page_cache="warm" if from_ram else cache.page_cache,
+                seq=seq,
+                file=file,
+                nth=nth,
+                bytes=FILE_BYTES,
+                seconds=FILE_BYTES / (RAM if from_ram else drive * (1 + seq % 5 / 100)),
+                major_faults=0 if from_ram else 3,
+                device_read_bytes=0 if from_ram else FILE_BYTES,
+                resident_before_bytes=FILE_BYTES if from_ram else 0,
+            )
+            seen[file].append(ticket)
+            tickets.append(ticket)
+        for file, own in sorted(seen.items()):
+            app = sum(ticket.bytes for ticket in own)
+            results += make_results(
+                f"{name}/{file}",
+                cache,
+                app=app,
+                hit=1 - sum(ticket.device_read_bytes for ticket in own) / app,
+                rate_bytes_s=app / sum(ticket.seconds for ticket in own),
+            )
+        results += make_results(name, cache, touch_ratio=1.0)
+    results += make_results("other", BYPASS, device_write_bytes=5.0 * FILE_BYTES)
+    add_results(connection, step, results)
+    store.insert_tickets(connection, step, tickets)
+
+
+def _make_fio(serial: str, rate: float) -> list[Result]:
+    results: list[Result] = []
+    seek = 180.0 if rate < 200 * MB else 60_000.0
+    for test, share in (("seq-read", 1.0), ("seq-write", 0.9)):
+        bw = rate * share
+        results += make_results(
+            test,
+            BYPASS,
+            app=1e9,
+            bw_bytes_s=bw,
+            iops=bw / (1 << 20),
+            lat_p50_ns=1e9 * (1 << 20) / bw,
+            lat_p99_ns=2e9 * (1 << 20) / bw,
+        )
+    for number in range(1, 8):
+        iops = seek * (1 + 1 / number)
+        results += make_results(
+            f"rand-write/round-{number}",
+            BYPASS,
+            bw_bytes_s=iops * 4096,
+            iops=iops,
+            lat_p50_ns=1e9 / iops,
+            lat_p99_ns=4e9 / iops,
+        )
+    unproven = make_results(
+        "rand-read", PARTIAL, app=1e8, hit=0.3, iops=seek * 1.4, bw_bytes_s=seek * 4096 * 1.4
+    )
+    return results + unproven
+
+
+def _make_matrix(serial: str, rate: float) -> list[Result]:
+    results: list[Result] = []
+    for size in ("512M", "2G"):
+        for number, record in enumerate(("4K", "64K", "1M", "16M")):
+            for operation, share in (("write", 0.8), ("read", 1.0), ("rand-read", 0.2)):
+                small = size == "512M" and operation != "write"
+                found = make_results(
+                    f"{size}/{record}/{operation}",
+                    WARM if small else BALLAST,
+                    app=2e9,
+                    hit=1.0 if small else 0.02,
+                    rate_bytes_s=RAM if small else rate * share * (1 + number) / 4,
+                )
+                # The tool died: what it said is kept and marked.
+                broken = (serial, size, record, operation) == ("LAB-HDD-1", "2G", "16M", "read")
+                results += [
+                    Result(r.variant, r.metric, r.value, _BROKEN, valid=False) if broken else r
+                    for r in found
+                ]
+    return results
+
+
+_BROKEN = CacheState("cold", "unproven", "I/O error in the middle of the file")
+
+
+def _make_sweep(serial: str, rate: float) -> list[Result]:
+    results: list[Result] = []
+    fits = {"32M": 1.0, "64M": 1.0, "128M": 0.9, "192M": 0.3, "256M": 0.15}
+    for size, share in fits.items():
+        for access, factor in (("randommap", 1.0), ("norandommap", 1.3), ("norandommap/zipf", 1.8)):
+            fast = 9000.0 if serial in FLASH else 180.0
+            iops = 60_000.0 if rate > 200 * MB else max(180.0, fast * share * factor)
+            results += make_results(
+                f"{size}/rand-read/{access}", BYPASS, app=1e8, iops=iops, bw_bytes_s=iops * 4096
+            )
+        results += make_results(
+            f"{size}/seq-read/randommap",
+            BYPASS,
+            app=1e8,
+            iops=rate / (1 << 20),
+            bw_bytes_s=max(rate, FLASH.get(serial, 0.0) * share),
+        )
+    return results
+
+
+def _make_sql(serial: str, rate: float) -> list[Result]:
+    results: list[Result] = []
+    total = 0.0
+    phases = ("recovery", "indexes", "wide_update", "string_updates", "select")
+    for number, phase in enumerate(phases, start=1):
+        seconds = round(4e9 * number / rate / 3, 3)
+        total += seconds
+        results += make_results(phase, BALLAST, app=1e9, hit=0.1 * number, seconds=seconds)
+    return results + make_results("total", BALLAST, seconds=total)
