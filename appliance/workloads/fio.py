@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import override
 
-from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
+from appliance.caches.judge import hit_ratio
 from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailed
 from appliance.measure.fio import merge_bins
-from appliance.measure.samples import CacheState, PageCache, Result
+from appliance.measure.samples import CacheState, Result
 from appliance.measure.steady_state import WINDOW, Steadiness, judge_rounds
 from appliance.plan_workloads import FioPlan
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -28,7 +28,7 @@ from appliance.workloads.fio_job import (
     span_of,
     with_defaults,
 )
-from appliance.workloads.fio_run import FioRun, make_results, percentiles, run_fio
+from appliance.workloads.fio_run import FioRun, judge, make_results, percentiles, run_fio, weakest
 
 _FILE = "fio.dat"
 _PRECONDITION = "precondition"
@@ -184,49 +184,6 @@ class FioWorkload(Workload):
                     yield dropped.proven, f"{bound}; before it {dropped.reason}"
 
 
-def judge(
-    run: FioRun,
-    *,
-    wished: PageCache,
-    proven: bool,
-    reason: str,
-    ballast_bytes: int = 0,
-    drive_state: str = "",
-) -> CacheState:
-    """The state that a job met; of one that reads and writes, the direction that proves less."""
-    output = run.output
-    states = []
-    if output.read.io_bytes:
-        states.append(
-            judge_reads(
-                wished=wished,
-                proven_before=proven,
-                reason=reason,
-                app_read_bytes=output.read.io_bytes,
-                device_read_bytes=run.device_read_bytes,
-                ballast_bytes=ballast_bytes,
-                drive_state=drive_state,
-            )
-        )
-    if output.write.io_bytes or not states:
-        states.append(
-            judge_writes(
-                wished=wished,
-                proven_before=proven,
-                reason=reason,
-                app_write_bytes=output.write.io_bytes,
-                device_write_bytes=run.device_write_bytes,
-                ballast_bytes=ballast_bytes,
-                drive_state=drive_state,
-            )
-        )
-    return _weakest(states)
-
-
-def _weakest(states: list[CacheState]) -> CacheState:
-    return next((state for state in states if state.proof == "unproven"), states[-1])
-
-
 def _notes(done: _Measured) -> tuple[str, ...]:
     notes = [done.run.problem, *done.run.output.pollution]
     if done.state.proof == "unproven":
@@ -240,7 +197,7 @@ def _sum_up(
     """The rows of the whole test over the last rounds; their bytes stand in the rounds' rows."""
     runs = [done.run for done in window]
     state = replace(
-        _weakest([done.state for done in window]), drive_state=f"{drive_state}; {steadiness}"
+        weakest([done.state for done in window]), drive_state=f"{drive_state}; {steadiness}"
     )
     figures: list[tuple[str, float]] = [
         ("bw_bytes_s", sum(run.output.bw_bytes_s for run in runs) / len(runs)),

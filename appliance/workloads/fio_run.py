@@ -1,20 +1,20 @@
 """Run one fio job: refuse, parse only, run, read what it gave, count what the device served.
 
-Owns how fio is called. Sets no cache and judges none.
+Owns how fio is called and how its figures become rows. Sets no cache.
 """
 
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance import sysfs
 from appliance.caches.bounded import bounded_command
-from appliance.caches.judge import hit_ratio
+from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.fio import FioOutput, FioOutputError, find_percentile, parse_fio
-from appliance.measure.samples import CacheState, Result
+from appliance.measure.samples import CacheState, PageCache, Result
 from appliance.run import Finished, run, run_watched
 from appliance.units import printable
 from appliance.workloads.base import Bench
@@ -130,6 +130,50 @@ def _first_words(done: Finished) -> str:
         if words := line.strip().removeprefix("fio: "):
             return printable(words)
     return f"exit code {done.returncode}"
+
+
+def judge(
+    run: FioRun,
+    *,
+    wished: PageCache,
+    proven: bool,
+    reason: str,
+    ballast_bytes: int = 0,
+    drive_state: str = "",
+) -> CacheState:
+    """The state that a job met; of one that reads and writes, the direction that proves less."""
+    output = run.output
+    states = []
+    if output.read.io_bytes:
+        states.append(
+            judge_reads(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_read_bytes=output.read.io_bytes,
+                device_read_bytes=run.device_read_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    if output.write.io_bytes or not states:
+        states.append(
+            judge_writes(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_write_bytes=output.write.io_bytes,
+                device_write_bytes=run.device_write_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    return weakest(states)
+
+
+def weakest(states: Sequence[CacheState]) -> CacheState:
+    """The first state that is unproven, or the last of all."""
+    return next((state for state in states if state.proof == "unproven"), states[-1])
 
 
 def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:

@@ -1,0 +1,49 @@
+"""Wait until a drive is at rest: what it does in the background falsifies the next read test.
+
+Looks at the device's counters only: what a drive does inside, nobody outside can see.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import override
+
+from appliance.workloads.base import Bench
+
+QUIET_S = 5.0
+"""As long as a journal's commit interval (ext4: 5 s), so that its last write is awaited too."""
+_EVERY_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """How a wait ended."""
+
+    idle: bool
+    waited_s: float
+
+    @override
+    def __str__(self) -> str:
+        return "idle" if self.idle else f"not idle after {self.waited_s:.0f} s"
+
+
+def wait_idle(bench: Bench, *, timeout_s: float, quiet_s: float = QUIET_S) -> Rest:
+    """Wait until no request was under way and nothing was counted for `quiet_s` seconds.
+
+    Writes back what RAM still holds first. Never raises for a drive that stays busy: the time-out
+    is a result. Raises what `bench.progress` raises.
+    """
+    os.sync()
+    start_s = quiet_since_s = time.monotonic()
+    last = bench.read_counters()
+    while True:
+        now_s = time.monotonic()
+        counters = bench.read_counters()
+        if counters.in_flight or counters != last:
+            quiet_since_s, last = now_s, counters
+        if now_s - quiet_since_s >= quiet_s:
+            return Rest(idle=True, waited_s=now_s - start_s)
+        if now_s - start_s >= timeout_s:
+            return Rest(idle=False, waited_s=now_s - start_s)
+        bench.progress("Waiting for the drive to rest", int(now_s - start_s), int(timeout_s))
+        time.sleep(_EVERY_S)

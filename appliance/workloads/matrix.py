@@ -1,0 +1,291 @@
+"""The workload `matrix`: file sizes × record sizes × operations through the page cache.
+
+A RAM ballast, if wished for, stands from the first part to the last, as what one part leaves in RAM
+is what the next one meets. Which figures are the RAM's and which the drive's is counted, not
+guessed.
+"""
+
+import json
+import weakref
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args, override
+
+from appliance import sysfs
+from appliance.caches.ballast import ballast, parse_meminfo
+from appliance.caches.page_cache import (
+    Extent,
+    PagesUnknown,
+    drop_page_cache,
+    kept_open,
+    page_stats,
+    warm_page_cache,
+)
+from appliance.errors import StepFailed
+from appliance.measure.samples import CacheState, PageCache, Result
+from appliance.plan_workloads import MatrixPlan, Operation
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.fio_file import (
+    cached_at,
+    check_fits,
+    find_target,
+    write_durably,
+    write_whole,
+)
+from appliance.workloads.fio_job import FioJob, Options, size_name
+from appliance.workloads.fio_run import FioRun, judge, make_results, run_fio
+
+AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
+"""The file sizes where a plan gives none: multiples of the RAM that is left free."""
+
+_FILE = "matrix.dat"
+_MEMORY = "matrix.json"
+_MEMINFO = Path("/proc/meminfo")
+_MIB = 1 << 20
+# A file system needs room for the map of its files as well; btrfs most of all.
+_USABLE_SHARE = 0.95
+_DROPPED_BEFORE: frozenset[Operation] = frozenset({"read", "rand-read", "backward", "stride"})
+# These would take hours with small records on a disk; a sample of that length says as much.
+_LIMITED: frozenset[Operation] = frozenset({"rand-read", "rand-write", "backward", "stride"})
+_LIMIT_S = 60
+# IOzone's stride is 17 records: one is read and 16 are left out (iozone.c, STRIDE).
+_LEFT_OUT = 16
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What must survive an interruption: in the step's raw folder."""
+
+    sizes: dict[str, int]
+    written_bytes: int = 0
+    """How much of a bare drive was written; a file says so by its own size."""
+
+    def save(self, raw: Path) -> None:
+        write_durably(
+            raw / _MEMORY,
+            json.dumps({"sizes": self.sizes, "written_bytes": self.written_bytes}),
+        )
+
+
+class MatrixWorkload(Workload):
+    """One file per size, made anew for each record size."""
+
+    def __init__(self, plan: MatrixPlan) -> None:
+        self._plan = plan
+        self._memory = _Memory({})
+        self._previous = ""
+        """The part that ended last in this very process."""
+        self._ballast_bytes = 0
+        self._held = ExitStack()
+        # Whatever becomes of the step, the memory is given back with the workload.
+        weakref.finalize(self, self._held.close)
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        given = {size_name(size): size for size in self._plan.file_sizes_bytes}
+        return tuple(
+            f"{name}/{size_name(record)}/{operation}"
+            for name in given or AUTOMATIC_SIZES
+            for record in self._plan.record_sizes_bytes
+            for operation in self._plan.operations
+            if name not in given or record <= given[name]
+        )
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        try:
+            self._prepare(bench)
+        except BaseException:
+            self._held.close()
+            raise
+
+    def _prepare(self, bench: Bench) -> None:
+        if self._plan.free_ram_bytes:
+            self._ballast_bytes = self._held.enter_context(
+                ballast(self._plan.free_ram_bytes, progress=bench.progress)
+            )
+        target = find_target(bench, _FILE)
+        if bench.folder is None:
+            # Otherwise what one part leaves in RAM is gone before the next one (see kept_open).
+            self._held.enter_context(kept_open((target,)))
+        self._memory = _read_memory(bench.raw)
+        given = {size_name(size): size for size in self._plan.file_sizes_bytes}
+        sizes = given or self._memory.sizes or _automatic_sizes(bench, target)
+        check_fits(bench, target, max(sizes.values()))
+        self._memory.sizes = sizes
+        self._memory.save(bench.raw)
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        try:
+            result = self._run_cell(bench, part)
+        except BaseException:
+            self._held.close()
+            raise
+        self._previous = part
+        if set(self.parts) <= {*finished, part}:
+            self._held.close()
+        return result
+
+    def _run_cell(self, bench: Bench, part: str) -> PartResult:
+        size_word, record_word, operation = _parse_part(part)
+        record = next(
+            size for size in self._plan.record_sizes_bytes if size_name(size) == record_word
+        )
+        size_bytes = self._memory.sizes[size_word] // record * record
+        if not size_bytes:
+            return PartResult((), notes=("left out: the record is larger than the file",))
+        target = find_target(bench, _FILE)
+        notes = self._provide(bench, target, size_bytes, operation)
+        wished, proven, reason = self._set_cache(bench, target, size_bytes, operation, part)
+        job = FioJob(
+            name=part,
+            options=_options(operation, size_bytes=size_bytes, record=record),
+            target=target,
+            size_bytes=size_bytes,
+            seed=self._plan.seed,
+            creates=bench.folder is not None and operation == "write",
+        )
+        run = run_fio(bench, job, label=part)
+        if operation == "write" and run.valid:
+            self._remember_written(bench, size_bytes)
+        state = judge(
+            run,
+            wished=wished,
+            proven=proven,
+            reason=reason,
+            ballast_bytes=self._ballast_bytes,
+            drive_state=bench.drive_state,
+        )
+        if size_word in AUTOMATIC_SIZES:
+            notes += (f"{size_word} is a file of {size_bytes} bytes",)
+        notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
+        return PartResult(_rows(part, run, state), notes=notes)
+
+    def _provide(
+        self, bench: Bench, target: Path, size_bytes: int, operation: Operation
+    ) -> tuple[str, ...]:
+        """What the operation works on: nothing yet for `write`, a whole file for all others."""
+        if bench.folder is None:
+            whole = self._memory.written_bytes >= size_bytes
+        else:
+            if operation == "write":
+                target.unlink(missing_ok=True)
+            whole = target.exists() and target.stat().st_size == size_bytes
+        if operation == "write" or whole:
+            return ()
+        if bench.folder is not None:
+            target.unlink(missing_ok=True)
+        write_whole(bench, target, size_bytes, seed=self._plan.seed)
+        self._remember_written(bench, size_bytes)
+        return ("laid out before it, as no write of this size came before",)
+
+    def _remember_written(self, bench: Bench, size_bytes: int) -> None:
+        if bench.folder is None and size_bytes > self._memory.written_bytes:
+            self._memory.written_bytes = size_bytes
+            self._memory.save(bench.raw)
+
+    def _set_cache(
+        self, bench: Bench, target: Path, size_bytes: int, operation: Operation, part: str
+    ) -> tuple[PageCache, bool, str]:
+        """What the operation will meet, whether that is proven, and by what."""
+        if operation in _DROPPED_BEFORE:
+            dropped = drop_page_cache(cached_at(bench, target))
+            return "cold", dropped.proven, dropped.reason
+        if operation == "reread" and self._previous != part.removesuffix("reread") + "read":
+            # Not directly after `read`, or that was before an interruption: as if it had been.
+            warm_page_cache((Extent(target, 0, size_bytes),), progress=bench.progress)
+        if not target.exists():
+            return "cold", True, "the file is new"
+        try:
+            resident = page_stats(target, length=size_bytes).resident_bytes
+        except PagesUnknown as error:
+            return "partial", False, error.message
+        reason = f"cachestat: {resident} of {size_bytes} bytes in RAM before it"
+        if not resident:
+            return "cold", True, reason
+        return ("warm" if resident >= size_bytes else "partial"), True, reason
+
+
+def _parse_part(part: str) -> tuple[str, str, Operation]:
+    size, record, word = part.split("/")
+    operations: tuple[Operation, ...] = get_args(Operation)
+    return size, record, next(each for each in operations if each == word)
+
+
+def _options(operation: Operation, *, size_bytes: int, record: int) -> Options:
+    """The operation in fio's words: synchronous, one record after the other, as in IOzone."""
+    options: Options = (
+        ("rw", _mode(operation, size_bytes=size_bytes, record=record)),
+        ("bs", str(record)),
+        ("ioengine", "psync"),
+    )
+    if operation == "stride":
+        # Once through the file; for all of its bytes fio would start over, and meet its own pages.
+        steps = -(-(size_bytes // record) // (_left_out(size_bytes, record) + 1))
+        options += (("io_size", str(steps * record)),)
+    if operation in _LIMITED:
+        options += (("runtime", str(_LIMIT_S)),)
+    return options
+
+
+def _mode(operation: Operation, *, size_bytes: int, record: int) -> str:
+    match operation:
+        case "write" | "rewrite":
+            return "write"
+        case "read" | "reread":
+            return "read"
+        case "rand-read":
+            return "randread"
+        case "rand-write":
+            return "randwrite"
+        case "backward":
+            # Counted from the end of the record before: with -2 records each one precedes the last.
+            # fio 3.39 begins with the file's first record, goes on with the last but one, and ends
+            # with the first again (seen with write_iolog).
+            return f"read:-{2 * record}"
+        case "stride":
+            return f"read:{_left_out(size_bytes, record) * record}"
+
+
+def _left_out(size_bytes: int, record: int) -> int:
+    """How many records a stride leaves out; fewer where the file has not two whole strides."""
+    return max(1, min(_LEFT_OUT, size_bytes // record // 2 - 1))
+
+
+def _rows(part: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
+    """Of fio's rows those that the matrix is about, the rate under its own name."""
+    kept = {"app_read_bytes", "app_write_bytes", "device_read_bytes", "device_write_bytes"}
+    kept |= {"seconds", "hit_ratio"}
+    rate = Result(part, "rate_bytes_s", run.output.bw_bytes_s, state, valid=run.valid)
+    return (rate, *(row for row in make_results(part, run, state) if row.metric in kept))
+
+
+def _automatic_sizes(bench: Bench, target: Path) -> dict[str, int]:
+    """Half, once and twice the RAM that is free now, in whole MiB, and no more than fits."""
+    free_ram_bytes = parse_meminfo(sysfs.read_text(_MEMINFO), "MemAvailable")
+    room = bench.size_bytes
+    if bench.folder is not None and target.exists():
+        room += target.stat().st_blocks * 512
+    room = int(room * _USABLE_SHARE)
+    sizes = {
+        name: int(min(free_ram_bytes * times, room)) // _MIB * _MIB
+        for name, times in AUTOMATIC_SIZES.items()
+    }
+    if not min(sizes.values()):
+        raise StepFailed(f"no test file fits: {bench.device} has room for {room} bytes")
+    return sizes
+
+
+def _read_memory(raw: Path) -> _Memory:
+    try:
+        stored = json.loads((raw / _MEMORY).read_text())
+        return _Memory(
+            {str(name): int(size) for name, size in stored["sizes"].items()},
+            int(stored["written_bytes"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Memory({})

@@ -1,0 +1,145 @@
+"""The workload `sweep`: the classic tests on working sets smaller and larger than a cache.
+
+The page cache is bypassed throughout: it is the drive's or the array's cache that is looked at.
+Before each read test the drive comes to rest, or the row says that it did not.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import override
+
+from appliance.plan_workloads import READING_TESTS, FioTest, SweepPlan
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.fio_file import check_fits, find_target, write_durably, write_whole
+from appliance.workloads.fio_job import (
+    BLOCK_BYTES,
+    FioJob,
+    Options,
+    classic_options,
+    size_name,
+)
+from appliance.workloads.fio_run import judge, make_results, run_fio
+from appliance.workloads.idle import wait_idle
+
+_FILE = "sweep.dat"
+_LAID_OUT = "sweep.json"
+# What fio's own documentation takes as its example (HOWTO, random_distribution).
+_ZIPF = "zipf:1.2"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One part."""
+
+    set_bytes: int
+    test: FioTest
+    options: Options
+    """Beyond those that every such test has."""
+    suffix: str
+
+    @property
+    def name(self) -> str:
+        return f"{size_name(self.set_bytes)}/{self.test}/{self.suffix}"
+
+
+class SweepWorkload(Workload):
+    """All tests on one set, then on the next one."""
+
+    def __init__(self, plan: SweepPlan) -> None:
+        self._plan = plan
+        self._cells = {cell.name: cell for cell in _list_cells(plan)}
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        return tuple(self._cells)
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        largest = max(cell.set_bytes for cell in self._cells.values())
+        check_fits(bench, find_target(bench, _FILE), largest)
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        cell = self._cells[part]
+        target = find_target(bench, _FILE)
+        self._lay_out(bench, cell, target)
+        notes: tuple[str, ...] = ()
+        drive_state = bench.drive_state
+        if cell.test in READING_TESTS:
+            rest = wait_idle(bench, timeout_s=self._plan.idle_timeout_s)
+            drive_state += f"; {rest}"
+            if not rest.idle:
+                notes += (f"the drive was {rest}",)
+        options, size_bytes = classic_options(
+            cell.test,
+            size_bytes=cell.set_bytes,
+            ioengine=self._plan.ioengine,
+            iodepth=self._plan.iodepth,
+            runtime_s=self._plan.runtime_s,
+        )
+        job = FioJob(
+            name=part,
+            options=options + cell.options,
+            target=target,
+            size_bytes=size_bytes,
+            seed=self._plan.seed,
+            direct=True,
+        )
+        run = run_fio(bench, job, label=part)
+        state = judge(run, wished="bypass", proven=True, reason="O_DIRECT", drive_state=drive_state)
+        notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
+        return PartResult(make_results(part, run, state), notes=notes)
+
+    def _lay_out(self, bench: Bench, cell: _Cell, target: Path) -> None:
+        """Write the set once, before the first test that reads it; read as it is where it may not.
+
+        A set that was laid out before an interruption is not written again: the drive knows it.
+        """
+        memory = bench.raw / _LAID_OUT
+        laid_out: list[int] = _read_list(memory)
+        short = bench.folder is not None and (
+            not target.exists() or target.stat().st_size < cell.set_bytes
+        )
+        wanted = cell.test in READING_TESTS and cell.set_bytes not in laid_out
+        if bench.writable and (short or wanted):
+            write_whole(bench, target, cell.set_bytes, seed=self._plan.seed)
+            write_durably(memory, json.dumps([*laid_out, cell.set_bytes]))
+
+
+def _list_cells(plan: SweepPlan) -> list[_Cell]:
+    return [
+        _Cell(size // BLOCK_BYTES * BLOCK_BYTES, test, options, suffix)
+        for size in plan.set_sizes_bytes
+        for test in plan.tests
+        for options, suffix in _variants(plan, test)
+    ]
+
+
+def _variants(plan: SweepPlan, test: FioTest) -> list[tuple[Options, str]]:
+    """What a test is run with on each set. In sequence every block has its turn anyway."""
+    common: Options = (("time_based", "1"),)
+    if test.startswith("seq-"):
+        return [(common, "randommap")]
+    found: list[tuple[Options, str]] = []
+    for distribution in plan.distribution:
+        if distribution == "zipf":
+            # fio keeps no map for a distribution (HOWTO, norandommap), so there is one way only.
+            zipf = (("random_distribution", _ZIPF), ("norandommap", "1"))
+            found.append((common + zipf, "norandommap/zipf"))
+            continue
+        for norandommap in plan.norandommap:
+            if norandommap:
+                found.append(((*common, ("norandommap", "1")), "norandommap"))
+            else:
+                found.append((common, "randommap"))
+    return found
+
+
+def _read_list(path: Path) -> list[int]:
+    try:
+        return [int(each) for each in json.loads(path.read_text())]
+    except (OSError, ValueError, TypeError):
+        return []
