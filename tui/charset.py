@@ -4,6 +4,8 @@ Few enough for a font of 256 glyphs, because in VGA text mode a font of 512 cost
 Text from elsewhere goes through `drawable`, so that nothing outside the set reaches a screen.
 """
 
+import unicodedata
+
 BOX = "─│┌┐└┘├┤┬┴┼"
 BLOCK = "█"
 ALLOWED = frozenset(
@@ -20,7 +22,8 @@ _LOOKALIKE = {0x2013: "-", 0x2014: "-", 0x2026: "...", 0x2018: "'", 0x2019: "'"}
 def drawable(text: str) -> str:
     r"""`text` with typographic signs made plain and every other foreign character as `\u4e2d`.
 
-    Line breaks count as foreign: this is for single lines.
+    What a terminal might act on (controls, odd blanks) comes as `\x1b`, as everywhere in this
+    project. Line breaks count as foreign: this is for single lines.
     """
     text = text.translate(_LOOKALIKE)
     if ALLOWED.issuperset(text):
@@ -35,6 +38,6 @@ def shorten(text: str, width: int) -> str:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    if code <= 0xFF:
+    if code <= 0xFF or unicodedata.category(character)[0] in "CZ":
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

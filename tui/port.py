@@ -9,34 +9,34 @@ import os
 import sqlite3
 import threading
 import time
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StickTrouble
+from appliance.measure.diskstats import parse_stat
 from appliance.plan_text import compose_plan
-from appliance.store import queries, requests
+from appliance.store import queries, requests, steps
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
-from appliance.units import format_drive_size, printable, slug
+from appliance.units import format_drive_size, slug
 from tui.charset import drawable
+from tui.composed import ComposedCampaign, Mistake
+from tui.headlines import METRICS, Row, TicketSum, find_figures
+from tui.meter import Counters, Meter
+from tui.published import parse_problems, parse_status
 from tui.state import (
     Answer,
     Boot,
     Campaign,
     CampaignDrive,
-    Countdown,
     DriveRow,
     Event,
-    PlannedDrive,
-    Progress,
+    Rate,
     Snapshot,
-    Status,
-    StickPlan,
-    Trouble,
+    Step,
 )
 
 __all__ = ["KaltstartError", "Port"]
@@ -51,15 +51,26 @@ _ANSWERS = 10
 class Port:
     """One engine, by its folders."""
 
-    def __init__(self, *, run: Path | None = None, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        run: Path | None = None,
+        data: Path | None = None,
+        block: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.run = run or Path(os.environ.get("KALTSTART_RUN", "/run/kaltstart"))
         self.data = data or Path(os.environ.get("KALTSTART_DATA", "/var/lib/kaltstart"))
+        self.block = block or Path("/sys/class/block")
+        self._clock = clock
         self._lock = threading.Lock()
-        self._status = _Watched(self.run / "status.json", _parse_status)
+        self._status = _Watched(self.run / "status.json", parse_status)
         self._drives = _Watched(self.run / "drives.json", _parse_drives)
         self._database_stamp: tuple[int, ...] = ()
         self._stored = Snapshot()
-        self._heard_at = time.monotonic()
+        self._ended_steps: dict[int, Step] = {}
+        self._meter = Meter()
+        self._heard_at = self._clock()
 
     @property
     def database(self) -> Path:
@@ -70,7 +81,7 @@ class Port:
         """The engine's state now. Equal to the one before where nothing has changed."""
         with self._lock:
             if self._status.read():
-                self._heard_at = time.monotonic()
+                self._heard_at = self._clock()
             self._drives.read()
             trouble = self._status.trouble or self._drives.trouble
             try:
@@ -84,6 +95,7 @@ class Port:
                 campaigns=self._stored.campaigns,
                 events=self._stored.events,
                 answers=self._stored.answers,
+                rate=self._read_rate(),
                 trouble=trouble,
             )
 
@@ -92,10 +104,37 @@ class Port:
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / "tui-ready").touch()
 
+    def _read_rate(self) -> Rate | None:
+        """What the drive of the running step does; None where no step runs on a drive."""
+        status = self._status.value
+        step = status.step if status is not None else None
+        drive = next(
+            (d for d in self._drives.value or () if step is not None and d.identity == step.device),
+            None,
+        )
+        if drive is None:
+            self._meter.forget()
+            return None
+        try:
+            stats = parse_stat((self.block / drive.device / "stat").read_text())
+        except (OSError, LookupError, ValueError):  # it went away in this moment
+            self._meter.forget()
+            return None
+        return self._meter.take(
+            drive.device,
+            Counters(
+                at_s=self._clock(),
+                read_bytes=stats.read_bytes,
+                write_bytes=stats.write_bytes,
+                read_ios=stats.read_ios,
+                write_ios=stats.write_ios,
+            ),
+        )
+
     def _is_silent(self) -> bool:
         status = self._status.value
         must_speak = status is None or status.countdown is not None
-        return must_speak and time.monotonic() - self._heard_at > _SILENT_AFTER_S
+        return must_speak and self._clock() - self._heard_at > _SILENT_AFTER_S
 
     def request(self, kind: str, payload: Mapping[str, Any] | None = None) -> int:
         """Ask the engine for something; the answer comes with a later snapshot.
@@ -114,23 +153,33 @@ class Port:
         finally:
             connection.close()
 
-    def compose_plan(
-        self,
-        *,
-        name: str,
-        drives: Sequence[DriveRow],
-        cycles: int,
-        power: str,
-        boot_set: str,
-    ) -> str:
-        """A plan that releases `drives` for a boot campaign. Raises PlanError."""
+    def compose_plan(self, composed: ComposedCampaign) -> str:
+        """The plan's text; it releases the drives if its tests write. Raises Refusal."""
+        boot = composed.boot
         return compose_plan(
-            name=name,
-            drives=[_to_drive(drive) for drive in drives],
-            cycles=cycles,
-            power=power,
-            boot_set=boot_set,
+            name=composed.name,
+            drives=[_to_drive(drive) for drive in composed.drives],
+            controls=composed.controls,
+            cycles=boot.cycles if boot else None,
+            power=boot.power if boot else "cold",
+            boot_set=boot.boot_set if boot else "256M",
+            charts=boot.charts if boot else "first-last",
+            workloads=composed.workloads,
+            typed=None if composed.writes else {},
         )
+
+    def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+        """What the plan's own checks have against it, before anybody releases a drive for it."""
+        # Loading them costs a small machine seconds, and memory: only here, and only once.
+        from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415
+
+        try:
+            plan = parse_plan(self.compose_plan(composed))
+        except KaltstartError as error:
+            return parse_problems(getattr(error, "problems", ()) or (str(error),))
+        drives = [_to_drive(drive) for drive in composed.drives]
+        ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
 
     def _read_database(self) -> None:
         stamp = _stamp(self.database)
@@ -146,16 +195,20 @@ class Port:
                         row,
                         queries.select_campaign_drives(connection, row.id),
                         queries.select_boots(connection, row.id),
+                        self._read_steps(connection, row.id),
                     )
                     for row in queries.select_campaigns(connection)
                 ),
                 events=tuple(
-                    Event(row.seq, row.at, row.level, show(f"{row.event} {row.detail}".strip()))
+                    Event(row.seq, row.at, row.level, drawable(f"{row.event} {row.detail}".strip()))
                     for row in queries.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
                     Answer(
-                        row.id, row.kind, row.state, "\n".join(map(show, row.answer.splitlines()))
+                        row.id,
+                        row.kind,
+                        row.state,
+                        "\n".join(map(drawable, row.answer.splitlines())),
                     )
                     for row in requests.select_recent_requests(connection, limit=_ANSWERS)
                 ),
@@ -164,18 +217,42 @@ class Port:
             connection.close()
         self._database_stamp = stamp
 
+    def _read_steps(self, connection: sqlite3.Connection, campaign_id: int) -> tuple[Step, ...]:
+        """The steps of a campaign. What is over cannot change and is read only once."""
+        found = []
+        for row in steps.select_steps(connection, campaign_id):
+            step = self._ended_steps.get(row.id)
+            if step is None:
+                step = Step(
+                    position=row.position,
+                    kind=drawable(row.kind),
+                    device=drawable(row.device),
+                    state=row.state,
+                    reason=drawable(row.reason),
+                    figures=find_figures(
+                        row.kind,
+                        _select_results(connection, row.id),
+                        _select_tickets(connection, row.id),
+                    ),
+                )
+                if row.state not in {"planned", "running"}:
+                    self._ended_steps[row.id] = step
+            found.append(step)
+        return tuple(found)
+
     def _read_campaign(
         self,
         row: queries.CampaignRow,
         drives: tuple[queries.CampaignDriveRow, ...],
         boots: tuple[queries.BootRow, ...],
+        steps_of_it: tuple[Step, ...],
     ) -> Campaign:
         folder = f"reports/{row.id}-{slug(row.name)}"
         return Campaign(
             id=row.id,
-            name=show(row.name),
+            name=drawable(row.name),
             state=row.state,
-            reason=show(row.reason),
+            reason=drawable(row.reason),
             created_at=row.created_at,
             finished_at=row.finished_at,
             planned=row.planned,
@@ -183,11 +260,11 @@ class Port:
             failed=row.failed,
             drives=tuple(
                 CampaignDrive(
-                    identity=show(drive.drive_serial),
-                    model=show(drive.model),
+                    identity=drawable(drive.drive_serial),
+                    model=drawable(drive.model),
                     role=drive.role,
                     kind="disk" if drive.rotational else "flash",
-                    failed_reason=show(drive.failed_reason),
+                    failed_reason=drawable(drive.failed_reason),
                     planned=drive.planned,
                     boots=tuple(
                         Boot(
@@ -195,7 +272,7 @@ class Port:
                             charted=boot.charted,
                             power=boot.power,
                             cold_proof=boot.cold_proof,
-                            reason=show(boot.cold_reason),
+                            reason=drawable(boot.cold_reason),
                             valid=boot.valid,
                             boot_s=boot.boot_s,
                         )
@@ -205,13 +282,9 @@ class Port:
                 )
                 for drive in drives
             ),
+            steps=steps_of_it,
             report=folder if (self.run / "fat" / folder / "report.html").exists() else "",
         )
-
-
-def show(text: str) -> str:
-    """Text from a device, a plan or the engine as it may be drawn."""
-    return drawable(printable(text))
 
 
 class _Watched[T]:
@@ -250,49 +323,30 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
+def _select_results(connection: sqlite3.Connection, step_id: int) -> tuple[Row, ...]:
+    rows = connection.execute(
+        f"""
+        SELECT variant, metric, value, page_cache, page_cache_proof, valid FROM results
+        WHERE step_id = ? AND variant <> 'other' AND metric IN ({", ".join("?" * len(METRICS))})
+        """,  # noqa: S608  # question marks only
+        (step_id, *METRICS),
+    )
+    return tuple(Row(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in rows)
+
+
+def _select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:
+    rows = connection.execute(
+        """
+        SELECT pass, page_cache, sum(bytes), sum(seconds) FROM tickets
+        WHERE step_id = ? GROUP BY pass, page_cache
+        """,
+        (step_id,),
+    )
+    return tuple(TicketSum(*row) for row in rows)
+
+
 def _read_boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def _parse_status(value: dict[str, Any]) -> Status:
-    countdown, progress, error = value["countdown"], value["progress"], value["error"]
-    return Status(
-        phase=value["phase"],
-        message=show(value["message"]),
-        campaign_id=value["campaign_id"],
-        countdown=None
-        if countdown is None
-        else Countdown(countdown["purpose"], int(countdown["remaining_s"])),
-        progress=None
-        if progress is None
-        else Progress(show(progress["label"]), progress["done_bytes"], progress["total_bytes"]),
-        next=show(value["next"]),
-        error=None if error is None else Trouble(show(error["message"]), show(error["hint"])),
-        plan=_parse_stick_plan(value["plan"]),
-        version=show(value["version"]),
-        firmware=show(value["firmware"]),
-        can_wake=value["can_wake"],
-    )
-
-
-def _parse_stick_plan(value: dict[str, Any]) -> StickPlan:
-    drives = tomllib.loads(value["toml"]).get("drive", ()) if value["state"] == "valid" else ()
-    return StickPlan(
-        state=value["state"],
-        name=show(value["name"]),
-        summary="\n".join(show(line) for line in value["summary"].splitlines()),
-        problems=tuple(show(problem) for problem in value["problems"]),
-        autostart=value["autostart"],
-        toml=value["toml"],
-        drives=tuple(
-            PlannedDrive(
-                identity=show(drive.get("serial") or drive.get("wwn", "")),
-                role=show(drive.get("role", "target")),
-                released=bool(drive.get("erase")),
-            )
-            for drive in drives
-        ),
-    )
 
 
 def _to_drive(row: DriveRow) -> Drive:
@@ -313,25 +367,25 @@ def _to_drive(row: DriveRow) -> Drive:
 def _parse_drives(value: dict[str, Any]) -> tuple[DriveRow, ...]:
     return tuple(
         DriveRow(
-            device=show(drive["path"].removeprefix("/dev/")),
-            serial=show(drive["serial"]),
-            wwn=show(drive["wwn"]),
-            model=show(drive["model"]),
-            firmware=show(drive["firmware"]),
+            device=drawable(drive["path"].removeprefix("/dev/")),
+            serial=drawable(drive["serial"]),
+            wwn=drawable(drive["wwn"]),
+            model=drawable(drive["model"]),
+            firmware=drawable(drive["firmware"]),
             size_bytes=drive["size_bytes"],
             size=drawable(format_drive_size(drive["size_bytes"])),
-            bus=show(drive["transport"]),
+            bus=drawable(drive["transport"]),
             rotational=drive["rotational"],
             logical_block_bytes=drive["logical_block_bytes"],
             physical_block_bytes=drive["physical_block_bytes"],
-            partitions=tuple(map(show, drive["partition_labels"])),
-            mountpoints=tuple(map(show, drive["mountpoints"])),
-            holders=tuple(map(show, drive["holders"])),
+            partitions=tuple(map(drawable, drive["partition_labels"])),
+            mountpoints=tuple(map(drawable, drive["mountpoints"])),
+            holders=tuple(map(drawable, drive["holders"])),
             raw_serial=drive["serial"],
             raw_wwn=drive["wwn"],
             offered=drive["offered"],
-            reason=show(drive["reason"]),
-            twins=tuple(map(show, drive["twins"])),
+            reason=drawable(drive["reason"]),
+            twins=tuple(map(drawable, drive["twins"])),
         )
         for drive in value["drives"]
     )

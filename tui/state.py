@@ -25,6 +25,31 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class StepNow:
+    """Where a campaign of workloads is."""
+
+    position: int
+    """From 1."""
+    of: int
+    kind: str
+    device: str
+    part: str = ""
+    """Empty while the step is being prepared."""
+    part_number: int = 0
+    parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a drive itself did in the last moments, whatever the RAM answered beside it."""
+
+    read_bytes_s: float
+    write_bytes_s: float
+    read_iops: float
+    write_iops: float
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Why the engine refuses, and what to do about it."""
 
@@ -70,6 +95,7 @@ class Status:
     version: str
     firmware: str
     can_wake: bool
+    step: StepNow | None = None
 
     @property
     def busy(self) -> bool:
@@ -142,6 +168,8 @@ class Campaign:
     drives: tuple["CampaignDrive", ...]
     report: str
     """The report's folder on the FAT partition; empty where it was not written yet."""
+    steps: tuple["Step", ...] = ()
+    """In the order in which they happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +208,31 @@ class CampaignDrive:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """One main figure of a step, ready to be drawn, with the state of the page cache it met."""
+
+    name: str
+    """Which part of the step: `direct`, `seq-read`, `total`."""
+    text: str
+    cache: str
+    """`cold`, `warm`, `bypass`, `bounded`, `partial`; with `unproven` where it was not proven."""
+    valid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One workload on one drive."""
+
+    position: int
+    kind: str
+    device: str
+    state: str
+    """planned | running | done | failed | skipped"""
+    reason: str
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of the event log."""
 
@@ -214,6 +267,8 @@ class Snapshot:
     events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
     """The latest first."""
+    rate: Rate | None = None
+    """Of the drive that the running step is about; None where there is none, or not known yet."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

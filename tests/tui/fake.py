@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from appliance.drives.model import Drive
+from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, select_recent_requests, update_request
+from appliance.store.steps import insert_results, insert_tickets, select_steps
 from tui.port import Port
 
 HOSTILE = 'EVIL"/\\ \x1b[31m\x07\u202e[b]中'
@@ -106,6 +108,7 @@ _STATUS: dict[str, Any] = {
     "campaign_id": None,
     "countdown": None,
     "progress": None,
+    "step": None,
     "next": "",
     "error": None,
     "plan": {
@@ -128,13 +131,22 @@ class FakeEngine:
     def __init__(self, folder: Path) -> None:
         self.run = folder / "run"
         self.data = folder / "data"
+        self.block = folder / "block"
+        self.clock_s = 1000.0
         self.run.mkdir(parents=True)
         self.data.mkdir()
         self.connection = open_database(self.data / "kaltstart.sqlite")
 
     def port(self) -> Port:
         """The interface's side."""
-        return Port(run=self.run, data=self.data)
+        return Port(run=self.run, data=self.data, block=self.block, clock=lambda: self.clock_s)
+
+    def count(self, device: str, *, read_bytes: int, read_ios: int) -> None:
+        """The kernel's counters of one drive."""
+        folder = self.block / device
+        folder.mkdir(parents=True, exist_ok=True)
+        stat = [read_ios, 0, read_bytes // 512, *[0] * 14]
+        (folder / "stat").write_text(" ".join(map(str, stat)))
 
     def say(self, **status: object) -> None:
         """Write status.json."""
@@ -204,6 +216,34 @@ class FakeEngine:
             for cycle in range(1, cycles + 1):
                 self._insert_cycle(campaign_id, drive_id, slot, cycle, times[cycle - 1 : cycle])
         return campaign_id
+
+    def add_step(
+        self,
+        campaign_id: int,
+        kind: str,
+        drive: Drive,
+        *,
+        state: str = "done",
+        reason: str = "",
+        results: tuple[Result, ...] = (),
+        tickets: tuple[Ticket, ...] = (),
+    ) -> int:
+        """The next step of a campaign, and what it measured."""
+        position = len(select_steps(self.connection, campaign_id)) + 1
+        step_id = self._insert(
+            "step",
+            campaign_id=campaign_id,
+            position=position,
+            kind=kind,
+            drive_id=self._insert_drive(drive),
+            device=drive.identity,
+            state=state,
+            reason=reason,
+            workload_index=0,
+        )
+        insert_results(self.connection, step_id, drive.identity, results)
+        insert_tickets(self.connection, step_id, tickets)
+        return step_id
 
     def add_event(self, event: str, detail: str = "", *, level: str = "info") -> None:
         """One line of the log."""

@@ -7,7 +7,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, VALID_PLAN, FakeEngine
-from tests.tui.steps import press, settle, type_text
+from tests.tui.measured import add_steps
+from tests.tui.steps import finish, press, settle, type_text
 
 type Steps = Callable[[Pilot[Any], FakeEngine], Awaitable[None]]
 
@@ -32,11 +33,39 @@ def _keys(*keys: str) -> Steps:
 
 
 async def _release(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    await press(pilot, "2", "n", "space")
-    await press(pilot, *["tab"] * 6, "enter")
+    await press(pilot, "2", "n", "space", "shift+tab", "enter")
+    await finish(pilot, "check")
     await press(pilot, "up")
     await type_text(pilot, "wrong")
     await press(pilot, "enter")
+
+
+async def _mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("lottery", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space", "tab")
+        await type_text(pilot, "much")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def _only_reading(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space", "down", "c")
+    for kind in ("boot", "lottery", "fio", "sweep"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+
+
+async def _all_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("lottery", "fio", "matrix", "sweep", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    for kind in ("fio", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-place").focus()
+        await press(pilot, "enter")
 
 
 def _idle(engine: FakeEngine) -> None:
@@ -98,6 +127,66 @@ def _preparing(engine: FakeEngine) -> None:
     )
 
 
+def _step(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    engine.add_event("step-start", "lottery on W761CPRN: attempt 1")
+    engine.say(
+        phase="running",
+        message="lottery on W761CPRN: direct",
+        campaign_id=campaign_id,
+        step={
+            "position": 6,
+            "of": 7,
+            "kind": "lottery",
+            "device": "W761CPRN",
+            "part": "direct",
+            "part_number": 3,
+            "parts": 5,
+        },
+        progress={
+            "label": "direct: ticket 41 of 100",
+            "done_bytes": 4_299_161_600,
+            "total_bytes": 10_485_760_000,
+        },
+        next="step 7: sql on W761CPRN",
+    )
+
+
+async def _read_twice(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    engine.count("sdb", read_bytes=0, read_ios=0)
+    await settle(pilot)
+    engine.clock_s += 2.0
+    engine.count("sdb", read_bytes=256 << 20, read_ios=2048)
+    await settle(pilot)
+
+
+def _step_prepared(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    engine.say(
+        phase="running",
+        message="sql on W761CPRN",
+        campaign_id=campaign_id,
+        step={
+            "position": 7,
+            "of": 7,
+            "kind": "sql",
+            "device": "W761CPRN",
+            "part": "",
+            "part_number": 0,
+            "parts": 0,
+        },
+        progress={"label": "making ext4", "done_bytes": 0, "total_bytes": 0},
+    )
+
+
+def _steps_and_boots(engine: FakeEngine) -> None:
+    add_steps(engine, boots={HDD: [106.2, 106.1], SSHD: [46.12, 28.2]})
+
+
+def _steps_only(engine: FakeEngine) -> None:
+    add_steps(engine)
+
+
 def _paused(engine: FakeEngine) -> None:
     engine.add_campaign("incoming", state="paused", reason="stopped by a key", boots={HDD: [106.2]})
     engine.say()
@@ -126,12 +215,20 @@ SCENES = {
     "plan-invalid": Scene(_bad_plan, _keys("2")),
     "plan-confirm": Scene(_valid_plan, _keys("2", "s")),
     "compose": Scene(_idle, _keys("2", "n", "space")),
+    "compose-all-tests": Scene(_idle, _all_tests),
+    "compose-only-reading": Scene(_idle, _only_reading),
+    "compose-mistakes": Scene(_idle, _mistakes),
     "release": Scene(_idle, _release),
     "run-running": Scene(_campaign, _nothing),
     "run-countdown": Scene(_counting, _nothing),
     "run-preparing": Scene(_preparing, _nothing),
     "run-paused": Scene(_paused, _keys("3")),
+    "run-step": Scene(_step, _read_twice),
+    "run-step-prepared": Scene(_step_prepared, _nothing),
     "results": Scene(_campaign, _keys("4")),
+    "results-steps": Scene(_steps_only, _keys("4")),
+    "results-steps-end": Scene(_steps_only, _keys("4", "tab", "end")),
+    "results-steps-and-boots": Scene(_steps_and_boots, _keys("4")),
 }
 
 

@@ -13,7 +13,10 @@ from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 
 SMALL, LARGE = (80, 24), (120, 40)
-LARGE_TOO = ("drives", "release", "run-running", "run-countdown", "results")
+LARGE_TOO = (
+    *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
+    *("results", "results-steps"),
+)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from appliance.plan import parse_plan
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
 from tests.tui.steps import app_of, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
@@ -20,8 +21,30 @@ async def compose(pilot: Pilot[Any], *rows: int) -> None:
         if row in rows:
             await press(pilot, "space")
         await press(pilot, "down")
+    await go_on(pilot)
+
+
+async def go_on(pilot: Pilot[Any]) -> None:
+    """Continue, and wait for what the plan's checks say."""
     pilot.app.screen.query_one("#continue").focus()
     await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def choose(pilot: Pilot[Any], *kinds: str) -> None:
+    """Choose tests in the form, or leave them out."""
+    for kind in kinds:
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+
+
+async def started_plan(pilot: Pilot[Any], engine: FakeEngine) -> dict[str, Any]:
+    """The plan that the only request holds."""
+    await finish(pilot, "flow")
+    (request,) = engine.requests()
+    text = request.read_payload()["plan_toml"]
+    parse_plan(text)
+    return tomllib.loads(text)
 
 
 async def release(pilot: Pilot[Any], typed: str) -> None:
@@ -90,13 +113,14 @@ async def test_a_composed_campaign_needs_every_drive_released_and_starts(
         assert engine.requests() == []
         await release(pilot, NO_SERIAL.wwn[-6:])
         await finish(pilot, "flow")
-        (request,) = engine.requests()
-        plan = tomllib.loads(request.read_payload()["plan_toml"])
+        plan = await started_plan(pilot, engine)
         assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial, NO_SERIAL.wwn]
         assert plan["drive"][1]["wwn"] == NO_SERIAL.wwn
         assert plan["boot"]["cycles"] == 10
         assert plan["boot"]["power"] == "cold"
         assert plan["boot"]["boot_set"] == "256M"
+        assert plan["boot"]["charts"] == "first-last"
+        assert "workload" not in plan
         engine.answer("accepted", "campaign 1 started")
         await settle(pilot)
         assert text_of(pilot, "#message") == "Start accepted: campaign 1 started"
@@ -167,10 +191,14 @@ async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
         await press(pilot, "enter")
         assert text_of(pilot, "#problem") == "Pick at least one drive (Space)."
         form.query_one("DataTable").focus()
-        await press(pilot, "space", "tab", "tab", "0", "enter")
+        await press(pilot, "space", *["tab"] * 3, "0", "enter")
         form.query_one("#continue").focus()
         await press(pilot, "enter")
         assert text_of(pilot, "#problem") == "Boots per drive: a number from 1 to 1000."
+        await choose(pilot, "boot")
+        assert not form.query_one("#hint").display
+        await go_on(pilot)
+        assert text_of(pilot, "#problem") == "Choose at least one test (Space)."
         await press(pilot, "escape")
         await finish(pilot, "flow")
         assert app_of(pilot).screen.query("#plan")

@@ -1,6 +1,10 @@
+from appliance.store.steps import insert_results, update_step_ended
 from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.measured import FIO, add_steps
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.screens.results import describe_steps
+from tui.state import Figure, Step
 
 
 async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: FakeEngine) -> None:
@@ -9,7 +13,7 @@ async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: Fak
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "4")
-        lines = text_of(pilot, "#boots").splitlines()
+        lines = text_of(pilot, "#results").splitlines()
         assert lines[0].split() == ["Seconds", "#1", "#2", "#3"]
         assert ["W761CPRN", "46.00", "28.00", "-"] in [line.split() for line in lines]
         assert [HDD.serial, "106.20", "106.10", "FAILED"] in [line.split() for line in lines]
@@ -19,7 +23,7 @@ async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: Fak
         assert bars[3] < bars[2] < bars[1]
         assert any("FAILED  did not come back within 3 attempts" in line for line in lines)
         await press(pilot, "down")
-        assert "99.50" in text_of(pilot, "#boots")
+        assert "99.50" in text_of(pilot, "#results")
 
 
 async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEngine) -> None:
@@ -39,3 +43,44 @@ async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEng
         await settle(pilot)
         assert text_of(pilot, "#report") == "Report: KALTSTART: reports/1-rack-4/report.html"
         assert text_of(pilot, "#message") == "Report accepted: written"
+
+
+async def test_each_step_stands_with_its_figures_and_their_cache_states(
+    engine: FakeEngine,
+) -> None:
+    add_steps(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        lines = [line.split() for line in text_of(pilot, "#results").splitlines()]
+        assert lines[1] == ["1.", "lottery", "on", HDD.serial + ":", "done"]
+        assert ["direct", "129.5", "MB/s", "first/repeat", "0.62", "bypass"] in lines
+        assert ["rand-read", "0.6", "MB/s", "149", "IOPS", "cold", "unproven"] in lines
+        assert ["total", "231.4", "s", "partial"] in lines
+        assert "5. sql on WD-WX41A47H2291: FAILED: sda: read error" in text_of(pilot, "#results")
+        assert lines[-1] == ["7.", "sql", "on", SSHD.serial + ":", "planned"]
+        assert all(len(line) <= 76 for line in text_of(pilot, "#results").splitlines())
+
+
+async def test_figures_appear_as_a_step_goes_on(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("new", cycles=0, boots={HDD: []})
+    step_id = engine.add_step(campaign_id, "fio", HDD, state="running")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results").endswith(": RUNNING")
+        insert_results(engine.connection, step_id, HDD.serial, FIO[:3])
+        await settle(pilot)
+        assert "rand-read" in text_of(pilot, "#results")
+        insert_results(engine.connection, step_id, HDD.serial, FIO[3:])
+        update_step_ended(engine.connection, step_id, "done")
+        await settle(pilot)
+        assert text_of(pilot, "#results").splitlines()[1].endswith(": done")
+        assert "seq-write" in text_of(pilot, "#results")
+
+
+def test_a_cache_state_that_does_not_fit_gets_a_line_of_its_own() -> None:
+    figure = Figure("rand-read/norandommap/zipf", "x" * 34, "cold+partial unproven", valid=False)
+    lines = describe_steps((Step(1, "sweep", "W", "done", "", (figure,)),), 76).splitlines()
+    assert lines[2].split() == ["rand-read/norandommap/zipf", f"({'x' * 34})"]
+    assert lines[3] == f"{'cold+partial unproven':>76}"

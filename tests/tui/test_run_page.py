@@ -1,6 +1,9 @@
+import json
+
 import pytest
 
 from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.measured import add_steps
 from tests.tui.steps import finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
@@ -94,3 +97,52 @@ async def test_power_needs_a_confirmation(
         await press(pilot, *keys)
         await finish(pilot, "flow")
         assert [request.kind for request in engine.requests()] == kinds
+
+
+async def test_a_running_step_says_where_it_is_and_what_the_drive_does(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    step = {"position": 6, "of": 7, "kind": "lottery", "device": SSHD.serial}
+    step |= {"part": "direct", "part_number": 3, "parts": 5}
+    progress = {"label": "ticket 41", "done_bytes": 41, "total_bytes": 100}
+    engine.say(phase="running", campaign_id=campaign_id, step=step, progress=progress)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        assert "RUNNING, step 6 of 7 (4 done, 1 failed)" in text_of(pilot, "#campaign")
+        now = text_of(pilot, "#now")
+        assert now.startswith("Step 6 of 7: lottery on W761CPRN, part 3 of 5: direct\n")
+        assert "ticket 41: 41 of 100\n[███" in now
+        assert "Drive now" not in now
+        engine.count("sdb", read_bytes=0, read_ios=0)
+        await settle(pilot)
+        engine.clock_s += 2.0
+        engine.count("sdb", read_bytes=200_000_256, read_ios=400)
+        await settle(pilot)
+        assert "Drive now: read 100.0 MB/s, 200 IOPS; write 0.0 MB/s" in text_of(pilot, "#now")
+        first, second = text_of(pilot, "#drives").splitlines()[1:]
+        assert first.split()[-3:] == ["target", "5/5", "1"]
+        assert second.split()[-3:] == ["target", "0/2", "-"]
+        await press(pilot, "s")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+async def test_boots_and_steps_of_one_campaign_are_both_counted(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine, boots={HDD: [106.2, 106.1], SSHD: [46.0]})
+    engine.say(phase="running", campaign_id=campaign_id)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert text_of(pilot, "#campaign").endswith(
+            "boot 4 of 4 (3 done, 0 failed),\nstep 6 of 7 (4 done, 1 failed)"
+        )
+        first = text_of(pilot, "#drives").splitlines()[1]
+        assert first.split()[-6:] == ["target", "5/5", "2/2", "106.10", "106.10", "1"]
+
+
+async def test_an_engine_that_publishes_no_step_is_understood(engine: FakeEngine) -> None:
+    status = json.loads((engine.run / "status.json").read_text())
+    del status["step"]
+    (engine.run / "status.json").write_text(json.dumps(status))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "Ready" in text_of(pilot, "#header")

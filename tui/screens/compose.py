@@ -1,77 +1,69 @@
-"""Composing a boot campaign: which drives, how many boots, which power. Releases nothing itself."""
+"""Composing a campaign: which drives, which tests, and their main settings. Releases nothing."""
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, override
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable
 
 from tui.charset import shorten
+from tui.composed import ComposedCampaign, Mistake
 from tui.screens.dialog import Dialog
+from tui.screens.tests import OFFERS, BootRow, TestRow, WorkloadRow
 from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
-_MAX_CYCLES = 1000
-_FIELDS = (
-    ("name", "Name", "boot comparison"),
-    ("cycles", "Boots per drive", "10"),
-    ("set", "Boot set size", "256M"),
-)
-_POWER = {
-    "cold": "cold: power off, wake by clock",
-    "warm": "warm: restart",
-}
+type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
+"""What the plan's own checks have against it."""
+
+_LISTED = 4
+_WIDTH = 75
 
 
-@dataclass(frozen=True, slots=True)
-class BootChoice:
-    """What was composed."""
-
-    name: str
-    drives: tuple[DriveRow, ...]
-    cycles: int
-    power: str
-    boot_set: str
-
-
-class ComposeDialog(Dialog[BootChoice]):
+class ComposeDialog(Dialog[ComposedCampaign]):
     """The form. Only drives that are offered and can be identified are listed."""
 
     AUTO_FOCUS = "DataTable"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "pick", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pick", show=False),
+        Binding("c", "change_role", show=False),
+    ]
 
-    def __init__(self, drives: tuple[DriveRow, ...], *, can_wake: bool) -> None:
-        super().__init__(" New boot campaign ")
+    def __init__(self, drives: tuple[DriveRow, ...], *, can_wake: bool, check: Check) -> None:
+        super().__init__(" New campaign ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
         self._picked: set[int] = set()
-        self._power = "cold"
+        self._controls: set[int] = set()
         self._can_wake = can_wake
+        self._check = check
+        self._checking = False
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line("Drives to time. EVERYTHING ON THEM WILL BE LOST; nothing happens yet.")
+        yield Line("Drives: Space picks one, c makes it a control (to compare with)")
         table: DataTable[Text] = DataTable(cursor_type="row", show_header=False, cell_padding=0)
-        table.styles.height = min(7, max(1, len(self._drives)))
-        table.add_column("drive", key="drive")
+        table.styles.height = min(_LISTED, max(1, len(self._drives)))
+        table.add_column("drive", key="drive", width=_WIDTH)
         yield table
-        for number, (field_id, label, value) in enumerate(_FIELDS):
-            with Horizontal(classes="field gap" if number == 0 else "field"):
-                yield Line(label)
-                yield Field(value, id=field_id)
-        with Horizontal(classes="field"):
-            yield Line("Power between boots")
-            yield Choice(_POWER[self._power], id="power")
-        yield Line(self._power_hint(), id="hint")
+        with Horizontal(classes="field gap"):
+            yield Line("Name")
+            yield Field("drive comparison", id="name")
+        with Vertical(id="tests"):
+            yield BootRow()
+            for offer in OFFERS:
+                yield WorkloadRow(offer)
+        yield Line(id="writes")
+        yield Line(id="hint")
         yield Line(id="problem")
-        yield Line("Space: pick   Tab: next field   Esc: leave")
         with Horizontal(classes="buttons"):
             yield Choice("Cancel", id="cancel")
             yield Choice("Continue", id="continue")
+            yield Line("Space: choose  Tab: next  Esc: leave")
 
     def on_mount(self) -> None:
         """Fill the table."""
@@ -80,6 +72,7 @@ class ComposeDialog(Dialog[BootChoice]):
             table.add_row(self._row(number), key=str(number))
         if not self._drives:
             table.add_row(Text("No drive can be released; page 1 says why."))
+        self._show_what_it_does()
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""
@@ -87,63 +80,140 @@ class ComposeDialog(Dialog[BootChoice]):
 
     def action_pick(self) -> None:
         """Pick the drive under the cursor, or leave it out again."""
-        table: DataTable[Text] = self.query_one(DataTable)
-        number = table.cursor_row
-        if not table.has_focus or not 0 <= number < len(self._drives):
-            return
-        self._picked ^= {number}
-        table.update_cell(str(number), "drive", self._row(number))
+        number = self._under_cursor()
+        if number is not None:
+            self._picked ^= {number}
+            self._controls -= {number}
+            self._show_drive(number)
+
+    def action_change_role(self) -> None:
+        """Make a target a control, or the other way round."""
+        number = self._under_cursor()
+        if number is not None:
+            self._controls ^= {number}
+            self._picked |= {number}
+            self._show_drive(number)
 
     def on_input_submitted(self) -> None:
         """Enter in a field goes to the next one."""
         self.focus_next()
 
+    def on_test_row_changed(self, event: TestRow.Changed) -> None:
+        """A test was chosen, left out, or works elsewhere now."""
+        event.stop()
+        self._show_what_it_does()
+
     @override
     def choose(self, choice_id: str) -> None:
-        if choice_id == "power":
-            self._power = "warm" if self._power == "cold" else "cold"
-            self.query_one("#power", Choice).relabel(_POWER[self._power])
-            self.query_one("#hint", Line).show(self._power_hint())
+        if self._checking:
             return
         problem = self._find_problem()
-        if problem:
-            self.query_one("#problem", Line).show(problem)
-            return
-        self.dismiss(
-            BootChoice(
-                name=self._value("name"),
-                drives=tuple(self._drives[number] for number in sorted(self._picked)),
-                cycles=int(self._value("cycles")),
-                power=self._power,
-                boot_set=self._value("set"),
-            )
+        self.query_one("#problem", Line).show(problem or "Checking ...")
+        if not problem:
+            self._checking = True
+            # The app's worker, not this box's: then the app tells what goes wrong in it.
+            flow = self._check_and_leave(self._read())
+            self.app.run_worker(flow, group="check", exit_on_error=False)
+
+    async def _check_and_leave(self, composed: ComposedCampaign) -> None:
+        problem = self.query_one("#problem", Line)
+        try:
+            mistakes = await self._check(composed)
+        except Exception:
+            problem.show("Internal error: the plan could not be checked.")
+            raise
+        finally:
+            self._checking = False
+        if not self.is_current:
+            return  # somebody left meanwhile
+        if mistakes:
+            self._show_mistakes(mistakes)
+        else:
+            self.dismiss(composed)
+
+    def _read(self) -> ComposedCampaign:
+        rows = [row for row in self.query(WorkloadRow) if row.on]
+        return ComposedCampaign(
+            name=self.query_one("#name", Field).value.strip(),
+            drives=tuple(self._drives[number] for number in sorted(self._picked)),
+            controls=frozenset(self._drives[number].raw_identity for number in self._controls),
+            boot=self.query_one(BootRow).read(),
+            workloads=tuple(row.read() for row in rows),
+            writes=self._writes(),
         )
 
-    def _value(self, field_id: str) -> str:
-        return self.query_one(f"#{field_id}", Field).value.strip()
-
     def _find_problem(self) -> str:
-        cycles = self._value("cycles")
+        """What is missing before there is a plan to check at all."""
+        boot = self.query_one(BootRow)
         if not self._picked:
             return "Pick at least one drive (Space)."
-        if not self._value("name"):
-            return "Give the campaign a name."
-        if not (cycles.isascii() and cycles.isdecimal() and 1 <= int(cycles) <= _MAX_CYCLES):
-            return f"Boots per drive: a number from 1 to {_MAX_CYCLES}."
-        if not self._value("set"):
-            return "Boot set size: for example 256M or 1G."
-        return ""
+        if not self._chosen():
+            return "Choose at least one test (Space)."
+        return boot.find_mistake() if boot.on else ""
 
-    def _power_hint(self) -> str:
-        if self._power == "cold" and not self._can_wake:
-            return "NOTE: this machine cannot wake itself; somebody must switch it on each time."
-        return ""
+    def _show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
+        """Each by its test; the rest below."""
+        chosen = [row for row in self._chosen() if isinstance(row, WorkloadRow)]
+        owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
+        others = []
+        for mistake in mistakes:
+            if mistake.table == "boot":
+                owners[self.query_one(BootRow)].append(mistake)
+            elif mistake.table == "workload" and mistake.index < len(chosen):
+                owners[chosen[mistake.index]].append(mistake)
+            else:
+                others.append(mistake.text)
+        for row, own in owners.items():
+            row.show_mistakes(own)
+        self.query_one("#problem", Line).show(
+            "\n".join(others) or "Nothing was started: see above (!)."
+        )
+        for row, own in owners.items():
+            if own:
+                row.focus_mistake(own[0])
+                break
+
+    def _chosen(self) -> list[TestRow]:
+        return [row for row in self.query(TestRow) if row.on]
+
+    def _writes(self) -> bool:
+        return any(row.writes for row in self._chosen())
+
+    def _show_what_it_does(self) -> None:
+        """Whether anything is lost, which must be plain before anybody goes on."""
+        text = "No test is chosen yet."
+        if self._writes():
+            text = "EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you released each."
+        elif self._chosen():
+            text = "NOTHING IS WRITTEN: these tests only read, so no drive has to be released."
+        self.query_one("#writes", Line).show(text)
+        only_reads = bool(self._chosen()) and not self._writes()
+        self.query_one("#continue", Choice).relabel("Start" if only_reads else "Continue")
+        self.query_one("#problem", Line).show("")
+        boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
+        alone = boot.on and boot.power == "cold" and not self._can_wake
+        hint.show(
+            "NOTE: this machine cannot wake itself; somebody must switch it on each time."
+            if alone
+            else ""
+        )
+        hint.display = alone
+
+    def _under_cursor(self) -> int | None:
+        table: DataTable[Text] = self.query_one(DataTable)
+        is_drive = table.has_focus and 0 <= table.cursor_row < len(self._drives)
+        return table.cursor_row if is_drive else None
+
+    def _show_drive(self, number: int) -> None:
+        self.query_one(DataTable).update_cell(str(number), "drive", self._row(number))
 
     def _row(self, number: int) -> Text:
         drive = self._drives[number]
         mark = "[x]" if number in self._picked else "[ ]"
+        role = "control" if number in self._controls else "target"
         text = (
-            f"{mark} {shorten(drive.model, 24):24} {shorten(drive.identity, 20):20}"
-            f" {drive.size:>7} {drive.kind:5} {drive.device}"
+            f"{mark} {shorten(drive.model, 20):20} {shorten(drive.identity, 20):20}"
+            f" {drive.size:>7} {drive.kind:5} {shorten(drive.device, 7):7}"
+            f" {role if number in self._picked else ''}"
         )
-        return Text(shorten(text, 72), no_wrap=True)
+        return Text(shorten(text, _WIDTH), no_wrap=True)

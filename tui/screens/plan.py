@@ -1,12 +1,15 @@
-"""Page 2: the plan on the stick, starting it, and composing a boot campaign by hand."""
+"""Page 2: the plan on the stick, starting it, and composing a campaign by hand."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import ClassVar, override
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.screens.compose import BootChoice, ComposeDialog
+from tui.composed import ComposedCampaign, Mistake
+from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
@@ -21,12 +24,13 @@ class PlanPage(Page):
     TITLE: ClassVar[str] = "Plan"
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = (
-        "A plan says which drives are timed and how. It comes as the file plan.toml on the "
+        "A plan says which drives are tested and how. It comes as the file plan.toml on the "
         "stick's partition KALTSTART, written on any computer, or is composed here.\n\n"
         "s  start the plan on the stick. The drives it erases are listed first. A plan with "
         "mistakes cannot be started; each mistake has its line.\n\n"
-        "n  compose a boot campaign: pick drives, say how many boots. Each drive is then released "
-        "by typing the end of its serial number. Esc leaves at any point, and nothing happens."
+        "n  compose a campaign: pick drives and tests. Where a test writes, each drive is then "
+        "released by typing the end of its serial number; tests that only read start at once. "
+        "Esc leaves at any point, and nothing happens."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", show=False),
@@ -44,7 +48,7 @@ class PlanPage(Page):
         if not snapshot.busy and snapshot.status is not None:
             if snapshot.status.plan.state == "valid":
                 keys.append(("s", "start this plan"))
-            keys.append(("n", "new boot campaign"))
+            keys.append(("n", "new campaign"))
         return keys
 
     @override
@@ -100,38 +104,37 @@ class PlanPage(Page):
     async def _compose_campaign(self) -> None:
         app = self.kaltstart
         status = app.snapshot.status
-        choice = await self.app.push_screen_wait(
-            ComposeDialog(app.snapshot.drives, can_wake=bool(status and status.can_wake))
+        composed = await self.app.push_screen_wait(
+            ComposeDialog(
+                app.snapshot.drives,
+                can_wake=bool(status and status.can_wake),
+                check=self._check,
+            )
         )
-        if choice is None:
+        if composed is None:
             return
-        for number, drive in enumerate(choice.drives, 1):
+        for number, drive in enumerate(composed.drives if composed.writes else (), 1):
             problem = self._find_change(drive)
             if problem:
                 app.say(f"{problem} Nothing was started.")
                 return
-            dialog = ReleaseDialog(drive, number=number, count=len(choice.drives))
+            dialog = ReleaseDialog(drive, number=number, count=len(composed.drives))
             if not await self.app.push_screen_wait(dialog):
                 app.say("Not released. Nothing was started, nothing was written.")
                 return
-        await self._start_composed(choice)
+        await self._start_composed(composed)
 
-    async def _start_composed(self, choice: BootChoice) -> None:
+    async def _check(self, composed: ComposedCampaign) -> Sequence[Mistake]:
+        return await asyncio.to_thread(self.kaltstart.port.check_plan, composed)
+
+    async def _start_composed(self, composed: ComposedCampaign) -> None:
         app = self.kaltstart
-        for drive in choice.drives:
+        for drive in composed.drives:
             problem = self._find_change(drive)
             if problem:
                 app.say(f"{problem} Nothing was started.")
                 return
-        toml = await app.call_port(
-            lambda: app.port.compose_plan(
-                name=choice.name,
-                drives=choice.drives,
-                cycles=choice.cycles,
-                power=choice.power,
-                boot_set=choice.boot_set,
-            )
-        )
+        toml = await app.call_port(lambda: app.port.compose_plan(composed))
         if toml is not None:
             await app.ask_engine("start", {"plan_toml": toml})
 
@@ -152,7 +155,7 @@ def describe_plan(snapshot: Snapshot) -> str:
     if plan.state == "absent":
         return (
             "There is no plan.toml on the stick's partition KALTSTART.\n\n"
-            "Press n to compose a boot campaign here, or write a plan on another computer."
+            "Press n to compose a campaign here, or write a plan on another computer."
         )
     if plan.state == "invalid":
         count = len(plan.problems)

@@ -1,4 +1,4 @@
-"""Page 4: what was measured, for every campaign on this stick."""
+"""Page 4: what was measured, for every campaign on this stick: boots, steps and their figures."""
 
 from statistics import median
 from typing import ClassVar, override
@@ -11,7 +11,7 @@ from textual.widgets import DataTable
 
 from tui.charset import shorten
 from tui.screens.page import Page
-from tui.state import Boot, Campaign, CampaignDrive, Snapshot
+from tui.state import Boot, Campaign, CampaignDrive, Figure, Snapshot, Step
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
 
@@ -21,17 +21,21 @@ _FIGURES = (("median", 9), ("best", 9), ("first/last", 11), ("valid", 7), ("fail
 
 
 class ResultsPage(Page):
-    """The campaigns above, the boots of the chosen one below."""
+    """The campaigns above, the boots and steps of the chosen one below."""
 
     NAME: ClassVar[str] = "results"
     TITLE: ClassVar[str] = "Results"
     AUTO_FOCUS = "DataTable"
     HELP: ClassVar[str] = (
-        "All campaigns stored on this stick. Up and Down choose one, Tab goes to its boots.\n\n"
+        "All campaigns stored on this stick. Up and Down choose one, Tab goes to its results.\n\n"
         "Each boot: its time in seconds, cold (after power-off) or warm (after a restart), and "
         "whether the drive's own power-cycle counter proves the power-off.\n\n"
         "FAILED boots have no time; a time in brackets is not valid. CHARTED boots were recorded "
         "in detail, which slows them: they do not count. first/last above 1: it got faster.\n\n"
+        "Steps: the main figures of each workload, and at the end of the line the page cache that "
+        "was met: cold (empty, so the drive answered), warm (the RAM answered), bypass (O_DIRECT), "
+        "bounded, partial; unproven where there is no proof of it. "
+        "The first/repeat of a lottery: a first read against a later one of the same file.\n\n"
         "w  write the report to the stick again (partition KALTSTART, folder reports)"
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "report", show=False)]
@@ -47,23 +51,23 @@ class ResultsPage(Page):
         yield table
         yield Line(id="report")
         with VerticalScroll(classes="gap"):
-            yield Line(id="boots")
+            yield Line(id="results")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if not snapshot.campaigns:
             return []
-        return [("Up/Down", "choose"), ("Tab", "to the boots"), ("w", "write report")]
+        return [("Up/Down", "choose"), ("Tab", "to the results"), ("w", "write report")]
 
     @override
     def show(self, snapshot: Snapshot) -> None:
         if self._campaigns != snapshot.campaigns:
             self._fill(snapshot.campaigns)
-        self._show_boots()
+        self._show_results()
 
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
-        self._show_boots()
+        self._show_results()
 
     def action_report(self) -> None:
         """Have the engine write the report again."""
@@ -95,31 +99,55 @@ class ResultsPage(Page):
         row = self.query_one(DataTable).cursor_row
         return self._campaigns[row] if 0 <= row < len(self._campaigns) else None
 
-    def _show_boots(self) -> None:
+    def _show_results(self) -> None:
         campaign = self._selected()
-        boots, report = self.query_one("#boots", Line), self.query_one("#report", Line)
+        results, report = self.query_one("#results", Line), self.query_one("#report", Line)
         if campaign is None:
-            boots.show("No campaign on this stick yet.")
+            results.show("No campaign on this stick yet.")
             report.show("")
             return
         where = (
             f"KALTSTART: {campaign.report}/report.html" if campaign.report else "not written yet"
         )
         report.show(f"Report: {where}")
-        boots.show(describe_results(campaign, max(40, self.size.width - 4)))
+        results.show(describe_results(campaign, max(40, self.size.width - 4)))
 
 
 def describe_results(campaign: Campaign, width: int) -> str:
-    """The table of all boots, and below it each drive's boots with their proofs and bars."""
-    if not any(drive.boots for drive in campaign.drives):
-        return "No boot of this campaign has finished yet."
-    longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
-    return "\n\n".join(
-        [
-            _describe_matrix(campaign.drives, width),
-            *(_describe_boots(drive, longest, width) for drive in campaign.drives),
-        ]
-    )
+    """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
+    has_boots = any(drive.boots for drive in campaign.drives)
+    blocks = [_describe_matrix(campaign.drives, width)] if has_boots else []
+    if not has_boots and (campaign.planned or not campaign.steps):
+        blocks.append("No boot of this campaign has finished yet.")
+    if campaign.steps:
+        blocks.append(describe_steps(campaign.steps, width))
+    if has_boots:
+        longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
+        blocks += [_describe_boots(drive, longest, width) for drive in campaign.drives]
+    return "\n\n".join(blocks)
+
+
+def describe_steps(steps: tuple[Step, ...], width: int) -> str:
+    """A line per step, and one per figure below it, which ends with the cache state it met."""
+    figures = [figure for step in steps for figure in step.figures]
+    name = min(max([4, *(len(figure.name) for figure in figures)]), 26)
+    text = max([8, *(len(_bracket(figure)) for figure in figures)])
+    lines = [f"{'Steps':{4 + name}}  {'Figures':{text}}  Page cache" if figures else "Steps"]
+    for number, step in enumerate(steps, 1):
+        reason = f": {step.reason}" if step.reason else ""
+        state = step.state if step.state in {"planned", "done"} else step.state.upper()
+        lines.append(shorten(f"{number:2}. {step.kind} on {step.device}: {state}{reason}", width))
+        for figure in step.figures:
+            start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"
+            line = f"{start}  {figure.cache}"
+            # The cache state is never cut off: without it a figure says nothing.
+            is_wide = len(line) > width
+            lines += [start.rstrip(), f"{figure.cache:>{width}}"] if is_wide else [line]
+    return "\n".join(lines)
+
+
+def _bracket(figure: Figure) -> str:
+    return figure.text if figure.valid else f"({figure.text.strip()})"
 
 
 def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:

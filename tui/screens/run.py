@@ -1,4 +1,4 @@
-"""Page 3: the running campaign, what happens next, and stopping it."""
+"""Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
 
 from typing import ClassVar, override
 
@@ -7,8 +7,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui.charset import shorten
+from tui.headlines import show_iops, show_rate
 from tui.screens.page import Page
-from tui.state import Campaign, CampaignDrive, Event, Snapshot
+from tui.state import Campaign, CampaignDrive, Event, Progress, Rate, Snapshot, Step, StepNow
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
 
@@ -26,8 +27,10 @@ class RunPage(Page):
         "and what happens next.\n\n"
         "The machine powers itself off and on between boots. Samples are stored on the stick "
         "before each power-off, so pulling the plug loses none.\n\n"
+        "A workload is a step on one drive, done in parts; each part is stored when it is done. "
+        '"Drive now" is what the drive itself does: what the RAM answers is not in it.\n\n'
         "While a countdown runs, ANY key stops it.\n\n"
-        "s  stop safely: the campaign pauses and can go on later\n"
+        "s  stop safely: the campaign pauses and goes on later where it was\n"
         "r  go on with a paused campaign"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -62,7 +65,7 @@ class RunPage(Page):
         now.show(describe_now(snapshot, width))
         now.display = bool(now.text)
         drives = self.query_one("#drives", Line)
-        drives.show(describe_drives(campaign.drives, width) if campaign else "")
+        drives.show(describe_drives(campaign, width) if campaign else "")
         drives.display = campaign is not None
         self.query_one("#events", Line).show(describe_events(snapshot.events[-_EVENTS:], width))
 
@@ -93,52 +96,109 @@ def _paused(snapshot: Snapshot) -> Campaign | None:
 
 def describe_campaign(campaign: Campaign) -> str:
     """Name, state and how far it is."""
-    behind = campaign.done + campaign.failed
-    where = f"boot {min(behind + 1, campaign.planned)} of {campaign.planned}"
-    if campaign.state == "done":
-        where = f"{behind} of {campaign.planned} boots"
-    text = (
-        f'Campaign {campaign.id} "{campaign.name}": {campaign.state.upper()}, {where}'
-        f" ({campaign.done} done, {campaign.failed} failed)"
-    )
+    parts = []
+    if campaign.planned or not campaign.steps:
+        parts.append(
+            _describe_count("boot", campaign, campaign.planned, campaign.done, campaign.failed)
+        )
+    if campaign.steps:
+        done, failed, skipped = (
+            _count(campaign.steps, state) for state in ("done", "failed", "skipped")
+        )
+        planned = len(campaign.steps) - skipped
+        parts.append(_describe_count("step", campaign, planned, done, failed))
+    text = f'Campaign {campaign.id} "{campaign.name}": {campaign.state.upper()}, '
+    text += (",\n" if len(parts) > 1 else "").join(parts)
     return f"{text}\nReason: {campaign.reason}" if campaign.reason else text
 
 
+def _describe_count(what: str, campaign: Campaign, planned: int, done: int, failed: int) -> str:
+    behind = done + failed
+    where = f"{what} {min(behind + 1, planned)} of {planned}"
+    if campaign.state == "done" or behind == planned:
+        where = f"{behind} of {planned} {what}s"
+    return f"{where} ({done} done, {failed} failed)"
+
+
+def _count(steps: tuple[Step, ...], state: str) -> int:
+    return sum(step.state == state for step in steps)
+
+
 def describe_now(snapshot: Snapshot, width: int) -> str:
-    """The countdown, the progress and what happens next."""
+    """The countdown, the running step, its progress and what happens next."""
     status = snapshot.status
     if status is None:
         return ""
     parts = []
     if snapshot.countdown is not None:
         parts.append(draw_digits(snapshot.countdown.remaining_s))
+    if status.step is not None:
+        parts.append(describe_step(status.step, width))
     if status.progress is not None:
-        progress = status.progress
-        bar = draw_progress(progress.done_bytes, progress.total_bytes, max(10, width - 8))
-        parts.append(
-            f"{progress.label}: {progress.done_bytes / 1e6:,.0f} of"
-            f" {progress.total_bytes / 1e6:,.0f} MB\n{bar}"
-        )
+        parts.append(describe_progress(status.progress, width))
+    if status.step is not None and snapshot.rate is not None:
+        parts.append(describe_rate(snapshot.rate))
     if status.next:
         parts.append(f"Next: {status.next}")
     return "\n".join(parts)
 
 
-def describe_drives(drives: tuple[CampaignDrive, ...], width: int) -> str:
-    """A line per drive: boots done, last and best time."""
+def describe_step(step: StepNow, width: int) -> str:
+    """`Step 2 of 7: lottery on LAB-SSD-1` and its part, as large as a text can be."""
+    place = f"Step {step.position} of {step.of}: {step.kind} on {step.device}"
+    part = f"part {step.part_number} of {step.parts}: {step.part}" if step.part else "preparing"
+    both = f"{place}, {part}"
+    return both if len(both) <= width else f"{shorten(place, width)}\n  {shorten(part, width - 2)}"
+
+
+def describe_progress(progress: Progress, width: int) -> str:
+    """What is being done, how much of it is, and a bar; without a total only what."""
+    done, total = progress.done_bytes, progress.total_bytes
+    if total <= 0:
+        return f"{progress.label} ..."
+    # Workloads without bytes count something else; no step of so few bytes is worth a bar.
+    amount = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total >= 1e6 else f"{done} of {total}"
+    return f"{progress.label}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
+
+
+def describe_rate(rate: Rate) -> str:
+    """What the drive itself does now."""
+    return (
+        f"Drive now: read {show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)};"
+        f" write {show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}"
+    )
+
+
+def describe_drives(campaign: Campaign, width: int) -> str:
+    """A line per drive: steps and boots done, last and best time."""
+    drives, has_boots = campaign.drives, campaign.planned or not campaign.steps
+    fixed = 17 + (27 if has_boots else 0) + (8 if campaign.steps else 0)
     longest = max([6, *(len(f"{d.identity} {d.model}") for d in drives)])
-    name = max(6, min(longest, width - 44))
-    lines = [f"{'Drive':{name}}  {'Role':7} {'Boots':>7}  {'Last s':>8} {'Best s':>8}  Failed"]
+    name = max(6, min(longest, width - fixed))
+    head = f"{'Drive':{name}}  {'Role':7}"
+    head += f" {'Steps':>7}" if campaign.steps else ""
+    head += f" {'Boots':>7}  {'Last s':>8} {'Best s':>8}" if has_boots else ""
+    lines = [f"{head}  Failed"]
     for drive in drives:
-        times = drive.times_s
-        failed = sum(not boot.valid for boot in drive.boots)
-        last, best = (f"{times[-1]:.2f}", f"{min(times):.2f}") if times else ("-", "-")
+        own = tuple(step for step in campaign.steps if step.device == drive.identity)
+        failed = sum(not boot.valid for boot in drive.boots) + _count(own, "failed")
+        line = f"{shorten(f'{drive.identity} {drive.model}', name):{name}}  {drive.role:7}"
+        if campaign.steps:
+            over = sum(step.state not in {"planned", "running"} for step in own)
+            line += f" {f'{over}/{len(own)}':>7}"
+        if has_boots:
+            line += _describe_times(drive)
         lines.append(
-            f"{shorten(f'{drive.identity} {drive.model}', name):{name}}  {drive.role:7}"
-            f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}  {failed or '-'}"
+            f"{line}  {failed or '-'}"
             f"{'  GAVE UP: ' + drive.failed_reason if drive.failed_reason else ''}"
         )
     return "\n".join(lines)
+
+
+def _describe_times(drive: CampaignDrive) -> str:
+    times = drive.times_s
+    last, best = (f"{times[-1]:.2f}", f"{min(times):.2f}") if times else ("-", "-")
+    return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"
 
 
 def describe_events(events: tuple[Event, ...], width: int) -> str:

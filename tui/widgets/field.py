@@ -11,6 +11,7 @@ class Field(Input):
         value: str = "",
         *,
         id: str,  # noqa: A002  # Textual's name for it
+        name: str = "",
         placeholder: str = "",
         max_length: int = 80,
         select_on_focus: bool = True,
@@ -18,6 +19,7 @@ class Field(Input):
         super().__init__(
             value,
             id=id,
+            name=name,
             placeholder=placeholder,
             max_length=max_length,
             select_on_focus=select_on_focus,

@@ -1,0 +1,118 @@
+"""A campaign of workloads as an engine stores it: figures of the size that real drives give."""
+
+from collections.abc import Mapping, Sequence
+
+from appliance.drives.model import Drive
+from appliance.measure.samples import CacheState, PageCache, Proof, Result, Ticket
+from tests.tui.fake import HDD, SSHD, FakeEngine
+
+MIB = 1 << 20
+
+
+def state(page_cache: PageCache, proof: Proof = "proven") -> CacheState:
+    """A cache state in short."""
+    return CacheState(page_cache=page_cache, proof=proof)
+
+
+def lottery_results(*, repeats: int = 1) -> tuple[Result, ...]:
+    """A cold, a warm and a direct pass."""
+    rows: list[Result] = []
+    cold, warm, direct = state("cold"), state("warm"), state("bypass")
+    for cache, name, ratio in ((cold, "cold", 0.51), (warm, "warm", 1.0), (direct, "direct", 0.62)):
+        for number in range(1, repeats + 1):
+            suffix = f"/{number}" if number > 1 else ""
+            rows += [
+                Result(f"{name}/a{suffix}", "rate_bytes_s", 98.4e6, cache),
+                Result(f"{name}{suffix}", "touch_ratio", ratio + number / 10 - 0.1, cache),
+            ]
+    return (*rows, Result("other", "device_read_bytes", 1e6, state("partial", "unproven")))
+
+
+def lottery_tickets() -> tuple[Ticket, ...]:
+    """Two reads of a file in each pass; in the cold one the repeat meets the warm cache."""
+    met: dict[str, tuple[tuple[PageCache, float], ...]] = {
+        "cold": (("cold", 1.0), ("warm", 0.04)),
+        "warm": (("warm", 0.04), ("warm", 0.04)),
+        "direct": (("bypass", 1.02), ("bypass", 0.6)),
+    }
+    return tuple(
+        Ticket(
+            pass_name=name,
+            page_cache=page_cache,
+            seq=seq,
+            file="a",
+            nth=seq,
+            bytes=100 * MIB,
+            seconds=seconds,
+            major_faults=0,
+            device_read_bytes=0,
+            resident_before_bytes=0,
+        )
+        for name, reads in met.items()
+        for seq, (page_cache, seconds) in enumerate(reads, 1)
+    )
+
+
+_FIO: tuple[tuple[str, float, float, Proof], ...] = (
+    ("rand-read", 0.61e6, 149.3, "unproven"),
+    ("seq-read", 105.2e6, 100.3, "proven"),
+    ("rand-write", 1.9e6, 465.0, "proven"),
+    ("seq-write", 1098.7e6, 1047.8, "proven"),
+)
+FIO = tuple(
+    Result(variant, metric, value, state("cold", proof))
+    for variant, rate, iops, proof in _FIO
+    for metric, value in (("bw_bytes_s", rate), ("iops", iops), ("lat_p99_ns", 1e7))
+)
+_SIZES: tuple[tuple[str, PageCache, float], ...] = (("512M", "warm", 60.0), ("2G", "partial", 1.0))
+MATRIX = tuple(
+    Result(f"{size}/{record}/{operation}", "rate_bytes_s", rate * factor, state(page_cache))
+    for size, page_cache, factor in _SIZES
+    for record in ("4K", "1M")
+    for operation, rate in (("read", 101.5e6), ("rand-read", 0.7e6), ("rewrite", 88.0e6))
+)
+SWEEP = tuple(
+    Result(f"{size}/{test}/{mapped}", "iops", iops * factor, state("bypass"))
+    for size, factor in (("256M", 1.0), ("512M", 0.9), ("2G", 0.02))
+    for test, iops in (("seq-read", 512.0), ("rand-read", 12_345.0))
+    for mapped in ("randommap", "norandommap")
+)
+SQL = tuple(
+    Result(phase, "seconds", seconds, state("bounded" if phase != "total" else "partial"))
+    for phase, seconds in (
+        ("recovery", 80.14),
+        ("indexes", 20.3),
+        ("wide_update", 61.0),
+        ("string_updates", 40.2),
+        ("select", 29.8),
+        ("total", 231.44),
+    )
+)
+
+
+def add_steps(
+    engine: FakeEngine, *, boots: Mapping[Drive, Sequence[float | None]] | None = None
+) -> int:
+    """A campaign of seven steps on a disk and a hybrid, of which two are left."""
+    campaign_id = engine.add_campaign(
+        "hybrid or not",
+        cycles=2 if boots else 0,
+        boots={drive: list((boots or {}).get(drive, ())) for drive in (HDD, SSHD)},
+    )
+    engine.add_step(
+        campaign_id, "lottery", HDD, results=lottery_results(), tickets=lottery_tickets()
+    )
+    engine.add_step(campaign_id, "fio", HDD, results=FIO)
+    engine.add_step(campaign_id, "matrix", HDD, results=MATRIX)
+    engine.add_step(campaign_id, "sweep", HDD, results=SWEEP)
+    engine.add_step(campaign_id, "sql", HDD, state="failed", reason="sda: read error", results=SQL)
+    engine.add_step(
+        campaign_id,
+        "lottery",
+        SSHD,
+        state="running",
+        results=lottery_results()[:2],
+        tickets=lottery_tickets()[:2],
+    )
+    engine.add_step(campaign_id, "sql", SSHD, state="planned")
+    return campaign_id

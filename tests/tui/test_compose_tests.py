@@ -1,0 +1,162 @@
+"""Composing a campaign of workloads: what is chosen becomes a plan that the engine takes."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tests.tui.fake import EVIL, HDD, SSHD, FakeEngine
+from tests.tui.steps import app_of, finish, press, settle, text_of, type_text
+from tests.tui.test_plan_page import choose, go_on, release, started_plan
+from tui.app import KaltstartApp
+from tui.composed import ComposedCampaign, Mistake
+from tui.port import Port
+from tui.screens.compose import ComposeDialog
+from tui.screens.plan import PlanPage
+from tui.screens.release import ReleaseDialog
+from tui.widgets.line import Line
+
+
+async def test_tests_that_only_read_start_without_a_release(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "down", "c")
+        assert "WILL BE LOST" in text_of(pilot, "#writes")
+        await choose(pilot, "boot", "lottery", "fio", "sweep")
+        assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
+        await go_on(pilot)
+        plan = await started_plan(pilot, engine)
+        assert isinstance(pilot.app.screen, PlanPage)
+        assert "boot" not in plan
+        assert plan["drive"] == [
+            {"serial": HDD.serial, "role": "target"},
+            {"serial": SSHD.serial, "role": "control"},
+        ]
+        reads = ["seq-read", "rand-read"]
+        assert plan["workload"] == [
+            {"kind": "lottery", "file_size": "100M", "filesystem": "none"},
+            {"kind": "fio", "tests": reads, "size": "1G", "filesystem": "none"},
+            {"kind": "sweep", "tests": reads, "cache_size": "1G", "filesystem": "none"},
+        ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "turns", "keys"),
+    [
+        ("lottery", 1, {"file_size": "100M", "filesystem": "ext4"}),
+        ("lottery", 3, {"file_size": "100M", "filesystem": "btrfs"}),
+        ("fio", 1, {"size": "1G", "filesystem": "none"}),
+        ("fio", 2, {"size": "1G", "filesystem": "ext4"}),
+        ("matrix", 0, {"free_ram": "1G", "filesystem": "ext4"}),
+        ("sweep", 1, {"cache_size": "1G", "filesystem": "none"}),
+        ("sql", 1, {"data_size": "512M", "filesystem": "xfs"}),
+    ],
+)
+async def test_a_test_that_writes_needs_the_release_of_each_drive(
+    kind: str, turns: int, keys: dict[str, str], engine: FakeEngine
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "down", "space")
+        await choose(pilot, "boot", kind)
+        pilot.app.screen.query_one(f"#{kind}-place").focus()
+        await press(pilot, *["enter"] * turns)
+        assert "WILL BE LOST" in text_of(pilot, "#writes")
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        assert engine.requests() == []
+        await release(pilot, SSHD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["workload"] == [{"kind": kind, **keys}]
+        assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial, SSHD.serial]
+
+
+async def test_settings_are_typed_and_boots_and_tests_go_into_one_plan(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        pilot.app.screen.query_one("#charts").focus()
+        await press(pilot, "enter")
+        await choose(pilot, "sql")
+        await press(pilot, "tab")
+        await type_text(pilot, "2G")
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["boot"]["charts"] == "none"
+        assert plan["workload"][0]["data_size"] == "2G"
+
+
+async def test_what_the_plan_refuses_stands_by_its_test(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "lottery", "sql")
+        await press(pilot, "tab")
+        await type_text(pilot, "lots")
+        await go_on(pilot)
+        form = pilot.app.screen
+        assert isinstance(form, ComposeDialog)
+        assert form.query_one("#row-sql .mistakes", Line).text.startswith(
+            '! data_size: must be a size from "16M" to "1T"'
+        )
+        assert not form.query_one("#row-lottery .mistakes", Line).display
+        assert pilot.app.focused is form.query_one("#sql-size")
+        await type_text(pilot, "128M")
+        await go_on(pilot)
+        assert isinstance(pilot.app.screen, ReleaseDialog)
+
+
+async def test_a_drive_that_is_too_small_is_told_before_it_is_released(engine: FakeEngine) -> None:
+    engine.show_drives(EVIL)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "boot", "lottery")
+        await press(pilot, "tab")
+        await type_text(pilot, "1T")
+        await go_on(pilot)
+        form = pilot.app.screen
+        assert isinstance(form, ComposeDialog)
+        told = form.query_one("#row-lottery .mistakes", Line).text
+        assert "holds 4.3 GB; workload 1 (lottery) needs about" in told
+        assert engine.requests() == []
+
+
+async def test_leaving_while_the_plan_is_checked_starts_nothing(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = asyncio.Event()
+
+    async def check(_: PlanPage, composed: ComposedCampaign) -> Sequence[Mistake]:
+        await may_end.wait()
+        return ()
+
+    monkeypatch.setattr(PlanPage, "_check", check)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "shift+tab", "enter")
+        assert text_of(pilot, "#problem") == "Checking ..."
+        await press(pilot, "escape")
+        may_end.set()
+        await finish(pilot, "check")
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, PlanPage)
+        assert engine.requests() == []
+
+
+async def test_a_bug_in_the_check_is_told_and_the_form_stays(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Port, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(Port, "check_plan", fail)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "shift+tab", "enter")
+        await pilot.pause()
+        await pilot.pause()
+        assert "could not be checked" in text_of(pilot, "#problem")
+        await press(pilot, "escape")
+        assert "ZeroDivisionError" in app_of(pilot).message

@@ -1,0 +1,132 @@
+"""Main figures of steps, what a drive does now, and problems by their places: all pure."""
+
+import pytest
+
+from appliance.measure.samples import Result
+from tests.tui.measured import FIO, MATRIX, SQL, SWEEP, lottery_results, state
+from tui.composed import Mistake
+from tui.headlines import METRICS, Row, TicketSum, find_figures
+from tui.meter import Counters, Meter
+from tui.published import parse_problems
+from tui.state import Figure
+
+
+def rows(results: tuple[Result, ...]) -> list[Row]:
+    """As the port reads them."""
+    return [
+        Row(r.variant, r.metric, r.value, r.cache.page_cache, r.cache.proof, valid=r.valid)
+        for r in results
+        if r.metric in METRICS and r.variant != "other"
+    ]
+
+
+def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
+    tickets = [
+        TicketSum("direct", "bypass", 200_000_000, 2.0),
+        TicketSum("cold", "warm", 100_000_000, 0.5),
+        TicketSum("cold", "cold", 100_000_000, 1.5),
+    ]
+    assert find_figures("lottery", rows(lottery_results()), tickets) == (
+        Figure("cold", "  100.0 MB/s  first/repeat 0.51", "cold+warm"),
+        Figure("direct", "  100.0 MB/s  first/repeat 0.62", "bypass"),
+    )
+    repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
+    assert repeated[0].text.endswith("first/repeat 0.51 -> 0.71")
+
+
+def test_fio_shows_each_test_in_its_order_and_leaves_rounds_out() -> None:
+    rounds = tuple(
+        Result(f"seq-read/{number}", "iops", 1.0, state("cold")) for number in range(1, 6)
+    )
+    found = find_figures("fio", rows((*rounds, *FIO)))
+    assert [figure.name for figure in found] == ["seq-read", "seq-write", "rand-read", "rand-write"]
+    assert found[0].text.split("  ")[-1].strip() == "100 IOPS"
+    assert [figure.cache for figure in found] == ["cold", "cold", "cold unproven", "cold"]
+
+
+def test_a_matrix_shows_the_range_of_each_operation() -> None:
+    found = {figure.name: figure for figure in find_figures("matrix", rows(MATRIX))}
+    assert list(found) == ["rewrite", "read", "rand-read"]
+    assert found["read"].text.strip() == "101.5 MB/s to 6,090 MB/s"
+    assert found["read"].cache == "partial+warm"
+
+
+def test_a_sweep_shows_the_smallest_and_the_largest_set() -> None:
+    found = {figure.name: figure.text for figure in find_figures("sweep", rows(SWEEP))}
+    assert found["rand-read/norandommap"] == "12,345 -> 247 IOPS (256M -> 2G)"
+    (alone,) = find_figures("sweep", rows(SWEEP[:1]))
+    assert alone.text == "512 IOPS (256M)"
+
+
+def test_sql_shows_the_total_and_its_phases() -> None:
+    found = find_figures("sql", rows(SQL))
+    assert [figure.name for figure in found][:3] == ["total", "recovery", "indexes"]
+    assert found[0].text.strip() == "231.4 s"
+    assert find_figures("sql", rows(SQL[:2]))[0].name == "recovery"
+
+
+@pytest.mark.parametrize("kind", ["lottery", "fio", "matrix", "sweep", "sql", "surface"])
+def test_a_step_without_rows_has_no_figures(kind: str) -> None:
+    assert find_figures(kind, ()) == ()
+
+
+def test_an_invalid_row_makes_its_figure_invalid() -> None:
+    (figure,) = find_figures("fio", [Row("seq-read", "iops", 9.0, "cold", "proven", valid=False)])
+    assert not figure.valid
+
+
+def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another_drive() -> None:
+    meter = Meter()
+    assert meter.take("sda", Counters(0.0, 0, 0, 0, 0)) is None
+    rate = meter.take("sda", Counters(2.0, 200, 100, 20, 10))
+    assert rate is not None
+    assert (rate.read_bytes_s, rate.write_bytes_s, rate.read_iops, rate.write_iops) == (
+        100.0,
+        50.0,
+        10.0,
+        5.0,
+    )
+    meter.take("sda", Counters(4.0, 200, 100, 20, 10))
+    rate = meter.take("sda", Counters(6.0, 200, 100, 20, 10))
+    assert rate is not None
+    assert rate.read_bytes_s == 0.0
+    assert meter.take("sdb", Counters(7.0, 1, 1, 1, 1)) is None
+    assert meter.take("sdb", Counters(9.0, 0, 0, 0, 0)) is None, "it was away and counts anew"
+
+
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (
+            'plan.toml line 12: workload 2: data_size: must be "1M"',
+            Mistake("workload", 1, "data_size", 'data_size: must be "1M"'),
+        ),
+        (
+            "plan.toml line 9: workload 1: tickets.a: must be 1",
+            Mistake("workload", 0, "tickets", "tickets: must be 1"),
+        ),
+        (
+            "plan.toml line 7: boot.boot_set: must be a size",
+            Mistake("boot", 0, "boot_set", "boot_set: must be a size"),
+        ),
+        (
+            "plan.toml line 3: campaign.name: must be a text",
+            Mistake("campaign", 0, "name", "name: must be a text"),
+        ),
+        (
+            'plan.toml line 5: drive 1: "X" is not released: add erase',
+            Mistake("drive", 0, "", '"X" is not released: add erase'),
+        ),
+        (
+            'drive "X" holds 4 GB; workload 3 (sql) needs about 8 GB',
+            Mistake("workload", 2, "", 'drive "X" holds 4 GB; workload 3 (sql) needs about 8 GB'),
+        ),
+        (
+            'drive "X" holds 4 GB; the boot test needs about 8 GB',
+            Mistake("boot", 0, "", 'drive "X" holds 4 GB; the boot test needs about 8 GB'),
+        ),
+        ("anything else", Mistake("", 0, "", "anything else")),
+    ],
+)
+def test_a_problem_is_found_in_the_form(line: str, mistake: Mistake) -> None:
+    assert parse_problems([line]) == (mistake,)

@@ -1,0 +1,185 @@
+"""The main figures of a step from its rows in `results` and `tickets`. Pure.
+
+No figure leaves here without the cache state it was taken under.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tui.charset import drawable
+from tui.state import Figure
+
+METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio")
+"""What of `results` is looked at here."""
+
+_STATES = ("cold", "partial", "warm", "bypass", "bounded")
+_TESTS = ("seq-read", "seq-write", "rand-read", "rand-write")
+_PASSES = ("cold", "warm", "direct", "mmap", "buffered-app")
+_OPERATIONS = (
+    *("write", "rewrite", "read", "reread"),
+    *("rand-read", "rand-write", "backward", "stride"),
+)
+_PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
+_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the view `results`."""
+
+    variant: str
+    metric: str
+    value: float
+    page_cache: str
+    proof: str
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TicketSum:
+    """The tickets of one pass that met one cache state."""
+
+    pass_name: str
+    page_cache: str
+    bytes: int
+    seconds: float
+
+
+def find_figures(
+    kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum] = ()
+) -> tuple[Figure, ...]:
+    """What a person wants to know of the step first, in lines."""
+    match kind:
+        case "lottery":
+            return tuple(_lottery(rows, tickets))
+        case "fio":
+            return tuple(_fio(rows))
+        case "matrix":
+            return tuple(_matrix(rows))
+        case "sweep":
+            return tuple(_sweep(rows))
+        case "sql":
+            return tuple(_sql(rows))
+        case _:
+            return ()
+
+
+def show_rate(bytes_per_second: float) -> str:
+    """`98.4 MB/s`, decimal as on a drive's box."""
+    megabytes = bytes_per_second / 1e6
+    return f"{megabytes:,.0f} MB/s" if megabytes >= 1000 else f"{megabytes:.1f} MB/s"
+
+
+def show_iops(iops: float) -> str:
+    """`12,345 IOPS`."""
+    return f"{_show_count(iops)} IOPS"
+
+
+def _show_count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
+    for name in _ordered({each.pass_name for each in tickets}, _PASSES):
+        drawn = [each for each in tickets if each.pass_name == name]
+        own = [row for row in rows if _parts(row)[0] == name]
+        seconds = sum(each.seconds for each in drawn)
+        rate = sum(each.bytes for each in drawn) / seconds if seconds else 0.0
+        # `direct`, and `direct/2` from the second repetition on
+        ratios = [row.value for row in own if row.metric == "touch_ratio"]
+        shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
+        touch = f"first/repeat {' -> '.join(f'{ratio:.2f}' for ratio in shown)}" if shown else ""
+        yield Figure(
+            drawable(name),
+            f"{show_rate(rate):>12}  {touch}".rstrip(),
+            _name_cache([each.page_cache for each in drawn], own),
+            valid=all(row.valid for row in own),
+        )
+
+
+def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
+    # A test repeated in rounds has rows of its own for each: `seq-read/3`.
+    whole = [row for row in rows if "/" not in row.variant] or rows
+    for name in _ordered({row.variant for row in whole}, _TESTS):
+        own = [row for row in whole if row.variant == name]
+        texts = [
+            f"{show(row.value):>12}"
+            for metric, show in (("bw_bytes_s", show_rate), ("iops", show_iops))
+            for row in own
+            if row.metric == metric
+        ]
+        if texts:
+            yield _figure(name, "  ".join(texts), own)
+
+
+def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
+    rates = [row for row in rows if row.metric == "rate_bytes_s"]
+    by_operation: dict[str, list[Row]] = {}
+    for row in rates:
+        operation = next((part for part in _parts(row) if part in _OPERATIONS), row.variant)
+        by_operation.setdefault(operation, []).append(row)
+    for name in _ordered(by_operation, _OPERATIONS):
+        own = by_operation[name]
+        values = [row.value for row in own]
+        text = f"{show_rate(min(values)):>12} to {show_rate(max(values))}"
+        yield _figure(name, text, own)
+
+
+def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.metric == "iops":
+            lines.setdefault("/".join(_parts(row)[1:]), []).append(row)
+    for name in _ordered(lines, _TESTS):
+        own = sorted(lines[name], key=_set_bytes)
+        ends = own if len(own) == 1 else [own[0], own[-1]]
+        counts = " -> ".join(_show_count(row.value) for row in ends)
+        sizes = " -> ".join(drawable(_parts(row)[0]) for row in ends)
+        yield _figure(name, f"{counts} IOPS ({sizes})", ends)
+
+
+def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
+    times = [row for row in rows if row.metric == "seconds"]
+    total = [row for row in times if row.variant == "total"]
+    phases = [row for name in _PHASES for row in times if row.variant == name]
+    if total:
+        yield _figure("total", f"{total[0].value:10,.1f} s", total)
+    for row in phases:
+        yield _figure(row.variant, f"{row.value:10,.1f} s", [row])
+
+
+def _figure(name: str, text: str, rows: Sequence[Row]) -> Figure:
+    return Figure(
+        drawable(name),
+        text,
+        _name_cache([row.page_cache for row in rows], rows),
+        valid=all(row.valid for row in rows),
+    )
+
+
+def _name_cache(states: Iterable[str], rows: Sequence[Row]) -> str:
+    """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
+    word = "+".join(_ordered(set(states), _STATES))
+    is_proven = bool(rows) and all(row.proof == "proven" for row in rows)
+    return drawable(word if is_proven else f"{word} unproven")
+
+
+def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    """The names we know in their order, then the others; what follows a `/` comes second."""
+
+    def place(name: str) -> tuple[int, str]:
+        first = name.split("/", maxsplit=1)[0]
+        return (order.index(first) if first in order else len(order), name)
+
+    return sorted(names, key=place)
+
+
+def _parts(row: Row) -> list[str]:
+    return row.variant.split("/")
+
+
+def _set_bytes(row: Row) -> int:
+    """The working set that a sweep's variant begins with: `64M`, or bytes."""
+    found = re.fullmatch(r"(\d+)([KMGT]?)", _parts(row)[0])
+    return int(found[1]) * _FACTORS[found[2]] if found else 0
