@@ -46,7 +46,7 @@ class FioTable(WorkloadTable):
             ge=MIB,
             le=LARGEST_BYTES,
             multiple_of=BLOCK_BYTES,
-            description="What each job reads or writes: bytes, or a text such as 1G.",
+            description="What the tests read and write, shared by the jobs: bytes, or a text.",
             json_schema_extra={"default": "1G"},
         ),
         Allowed('a size from "1M" to "16T" in steps of 4K such as "1G", or a number of bytes'),
@@ -54,7 +54,7 @@ class FioTable(WorkloadTable):
     runtime: Annotated[Seconds, Field(description="The longest a test may take, in seconds.")] = 60
     numjobs: Annotated[
         int,
-        Field(ge=1, le=256, description="Jobs at once, each with its own part of the data."),
+        Field(ge=1, le=256, description="Jobs at once, each with its own share of size."),
         Allowed("a whole number from 1 to 256"),
     ] = 1
     iodepth: Depth = 1
@@ -154,7 +154,7 @@ class SweepTable(WorkloadTable):
             min_length=1,
             max_length=64,
             description="The working sets, in their order.",
-            json_schema_extra=lambda schema: make_unique(schema, drop=True),
+            json_schema_extra=make_unique,
         ),
         Once,
         Allowed("an array of 1 to 64 sizes"),

@@ -23,6 +23,7 @@ from appliance.plan_workloads import (
     WorkloadPlan,
 )
 
+_SEQUENTIAL_BYTES = 1 << 20
 _MAX_CELLS = 2000
 _MAX_SWEEP_PARTS = 1000
 _MAX_DRIVES_READ = 100
@@ -232,7 +233,15 @@ def _check_fio(plan: FioPlan, given: frozenset[str]) -> Iterator[_Clash]:
         yield _Clash(
             ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
         )
-    yield from _check_depth(plan)
+    if not {"ioengine", "iodepth"} & set(dict(plan.options)):
+        yield from _check_depth(plan)
+    if set(plan.tests) - RANDOM_TESTS and plan.size_bytes < plan.numjobs * _SEQUENTIAL_BYTES:
+        yield _Clash(
+            ("tests", "size", "numjobs"),
+            ("size",),
+            f"must give each of the {plan.numjobs} jobs a block of 1M, not "
+            f'"{show_size(plan.size_bytes)}" among them',
+        )
     for key, value in plan.options:
         if wrong := check_option(key, value):
             found = f", not {show_value(value)}" if wrong.startswith("must be") else ""

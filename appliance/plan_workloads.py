@@ -32,6 +32,7 @@ class FioPlan:
     filesystem: FileSystem
     tests: tuple[FioTest, ...]
     size_bytes: int
+    """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
     runtime_s: int
     """The longest a test may take; it ends earlier when each block was visited once."""
     numjobs: int
@@ -161,8 +162,8 @@ class SqlPlan:
 
 WorkloadPlan = FioPlan | LotteryPlan | MatrixPlan | SweepPlan | SqlPlan
 
-# What mkfs.xfs and mkfs.btrfs make nothing smaller than: xfsprogs' and btrfs-progs' own messages.
-_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 128 << 20}
+# Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
+_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
 _FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -203,14 +204,17 @@ def wanted_ram_bytes(workload: WorkloadPlan) -> int:
 
 
 def _fio_bytes(plan: FioPlan) -> int:
-    """How far into a drive the jobs reach, side by side; fio's own options come first."""
+    """How far into its file or drive the tests reach; fio's own options come first."""
+    if not plan.options:
+        return plan.size_bytes
     own = dict(plan.options)
-    size_bytes = _own_bytes(own, "size", plan.size_bytes)
-    jobs = int(own.get("numjobs", plan.numjobs))
-    apart_bytes = _own_bytes(own, "offset_increment", size_bytes)
-    if plan.filesystem:
-        apart_bytes = max(apart_bytes, size_bytes)
-    return _own_bytes(own, "offset", 0) + apart_bytes * (jobs - 1) + size_bytes
+    apart_bytes = _own_bytes(own, "offset_increment", 0)
+    end_bytes = (
+        _own_bytes(own, "offset", 0)
+        + apart_bytes * (int(own.get("numjobs", plan.numjobs)) - 1)
+        + _own_bytes(own, "size", plan.size_bytes)
+    )
+    return max(end_bytes, plan.size_bytes if plan.precondition else 0)
 
 
 def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:

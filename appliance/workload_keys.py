@@ -33,7 +33,9 @@ Tests = Annotated[
     Allowed("an array of at least one test"),
     AllowedEach(one_of(*TESTS).text),
 ]
-Seconds = Annotated[int, Field(ge=1, le=86_400), Allowed("a whole number of seconds to 86400")]
+Seconds = Annotated[
+    int, Field(ge=1, le=86_400), Allowed("a whole number of seconds from 1 to 86400")
+]
 Depth = Annotated[
     int,
     Field(ge=1, le=1024, description="How many I/Os are under way at once."),
@@ -46,11 +48,10 @@ Engine = Annotated[
 ]
 
 
-def make_unique(schema: dict[str, Any], *, drop: bool = False) -> None:
-    """Say in the JSON schema that no element stands in the array twice."""
+def make_unique(schema: dict[str, Any]) -> None:
+    """Say in the JSON schema that no element stands twice in an array without a default."""
     schema["uniqueItems"] = True
-    if drop:
-        drop_default(schema)
+    drop_default(schema)
 
 
 class WorkloadTable(Table):

@@ -141,7 +141,7 @@ class MatrixTable(WorkloadTable):
             min_length=1,
             max_length=32,
             description="Absent: three sizes up to twice the RAM that is left free.",
-            json_schema_extra=lambda schema: make_unique(schema, drop=True),
+            json_schema_extra=make_unique,
         ),
         Once,
         Allowed("an array of 1 to 32 sizes"),

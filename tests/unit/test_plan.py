@@ -31,9 +31,17 @@ MANUAL = ROOT / "docs/manual/plan.md"
 VALID = sorted(PLANS.glob("valid/*.toml"))
 INVALID = sorted(PLANS.glob("invalid/*.toml"))
 # What a JSON schema cannot say.
-BEYOND_SCHEMA = {"duplicates", "erase-differs", "not-released"}
+BEYOND_SCHEMA = {
+    "duplicates",
+    "erase-differs",
+    "not-released",
+    "workload-clashes",
+    "workload-not-released",
+}
 # No data to give to a schema.
 NOT_TOML = {"syntax", "unfinished", "latin-1"}
+
+KINDS = ("fio", "lottery", "matrix", "sweep", "sql")
 
 MINIMAL = 'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n'
 
@@ -205,6 +213,19 @@ def test_describe_plan() -> None:
     )
 
 
+def test_describe_plan_names_the_workloads_in_their_order() -> None:
+    kinds = ["lottery", "fio", "sweep", "sql"]
+    tables = [f'[[workload]]\nkind = "{kind}"\n' for kind in kinds]
+    tables[2] += 'on = "A"\ncache_size = "1G"\n'
+    text = MINIMAL.replace("[boot]\n", "".join(tables))
+    assert describe_plan(parse_plan(text)) == (
+        '1 drive, lottery, fio on each drive, sweep on "A", sql on each drive; erases "A"'
+    )
+    assert "each, then lottery, fio on" in describe_plan(
+        parse_plan(f'{text}[boot]\ncharts = "none"\n')
+    )
+
+
 def test_the_committed_schema_is_what_is_generated() -> None:
     hint = "run: ci/toolbox run python3 -m appliance.plan_schema > appliance/plan.schema.json"
     assert SCHEMA_FILE.read_text() == plan_schema(), hint
@@ -240,35 +261,53 @@ def test_the_manual_has_every_key_of_the_schema() -> None:
         "### `[[drive]]`": schema["$defs"]["DriveTable"],
         "### `[boot]`": schema["$defs"]["BootTable"],
     }
+    for kind in KINDS:
+        table = schema["$defs"][f"{kind.capitalize()}Table"]
+        common = {key: table["properties"].pop(key) for key in ("kind", "on", "seed")}
+        sections[f'### `kind = "{kind}"`'] = table
+        sections["### `[[workload]]`"] = {"properties": common}
     for heading, table in sections.items():
         section = manual.split(f"\n{heading}", 1)[1].split("\n#", 1)[0]
         rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
-        assert rows == list(table["properties"])
+        assert rows == list(table["properties"]), heading
 
 
 def test_the_manual_shows_plans_that_work() -> None:
     plans = re.findall(r"```toml\n(.*?)```", MANUAL.read_text(), re.DOTALL)
-    assert len(plans) == 2
+    assert len(plans) == 4
     for text in plans:
         parse_plan(text)
 
 
 def test_the_manuals_examples_are_accepted() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|.*\| `(\w+ = [^`]+)` \|$", MANUAL.read_text(), re.MULTILINE)
-    assert len(rows) == 14
-    head = {"name": "campaign", "autostart": "campaign", "on_finish": "campaign"}
-    for key, example in rows:
-        assert example.startswith(f"{key} = ")
-        match key:
-            case "version":
-                text = MINIMAL
-            case "serial" | "erase":
-                text = MINIMAL.replace('"A"', '"WD-WX41A"')
-            case "wwn" | "role":
-                text = MINIMAL.replace("[boot]", f"{example}\n[boot]")
-            case _ if key in head:
-                text = f"{MINIMAL}[{head[key]}]\n{example}\n"
-            case _:
-                text = f"{MINIMAL}{example}\n"
-        assert example in text
-        parse_plan(text)
+    examples = 0
+    for section in MANUAL.read_text().split("\n### ")[1:]:
+        heading = section.partition("\n")[0]
+        rows = re.findall(r"^\| `(\w+)` \|.*\| `(\w+ = [^`]+)` \|$", section, re.MULTILINE)
+        for key, example in rows:
+            assert example.startswith(f"{key} = ")
+            text = _put_into_plan(heading, key, example)
+            assert example in text
+            parse_plan(text)
+        examples += len(rows)
+    assert examples == 13 + 3 + 13 + 5 + 5 + 10 + 3
+
+
+def _put_into_plan(heading: str, key: str, example: str) -> str:
+    minimal = MINIMAL.replace('"A"', '"WD-WX41A"')
+    if kind := re.search(r'kind = "(\w+)"', heading):
+        needed = {
+            "memory_max": 'page_cache = "bounded"\n',
+            "max_rounds": "steady_state = true\n",
+        }.get(key, "")
+        if kind[1] == "sweep" and key not in {"cache_size", "set_sizes"}:
+            needed = 'cache_size = "1G"\n'
+        return f'{minimal}[[workload]]\nkind = "{kind[1]}"\n{needed}{example}\n'
+    if heading.startswith("`[[workload]]`"):
+        kind_line = "" if key == "kind" else 'kind = "fio"\n'
+        return f"{minimal}[[workload]]\n{kind_line}{example}\n"
+    if heading.startswith("`[campaign]`"):
+        return f"{minimal}[campaign]\n{example}\n"
+    if key in {"wwn", "role"}:
+        return minimal.replace("[boot]", f"{example}\n[boot]")
+    return minimal if key in {"serial", "erase"} else f"{minimal}{example}\n"

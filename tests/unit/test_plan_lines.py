@@ -51,7 +51,9 @@ def test_a_key_is_found(text: str, path: Path, line: int) -> None:
     assert set(paths_in(tomllib.loads(text))) <= set(lines)
 
 
-@pytest.mark.parametrize("name", ["valid/contract", "valid/inline", "invalid/unknown-keys"])
+@pytest.mark.parametrize(
+    "name", ["valid/contract", "valid/inline", "valid/workloads", "invalid/unknown-keys"]
+)
 def test_every_key_of_the_sample_plans_is_found(name: str) -> None:
     text = (PLANS / f"{name}.toml").read_text()
     assert set(paths_in(tomllib.loads(text))) <= set(find_lines(text))

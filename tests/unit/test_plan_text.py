@@ -2,13 +2,17 @@
 
 import tomllib
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 from appliance.plan import PlannedDrive, PlanRefusal, compose_plan, parse_plan
-from appliance.plan_text import quote, show_value
+from appliance.plan_text import quote, show_size, show_value
+from appliance.units import parse_size
+
+PLANS = Path(__file__).parents[1] / "fixtures/plans"
 
 HOSTILE = [
     'quo"te',
@@ -109,6 +113,67 @@ def test_what_was_typed_is_not_corrected() -> None:
     )
     with pytest.raises(PlanRefusal, match='must repeat the serial "WD-1" exactly, not "wd-1"'):
         parse_plan(toml)
+
+
+def test_workloads_survive_the_round_trip() -> None:
+    given = tomllib.loads((PLANS / "valid/workloads.toml").read_text())["workload"]
+    toml = compose_plan(
+        name="n",
+        drives=[make_drive(serial="0x5"), make_drive(serial="LAB-SSD-1")],
+        workloads=given,
+    )
+    assert tomllib.loads(toml)["workload"] == given
+    plan = parse_plan(toml)
+    assert plan.boot is None
+    assert [each.kind for each in plan.workloads] == [each["kind"] for each in given]
+
+
+def test_boot_and_workloads_go_together_and_nothing_is_released_unasked() -> None:
+    toml = compose_plan(
+        name="n",
+        drives=[make_drive(serial="A")],
+        workloads=[{"kind": "lottery", "filesystem": "none", "tickets": {"a": 1}}],
+        typed={},
+    )
+    assert not parse_plan(toml).drives[0].released
+    toml = compose_plan(
+        name="n", drives=[make_drive(serial="A")], cycles=2, workloads=[{"kind": "sql"}]
+    )
+    plan = parse_plan(toml)
+    assert plan.boot is not None
+    assert (plan.boot.cycles, plan.boot.power) == (2, "cold")
+    assert len(plan.workloads) == 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_values_stay_in_their_quotes(text: str) -> None:
+    workloads = [{"kind": "fio", text: [text, 1, 1.5, True], "options": {text: text}, "o": {}}]
+    toml = compose_plan(name="n", drives=[make_drive(serial="A")], workloads=workloads)
+    assert toml.isascii()
+    assert tomllib.loads(toml)["workload"] == workloads
+
+
+def test_what_toml_has_no_word_for_is_a_bug() -> None:
+    with pytest.raises(TypeError, match="TOML has no NoneType"):
+        compose_plan(
+            name="n", drives=[make_drive(serial="A")], workloads=[{"kind": "fio", "on": None}]
+        )
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0"),
+        (512, "512"),
+        (4096, "4K"),
+        (1 << 20, "1M"),
+        (100 << 20, "100M"),
+        (3 << 39, "1536G"),
+    ],
+)
+def test_sizes_as_a_plan_writes_them(size_bytes: int, shown: str) -> None:
+    assert show_size(size_bytes) == shown
+    assert parse_size(shown) == size_bytes
 
 
 @pytest.mark.parametrize("serial", ["", "bad\udcff"])

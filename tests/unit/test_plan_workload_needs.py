@@ -1,0 +1,106 @@
+"""What workloads take of a drive and of RAM, and what is said where there is too little."""
+
+from dataclasses import replace
+
+import pytest
+
+from appliance.drives.model import Drive
+from appliance.plan import Plan, find_conflicts, parse_plan
+from appliance.plan_workloads import WorkloadPlan, needed_bytes, wanted_ram_bytes
+
+MIB, GIB = 1 << 20, 1 << 30
+HDD = Drive(
+    path="/dev/sda",
+    serial="A",
+    wwn="",
+    model="hdd",
+    firmware="1",
+    size_bytes=4_000_000_000,
+    rotational=True,
+    transport="sata",
+    logical_block_bytes=512,
+    physical_block_bytes=4096,
+)
+
+
+def plan_of(*tables: str) -> Plan:
+    """Of one drive; each of `tables` is the inside of a `[[workload]]`."""
+    workloads = "".join(f"[[workload]]\n{each}\n" for each in tables)
+    return parse_plan(f'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n{workloads}')
+
+
+def workload(table: str) -> WorkloadPlan:
+    (only,) = plan_of(table).workloads
+    return only
+
+
+@pytest.mark.parametrize(
+    ("table", "size_bytes"),
+    [
+        ('kind = "fio"\nsize = "64M"\nnumjobs = 4', 64 * MIB),
+        ('kind = "fio"\nsize = "100M"\nfilesystem = "ext4"', 110 * MIB + 64 * MIB),
+        ('kind = "fio"\noptions = { size = "1m", offset = "2M" }', 3 * MIB),
+        (
+            'kind = "fio"\noptions = { size = 4096, numjobs = 3, offset_increment = "1G" }',
+            2 * GIB + 4096,
+        ),
+        ('kind = "fio"\nprecondition = 1\noptions = { rw = "write", size = "1M" }', GIB),
+        ('kind = "lottery"\nfilesystem = "none"', 1000 * MIB),
+        ('kind = "lottery"', 1100 * MIB + 64 * MIB),
+        ('kind = "lottery"\nfile_size = "4K"\nfilesystem = "xfs"', 300 * MIB),
+        ('kind = "matrix"\nfile_sizes = ["10M", "100M", "20M"]', 110 * MIB + 64 * MIB),
+        ('kind = "sweep"\ncache_size = "1G"', 2 * GIB),
+        ('kind = "sql"\ndata_size = "250M"', 1100 * MIB + 64 * MIB),
+    ],
+)
+def test_needed_bytes(table: str, size_bytes: int) -> None:
+    assert needed_bytes(workload(table)) == size_bytes
+
+
+def test_what_does_not_fit_is_told_for_each_workload() -> None:
+    plan = plan_of(
+        'kind = "fio"\nsize = "4G"', 'kind = "lottery"', 'kind = "sql"\ndata_size = "1G"'
+    )
+    assert find_conflicts(plan, [HDD], stick=None) == (
+        'drive "A" holds 4.0 GB; workload 1 (fio) needs about 4.3 GB',
+        'drive "A" holds 4.0 GB; workload 3 (sql) needs about 4.8 GB',
+    )
+    assert find_conflicts(plan, [replace(HDD, size_bytes=5 * GIB)], stick=None) == ()
+
+
+def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
+    plan = parse_plan(
+        'version = 1\n[[drive]]\nserial = "A"\n[[drive]]\nserial = "B"\n'
+        '[[workload]]\nkind = "lottery"\nfilesystem = "none"\non = "B"\n'
+    )
+    small = replace(HDD, size_bytes=MIB)
+    other = replace(HDD, path="/dev/sdb", serial="B")
+    assert find_conflicts(plan, [small, other], stick=None) == ()
+    small = replace(other, size_bytes=MIB)
+    assert find_conflicts(plan, [HDD, small], stick=None) == (
+        'drive "B" holds 1.0 MB; workload 1 (lottery) needs about 1.0 GB',
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "ram_bytes"),
+    [
+        ('kind = "fio"', 0),
+        ('kind = "fio"\npage_cache = "bounded"\nmemory_max = "256M"', 256 * MIB),
+        ('kind = "matrix"\nfree_ram = "1G"', GIB),
+        ('kind = "sql"', 256 * MIB),
+        ('kind = "sql"\nfree_ram = "1G"', GIB),
+        ('kind = "lottery"', 0),
+    ],
+)
+def test_wanted_ram(table: str, ram_bytes: int) -> None:
+    assert wanted_ram_bytes(workload(table)) == ram_bytes
+
+
+def test_more_free_ram_than_there_is() -> None:
+    plan = plan_of('kind = "fio"\ntests = ["seq-read"]', 'kind = "matrix"\nfree_ram = "1G"')
+    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=2 * GIB) == ()
+    assert find_conflicts(plan, [HDD], stick=None) == ()
+    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=GIB - MIB) == (
+        "workload 2 (matrix) is to run in 1.0 GiB of RAM; this machine has no more than 1023 MiB",
+    )
