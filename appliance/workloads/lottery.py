@@ -49,7 +49,7 @@ class LotteryWorkload:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """`cold`, `direct` …, or `cold/1`, `cold/2` … with repetitions."""
+        """`cold`, `direct` and so on; with repetitions `cold/1`, `direct/1`, `cold/2`."""
         return tuple(self._parts)
 
     def prepare(self, bench: Bench) -> None:
@@ -195,8 +195,10 @@ class _Rows:
     def of_files(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
         """Per file: its mean rate, and who answered."""
         results: list[Result] = []
-        for name in sorted({ticket.file for ticket in tickets}):
-            own = [ticket for ticket in tickets if ticket.file == name]
+        by_file: dict[str, list[Ticket]] = {}
+        for ticket in tickets:
+            by_file.setdefault(ticket.file, []).append(ticket)
+        for name, own in sorted(by_file.items()):
             cache = self._judge(own, f"{self._reads_before.get(name, 0)} reads")
             app, device, seconds = _sums(own)
             variant = self._part.variant(name)

@@ -61,11 +61,14 @@ class PassPart:
 
 
 def list_parts(plan: LotteryPlan) -> tuple[PassPart, ...]:
-    """The parts of the step in their order: `cold`, or `cold/1`, `cold/2` with repetitions."""
+    """The parts in their order: all passes, then all again: `cold/1`, `direct/1`, `cold/2`.
+
+    Without repetitions they are just `cold`, `direct`.
+    """
     return tuple(
         PassPart(name if plan.repeat == 1 else f"{name}/{repetition}", name, repetition)
-        for name in plan.passes
         for repetition in range(1, plan.repeat + 1)
+        for name in plan.passes
     )
 
 
@@ -79,6 +82,7 @@ def draw_tickets(
     for last in range(len(urn) - 1, 0, -1):
         other = int(numbers.random() * (last + 1))
         urn[last], urn[other] = urn[other], urn[last]
+    counts = dict(tickets)
     seen: Counter[str] = Counter()
     draws: list[Draw] = []
     for place, file in enumerate(urn, start=1):
@@ -87,7 +91,7 @@ def draw_tickets(
             Draw(
                 seq=(repetition - 1) * len(urn) + place,
                 file=file,
-                nth=(repetition - 1) * dict(tickets)[file] + seen[file],
+                nth=(repetition - 1) * counts[file] + seen[file],
                 touch=seen[file],
             )
         )

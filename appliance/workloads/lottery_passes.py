@@ -96,19 +96,29 @@ class MappedReader(Reader):
                 fd, file.length, mmap.MAP_SHARED, mmap.PROT_READ, offset=file.offset
             ) as mapped:
                 for start in range(0, file.length, CACHED_CHUNK_BYTES):
-                    size = min(CACHED_CHUNK_BYTES, file.length - start)
-                    # madvise(2): "as if manually reading from each page", by the same fault
-                    # handler, with its read-ahead and its counters; but a page that the drive
-                    # cannot give is an error here, where a load would end the engine by SIGBUS.
-                    mapped.madvise(_MADV_POPULATE_READ, start, size)
-                    pulse.at(start + size)
+                    _touch(mapped, start, min(CACHED_CHUNK_BYTES, file.length - start), file)
+                    pulse.at(min(start + CACHED_CHUNK_BYTES, file.length))
         except OSError as error:
-            raise StepFailed(
-                f"{file.path} cannot be read through its mapping: {error.strerror}"
-            ) from error
+            raise StepFailed(f"{file.path} cannot be mapped: {error.strerror}") from error
         finally:
             os.close(fd)
         return False
+
+
+def _touch(mapped: mmap.mmap, start: int, size: int, file: LotteryFile) -> None:
+    """Access each page of a part of the mapping.
+
+    madvise(2): "as if manually reading from each page", by the same fault handler, with its
+    read-ahead and its counters; but a page that the drive cannot give is an error here (EFAULT),
+    where a load would end the engine by SIGBUS.
+    """
+    try:
+        mapped.madvise(_MADV_POPULATE_READ, start, size)
+    except OSError as error:
+        raise StepFailed(
+            f"{file.path} cannot be read through its mapping between byte {file.offset + start} "
+            f"and {file.offset + start + size}"
+        ) from error
 
 
 class BufferedReader(Reader):
