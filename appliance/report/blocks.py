@@ -28,17 +28,20 @@ class CacheView:
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """One line of a table. `invalid` says why its figures do not count; empty where they do."""
+    """One line of a table."""
 
     heads: tuple[str, ...]
     values: tuple[str, ...]
-    cache: CacheView | None = None
+    cache: CacheView
     invalid: str = ""
+    """Why figures behind this line do not count; empty where all do."""
+    struck: bool = False
+    """Whether the values shown are those that do not count; else they are what is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """One table. With `caches` each line has its cache state at its end."""
+    """One table; each line has its cache state at its end."""
 
     heads: tuple[str, ...]
     """Headings of the columns that name a line."""
@@ -46,7 +49,6 @@ class TableView:
     """Headings of the columns with figures."""
     lines: tuple[LineView, ...]
     title: str = ""
-    caches: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class LegendView:
     label: str
     color: int
     style: str = "line-0"
-    """line-0 solid | line-1 dashed | line-2 dotted | line-3 mixed | reference | box"""
+    """line-0 solid | line-1 dashed | line-2 dotted | line-3 mixed | reference | area"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class ChartView:
     svg: str
     legend: tuple[LegendView, ...]
     note: str = ""
+    wide: bool = False
+    """Whether it takes a whole line of the page; others stand in pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,9 @@ def find_ram_share(figures: Sequence[Figure]) -> float | None:
         if {"app_read_bytes", "device_read_bytes"} <= figure.values.keys()
     ]
     asked = sum(app for app, _ in pairs)
-    if asked > 0 and len(pairs) == len(figures):
+    # A figure that reads nothing, or only sums others up, has neither.
+    silent = sum("hit_ratio" not in f.values and "app_read_bytes" not in f.values for f in figures)
+    if asked > 0 and len(pairs) + silent == len(figures):
         # Read-ahead may make the device read more than was asked for.
         return max(0.0, 1.0 - sum(device for _, device in pairs) / asked)
     if len(figures) == 1:

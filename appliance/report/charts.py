@@ -93,8 +93,9 @@ def _describe(label: str, seconds: float) -> str:
 
 
 def find_ticks(highest: float) -> list[float]:
-    """From 0 in round steps to at least `highest`; six steps at most."""
-    rough = max(highest, 0.001) / 6
+    """From 0 in round steps to at least `highest`; six steps at most, and at least one."""
+    highest = max(highest, 0.001)
+    rough = highest / 6
     magnitude = 10.0 ** floor(log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= rough)
     return [step * number for number in range(ceil(highest / step) + 1)]

@@ -4,6 +4,7 @@ Groups steps of the same [[workload]] of the plan, so that drives stand side by 
 invalid stays invalid as a whole and gives no value to any mean.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -171,7 +172,7 @@ def _read_plan(plan_toml: str) -> list[str]:
         return []
     return [
         ", ".join(
-            f"{printable(str(key))} = {printable(str(value))}"
+            f"{printable(str(key))} = {printable(json.dumps(value, default=str))}"
             for key, value in table.items()
             if key != "kind"
         )

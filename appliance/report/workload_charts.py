@@ -5,6 +5,7 @@ Knows no workload. Who draws a chart gives its id: the same rows must give the s
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
 import pygal
 
@@ -14,6 +15,8 @@ from appliance.report.charts import STYLE, find_ticks, finish_chart
 
 _COLORS = 8
 _MAX_LABELS = 12
+_LOGARITHMIC = 10.0
+"""From this factor between lowest and highest value on, lines and boxes get such a scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +54,35 @@ def draw_lines(
     x_labels: Sequence[tuple[float, str]] = (),
     dots: bool = True,
 ) -> str:
-    """Lines of y over x, both from 0. Empty where there is no point."""
+    """Lines of y over x, both from 0. Empty where there is no point.
+
+    Where RAM and a disk are in one chart, y is logarithmic: else nobody would see the disk.
+    """
     ys = [y for line in lines for _, y, _ in line.points]
     if not ys:
         return ""
     xs = [x for line in lines for x, _, _ in line.points]
-    y_ticks = find_ticks(max(ys))
-    labels = list(x_labels) or [(tick, f"{tick:g}") for tick in find_ticks(max(xs))]
+    scale = _find_scale(min(ys), max(ys))
+    labels = list(x_labels) or [(tick, f"{tick:.12g}") for tick in find_ticks(max(xs))]
     chart = pygal.XY(
-        **_options(y_title=y_title, x_title=x_title, height=340),
-        range=(0, y_ticks[-1]),
+        **_options(y_title=scale.name(y_title), x_title=x_title, width=460, height=290),
+        range=scale.range,
         xrange=(0, max(*xs, labels[-1][0])),
-        dots_size=4,
+        dots_size=3.5,
         show_dots=dots,
         allow_interruptions=True,
     )
     chart.uuid = name
-    chart.y_labels = _label(y_ticks)
+    chart.y_labels = scale.labels
     chart.x_labels = [{"value": value, "label": label} for value, label in _thin(labels)]
     for line in lines:
         # The label of a series is text of the page's: pygal shows it nowhere.
         chart.add(
-            "", [{"value": (x, y), "formatter": _say(text)} for x, y, text in sorted(line.points)]
+            "",
+            [
+                {"value": (x, scale.place(y)), "formatter": _say(text)}
+                for x, y, text in sorted(line.points)
+            ],
         )
     return finish_chart(chart, title=title, classes=[_class(line.legend) for line in lines])
 
@@ -131,23 +141,28 @@ def draw_boxes(
     highest = max((v for _, boxes in groups for box in boxes for v in box.values), default=None)
     if highest is None:
         return ""
-    ticks = find_ticks(highest)
+    lowest = min(v for _, boxes in groups for box in boxes for v in box.values)
+    scale = _find_scale(lowest, highest)
     chart = pygal.Box(
-        **_options(y_title=y_title, height=360), range=(0, ticks[-1]), box_mode="extremes"
+        **_options(y_title=scale.name(y_title), height=360),
+        range=scale.range,
+        zero=scale.range[0],
+        box_mode="extremes",
+        truncate_label=24,
     )
     chart.uuid = name
-    chart.y_labels = _label(ticks)
+    chart.y_labels = scale.labels
     labels: list[str] = []
     classes: list[str] = []
     for group, boxes in groups:
         middle = (len(boxes) - 1) // 2
         for number, box in enumerate(boxes):
-            values = _five_numbers(box.values)
+            values = [scale.place(value) for value in _five_numbers(box.values)]
             chart.add("", [{"value": values[0], "formatter": _say(box.text)}, *values[1:]])
             labels.append(group if number == middle else "")
             classes.append(_class(box.legend))
         # A gap between the groups.
-        chart.add("", [0])
+        chart.add("", [scale.range[0]])
         labels.append("")
         classes.append("")
     chart.x_labels = labels
@@ -167,13 +182,54 @@ def _five_numbers(values: Sequence[float]) -> list[float]:
     return [min(values), low, low, middle, middle, high, high, max(values)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Where values stand on the y axis, and what is written there.
+
+    pygal's own logarithmic XY chart has two such axes; here x stays as it is.
+    """
+
+    ticks: tuple[float, ...]
+    logarithmic: bool
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The lowest and the highest place."""
+        return self.place(self.ticks[0]), self.place(self.ticks[-1])
+
+    @property
+    def labels(self) -> list[dict[str, object]]:
+        """What pygal writes beside the axis."""
+        return [{"value": self.place(tick), "label": f"{tick:.12g}"} for tick in self.ticks]
+
+    def place(self, value: float) -> float:
+        """Where `value` stands."""
+        return log10(value) if self.logarithmic else value
+
+    def name(self, title: str) -> str:
+        """The axis' title says what it is."""
+        return f"{title} (logarithmic)" if self.logarithmic else title
+
+
+def _find_scale(lowest: float, highest: float) -> _Scale:
+    """From 0, or in powers of ten where values differ much (1, 2, 5, 10 … where they fit)."""
+    if lowest <= 0 or highest / lowest <= _LOGARITHMIC:
+        return _Scale(tuple(find_ticks(highest)), logarithmic=False)
+    first, last = floor(log10(lowest)), ceil(log10(highest))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in steps]
+    start = max(number for number, tick in enumerate(ticks) if tick <= lowest)
+    end = min(number for number, tick in enumerate(ticks) if tick >= highest)
+    return _Scale(tuple(ticks[start : end + 1]), logarithmic=True)
+
+
 def _options(
-    *, height: int, x_title: str | None = None, y_title: str | None = None
+    *, height: int, width: int = 920, x_title: str | None = None, y_title: str | None = None
 ) -> dict[str, object]:
     return {
         "js": (),
         "style": STYLE,
-        "width": 920,
+        "width": width,
         "height": height,
         "margin": 12,
         # The page has its own: pygal's leaves out what does not fit.
@@ -188,7 +244,7 @@ def _class(legend: LegendView) -> str:
 
 
 def _label(ticks: Sequence[float]) -> list[dict[str, object]]:
-    return [{"value": tick, "label": f"{tick:g}"} for tick in ticks]
+    return [{"value": tick, "label": f"{tick:.12g}"} for tick in ticks]
 
 
 def _thin(labels: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:

@@ -14,10 +14,9 @@ from appliance.report.blocks import (
     format_rate,
     format_share,
 )
-from appliance.report.figures import OTHER, Figure, StepFigures, Workload, size_key
+from appliance.report.figures import OTHER, Figure, Workload
 from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery, matrix, sql, sweep
-from appliance.report.workload_rows import TicketRow
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
@@ -38,125 +37,121 @@ WORKLOAD_RULES = (
 
 
 def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """What each workload showed, gains first; then what failed and what is not proven."""
+    """What each workload showed, gains first; then what failed and what is not proven.
+
+    Drives that did the same stand in one sentence, so that many drives stay readable.
+    """
     found: list[Finding] = []
     for workload in workloads:
-        for step in workload.steps:
-            judge = _JUDGES.get(workload.kind)
-            found += judge(step) if judge else ()
+        judge = _JUDGES.get(workload.kind)
+        found += judge(workload) if judge else ()
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
-        for step in workload.steps:
-            found += _judge_state(step)
-            found += _judge_proofs(step)
+        found += _judge_states(workload)
+        found += _judge_proofs(workload)
     return tuple(found)
 
 
-def _judge_lottery(step: StepFigures) -> Iterable[Finding]:
-    for one in lottery.find_passes(step):
-        touches = lottery.find_touches(one.tickets)
-        if touches is None or not all(figure.proven for figure in one.figures):
-            continue
-        share = find_ram_share(one.figures)
-        times = touches.ratio
-        asked = sum(ticket.bytes for ticket in _list_repeats(one))
-        served = sum(ticket.device_read_bytes for ticket in _list_repeats(one))
-        repeats_share = max(0.0, 1.0 - served / asked) if asked else None
-        from_drive = repeats_share is not None and repeats_share <= _DRIVE_SHARE
-        how = (
-            f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
-        )
-        text = (
-            f"lottery, {one.label} pass: repeats were {how} first touches"
-            f" ({format_rate(touches.first_bytes_s)} MB/s, then"
-            f" {format_rate(touches.repeat_bytes_s)} MB/s;"
-            f" n = {touches.firsts} first touches, {count(touches.repeats, 'repeat')})."
-            f" RAM answered {format_share(repeats_share)} of the repeats"
-            f" and {format_share(share)} of all reads"
-        )
-        if from_drive:
-            yield Finding("gain" if times >= _GAIN else "flat", step.label, f"{text}.")
-        else:
-            yield Finding("flat", step.label, f"{text}: not the drive alone.")
+def _judge_lottery(workload: Workload) -> Iterable[Finding]:
+    for step in workload.steps:
+        for one in lottery.find_passes(step):
+            touches = lottery.find_touches(one.tickets)
+            if touches is not None and all(figure.proven for figure in one.figures):
+                yield _judge_pass(step.label, one, touches)
 
 
-def _list_repeats(one: lottery.Pass) -> list[TicketRow]:
-    seen: set[str] = set()
-    repeats = []
-    for ticket in one.tickets:
-        if ticket.file in seen:
-            repeats.append(ticket)
-        seen.add(ticket.file)
-    return repeats
+def _judge_pass(label: str, one: lottery.Pass, touches: lottery.Touches) -> Finding:
+    times, share = touches.ratio, touches.repeat_ram_share
+    how = f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
+    text = (
+        f"in the lottery's {one.label} pass repeats were {how} first touches"
+        f" ({format_rate(touches.first_bytes_s)} MB/s, then"
+        f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
+        f" {touches.repeats} reads); RAM answered {format_share(share)} of the repeats"
+    )
+    if share > _DRIVE_SHARE:
+        return Finding("flat", label, f"{text}, so this does not show the drive.")
+    return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
 
 
-def _judge_fio(step: StepFigures) -> Iterable[Finding]:
-    for test in fio.find_tests(step):
-        if not all(figure.proven for figure in test.window):
-            continue
-        rate, iops = test.get("bw_bytes_s"), test.get("iops")
-        figure = f"{format_number(iops)} IOPS" if test.random else f"{format_rate(rate)} MB/s"
-        rounds = f", mean of the last {len(test.window)} rounds" if len(test.rounds) > 1 else ""
-        yield Finding(
-            "flat",
-            step.label,
-            f"fio, {test.name}: {figure}{rounds}, {_say_cache(test.window)}.",
-        )
+def _judge_fio(workload: Workload) -> Iterable[Finding]:
+    tests = [
+        (step.label, test)
+        for step in workload.steps
+        for test in fio.find_tests(step)
+        if all(figure.proven for figure in test.window)
+    ]
+    for name in dict.fromkeys(test.name for _, test in tests):
+        told = []
+        for label, test in tests:
+            if test.name == name:
+                iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
+                figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
+                rounds = f" (last {len(test.window)} rounds)" if len(test.rounds) > 1 else ""
+                told.append((f"{label} {figure}{rounds}", test.window))
+        yield _compare(f"fio, {name}", told)
 
 
-def _judge_matrix(step: StepFigures) -> Iterable[Finding]:
-    cells = matrix.find_cells(step)
-    largest = matrix.find_largest(cells)
-    for operation in dict.fromkeys(cell.operation for cell in cells):
-        figures = [
-            cell.figure
-            for cell in cells
-            if cell.size == largest and cell.operation == operation and cell.figure.proven
-        ]
-        rates = [figure.values["rate_bytes_s"] for figure in figures]
-        median = stats.find_median(rates)
-        if median is not None:
-            yield Finding(
-                "flat",
-                step.label,
-                f"matrix, {operation} of {largest}: median {format_rate(median)} MB/s"
-                f" ({format_rate(min(rates))} to {format_rate(max(rates))}; n ="
-                f" {count(len(rates), 'record size')}), {_say_cache(figures)}.",
-            )
+def _judge_matrix(workload: Workload) -> Iterable[Finding]:
+    cells = [(step.label, matrix.find_cells(step)) for step in workload.steps]
+    everything = [cell for _, own in cells for cell in own]
+    largest = matrix.find_largest(everything)
+    for operation in dict.fromkeys(cell.operation for cell in everything):
+        told = []
+        for label, own in cells:
+            figures = [
+                cell.figure
+                for cell in own
+                if (cell.size, cell.operation) == (largest, operation) and cell.figure.proven
+            ]
+            rates = [figure.values["rate_bytes_s"] for figure in figures]
+            median = stats.find_median(rates)
+            if median is not None:
+                spread = f"{format_rate(min(rates))} to {format_rate(max(rates))}"
+                text = f"{label} {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
+                told.append((text, figures))
+        if told:
+            yield _compare(f"matrix, {operation} of {largest}, median over record sizes", told)
 
 
-def _judge_sweep(step: StepFigures) -> Iterable[Finding]:
-    points = [point for point in sweep.find_points(step) if point.figure.proven]
-    for test, access in dict.fromkeys((point.test, point.access) for point in points):
+def _judge_sweep(workload: Workload) -> Iterable[Finding]:
+    points = [
+        (step.label, point)
+        for step in workload.steps
+        for point in sweep.find_points(step)
+        if point.figure.proven
+    ]
+    for test, access in dict.fromkeys((point.test, point.access) for _, point in points):
         metric, factor, unit = sweep.find_metric(test)
-        own = [
-            (point.size, value / factor, point.figure)
-            for point in points
-            if (point.test, point.access) == (test, access)
-            and (value := point.figure.get(metric)) is not None
-        ]
-        own.sort(key=lambda one: size_key(one[0]))
-        if len(own) >= 2:
-            (small, first, _), (large, last, _) = own[0], own[-1]
-            yield Finding(
-                "flat",
-                step.label,
-                f"sweep, {test}, {access}: {format_number(first)} {unit} on {small},"
-                f" {format_number(last)} {unit} on {large} (n = {len(own)} set sizes),"
-                f" {_say_cache([figure for _, _, figure in own])}.",
-            )
+        told = []
+        for label in dict.fromkeys(label for label, _ in points):
+            own = [
+                (point.size, value / factor, point.figure)
+                for other, point in points
+                if (other, point.test, point.access) == (label, test, access)
+                and (value := point.figure.get(metric)) is not None
+            ]
+            if len(own) >= 2:
+                (small, first, _), (large, last, _) = own[0], own[-1]
+                text = (
+                    f"{label} {format_number(first)} {unit} on {small}, {format_number(last)} on"
+                    f" {large} (n = {len(own)})"
+                )
+                told.append((text, [figure for _, _, figure in own]))
+        if told:
+            yield _compare(f"sweep, {test}, {access}", told)
 
 
-def _judge_sql(step: StepFigures) -> Iterable[Finding]:
-    figures = sql.find_phases(step)
-    total = sql.find_seconds(step)["total"]
-    if total is not None and all(figure.proven for figure in figures):
-        minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
-        yield Finding(
-            "flat",
-            step.label,
-            f"SQL: {total:.1f} s{minutes} for all phases, {_say_cache(figures)}.",
-        )
+def _judge_sql(workload: Workload) -> Iterable[Finding]:
+    told = []
+    for step in workload.steps:
+        figures = sql.find_phases(step)
+        total = sql.find_seconds(step)["total"]
+        if total is not None and all(figure.proven for figure in figures):
+            minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
+            told.append((f"{step.label} {total:.1f} s{minutes}", figures))
+    if told:
+        yield _compare("SQL, all phases", told)
 
 
 _JUDGES = {
@@ -168,30 +163,42 @@ _JUDGES = {
 }
 
 
-def _judge_state(step: StepFigures) -> Iterable[Finding]:
-    if step.step.state in {"failed", "skipped"}:
-        reason = printable(step.step.reason) or "no reason recorded"
-        yield Finding("remark", step.label, f"{step.step.kind} {step.step.state}: {reason}.")
+def _compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Finding:
+    """All drives in one sentence; where their caches differ, each has its own."""
+    states = [_say_cache(figures) for _, figures in told]
+    if len(set(states)) == 1:
+        return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")
+    each = (f"{text}, {state}" for (text, _), state in zip(told, states, strict=True))
+    return Finding("flat", subject, f"{'; '.join(each)}.")
 
 
-def _judge_proofs(step: StepFigures) -> Iterable[Finding]:
-    measured = [figure for figure in step.figures if figure.variant != OTHER]
-    invalid = sum(not figure.valid for figure in measured)
-    unproven = sum(figure.valid and not figure.proven for figure in measured)
+def _judge_states(workload: Workload) -> Iterable[Finding]:
+    for step in workload.steps:
+        if step.step.state in {"failed", "skipped"}:
+            reason = printable(step.step.reason) or "no reason recorded"
+            kind = printable(step.step.kind)
+            yield Finding("remark", step.label, f"{kind} {step.step.state}: {reason}.")
+
+
+def _judge_proofs(workload: Workload) -> Iterable[Finding]:
+    figures = [
+        (step.label, figure)
+        for step in workload.steps
+        for figure in step.figures
+        if figure.variant != OTHER
+    ]
+    invalid = [label for label, figure in figures if not figure.valid]
+    unproven = [label for label, figure in figures if figure.valid and not figure.proven]
+    kind, total = printable(workload.kind), count(len(figures), "figure")
     if invalid:
-        yield Finding(
-            "remark",
-            step.label,
-            f"{step.step.kind}: {invalid} of {count(len(measured), 'figure')} invalid and in no"
-            " mean.",
-        )
+        text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
+        yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)
     if unproven:
-        yield Finding(
-            "proof",
-            step.label,
-            f"{step.step.kind}: the cache state of {unproven} of"
-            f" {count(len(measured), 'figure')} is not proven; no sentence here is built on them.",
+        text = (
+            f"{kind}: the cache state of {len(unproven)} of {total} is not proven; no sentence"
+            " here is built on them."
         )
+        yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
 
 
 def _say_cache(figures: Sequence[Figure]) -> str:

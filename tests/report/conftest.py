@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import override
@@ -9,7 +10,8 @@ from typing import override
 import pytest
 
 from appliance.report import export_campaign, tables, views
-from tests.report.database import make_database
+from tests.report.database import LAB, make_database
+from tests.report.workloads import add_workloads
 
 _VOID = {"meta", "br", "link", "img", "hr", "input"}
 
@@ -90,3 +92,21 @@ def raw(tmp_path: Path, lab: sqlite3.Connection) -> Path:
 def report(tmp_path: Path, lab: sqlite3.Connection, raw: Path) -> Path:
     """The folder of the report."""
     return export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """The same drives without a boot, but with every kind of workload; one step failed."""
+    disks = [replace(disk, boots=()) for disk in LAB]
+    connection = make_database(tmp_path / "steps.sqlite", name="all workloads", disks=disks)
+    add_workloads(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def workloads(tmp_path: Path, steps: sqlite3.Connection) -> Path:
+    """The folder of the report of `steps`; the first step's tools left something."""
+    (tmp_path / "raw" / "1").mkdir(parents=True)
+    (tmp_path / "raw" / "1" / "fio.json").write_text("{}")
+    return export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")

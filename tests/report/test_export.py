@@ -13,6 +13,7 @@ import pytest
 from appliance.errors import PlanError, StickTrouble
 from appliance.report import export, export_campaign
 from appliance.report.rows import BOOT_TIMES, DRIVES, EVENTS, select_campaign
+from appliance.report.workload_rows import ACTIVITY, RESULTS, TICKETS
 from appliance.store.connect import open_read_only
 from tests.report.database import Boot, Disk, add_campaign, make_database
 
@@ -35,7 +36,14 @@ def test_all_files_and_nothing_else(report: Path) -> None:
 
 
 def test_columns_are_those_of_the_contract(lab: sqlite3.Connection) -> None:
-    for view, columns in (("boot_times", BOOT_TIMES), ("drives", DRIVES), ("events", EVENTS)):
+    for view, columns in (
+        ("boot_times", BOOT_TIMES),
+        ("drives", DRIVES),
+        ("events", EVENTS),
+        ("results", RESULTS),
+        ("tickets", TICKETS),
+        ("activity", ACTIVITY),
+    ):
         query = "SELECT name FROM pragma_table_info(?)"
         assert tuple(name for (name,) in lab.execute(query, (view,))) == columns
 
@@ -46,9 +54,10 @@ def test_csv_has_one_line_per_boot(report: Path, lab: sqlite3.Connection) -> Non
     rows = list(csv.DictReader(text.splitlines()))
     query = "SELECT * FROM boot_times ORDER BY drive_serial, charted, cycle"
     found = [dict(row) for row in lab.execute(query)]
-    assert rows == [
+    assert [{name: row[name] for name in BOOT_TIMES} for row in rows] == [
         {name: "" if value is None else str(value) for name, value in row.items()} for row in found
     ]
+    assert not any(row["metric"] for row in rows)
 
 
 def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""The report of the lab's campaign, byte for byte.
+"""The reports of the lab's campaign and of one with all workloads, byte for byte.
 
 After a wanted change run it with KALTSTART_GOLDEN=write in the environment, then look at the page
 and at the difference.
@@ -14,8 +14,17 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.mark.parametrize("name", ["report.html", "results.csv", "results.json"])
 def test_report_is_as_it_was(report: Path, name: str) -> None:
-    found = (report / name).read_bytes()
+    _compare(report, name, GOLDEN)
+
+
+@pytest.mark.parametrize("name", ["report.html", "steps.csv"])
+def test_report_of_workloads_is_as_it_was(workloads: Path, name: str) -> None:
+    _compare(workloads, name, GOLDEN / "workloads")
+
+
+def _compare(folder: Path, name: str, golden: Path) -> None:
+    found = (folder / name).read_bytes()
     if os.environ.get("KALTSTART_GOLDEN") == "write":
-        GOLDEN.mkdir(exist_ok=True)
-        (GOLDEN / name).write_bytes(found)
-    assert found == (GOLDEN / name).read_bytes()
+        golden.mkdir(exist_ok=True)
+        (golden / name).write_bytes(found)
+    assert found == (golden / name).read_bytes()

@@ -15,6 +15,7 @@ from appliance.report.workload_rows import ActivityRow
 from appliance.units import printable
 
 MAX_POINTS = 300
+_FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         title=f"Read and write rate over time per device, {step.label}",
         x_title="seconds since the step began",
         y_title="MB/s",
-        dots=False,
+        # One interval makes no line.
+        dots=len(step.activity) <= _FEW,
     )
     if not svg:
         return ()

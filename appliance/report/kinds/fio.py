@@ -122,7 +122,7 @@ def _draw(workload: Workload, *, metric: str, title: str, random: bool) -> tuple
         own = {test.name: test.get(metric) for test in find_tests(step)}
         bars.append(
             Bars(
-                LegendView(step.label, step.color, "box"),
+                LegendView(step.label, step.color, "area"),
                 tuple(
                     None
                     if (value := own.get(name)) is None
@@ -142,7 +142,7 @@ def _draw(workload: Workload, *, metric: str, title: str, random: bool) -> tuple
         y_title=unit,
     )
     legend = tuple(series.legend for series in bars if any(series.values))
-    return (ChartView(title=title, svg=svg, legend=legend),) if svg else ()
+    return (ChartView(title=title, svg=svg, legend=legend, wide=True),) if svg else ()
 
 
 def _draw_rounds(

@@ -61,6 +61,8 @@ class Touches:
     repeats: int
     first_bytes_s: float
     repeat_bytes_s: float
+    repeat_ram_share: float
+    """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
 
     @property
     def ratio(self) -> float:
@@ -110,7 +112,15 @@ def find_touches(tickets: Sequence[TicketRow]) -> Touches | None:
     first_bytes_s, repeat_bytes_s = _find_rate(firsts), _find_rate(repeats)
     if not first_bytes_s or not repeat_bytes_s:
         return None
-    return Touches(len(firsts), len(repeats), first_bytes_s, repeat_bytes_s)
+    asked = sum(ticket.bytes for ticket in repeats)
+    served = sum(ticket.device_read_bytes for ticket in repeats)
+    return Touches(
+        firsts=len(firsts),
+        repeats=len(repeats),
+        first_bytes_s=first_bytes_s,
+        repeat_bytes_s=repeat_bytes_s,
+        repeat_ram_share=max(0.0, 1.0 - served / asked),
+    )
 
 
 def make_block(workload: Workload) -> BlockView:
@@ -218,6 +228,7 @@ def _make_line(step: StepFigures, one: Pass) -> LineView:
         ),
         cache=view_caches(one.figures),
         invalid=invalid,
+        struck=bool(invalid),
     )
 
 

@@ -132,7 +132,7 @@ def _draw(
             if rates:
                 boxes.append(
                     Box(
-                        LegendView(step.label, step.color, "box"),
+                        LegendView(step.label, step.color, "area"),
                         rates,
                         f"{step.label}, {operation}: {_sum_up(rates)}",
                     )
@@ -145,12 +145,12 @@ def _draw(
         y_title="MB/s",
     )
     legend = tuple(
-        LegendView(step.label, step.color, "box")
+        LegendView(step.label, step.color, "area")
         for step, own in cells
         if any(_rates(_pick(own, operation=one, size=largest)) for one in operations)
     )
     title = f"Largest file ({largest}): spread over record sizes, MB/s"
-    return (ChartView(title=title, svg=svg, legend=legend),) if svg else ()
+    return (ChartView(title=title, svg=svg, legend=legend, wide=True),) if svg else ()
 
 
 def _sum_up(rates: Sequence[float]) -> str:

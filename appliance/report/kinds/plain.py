@@ -74,4 +74,5 @@ def _make_line(figure: Figure, metrics: Sequence[str]) -> LineView:
         values=tuple(_SHOWN[metric][1](figure.values.get(metric)) for metric in metrics),
         cache=view_caches([figure]),
         invalid=explain_invalid([figure]),
+        struck=not figure.valid,
     )

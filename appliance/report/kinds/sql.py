@@ -32,7 +32,7 @@ def make_block(workload: Workload) -> BlockView:
     shown = [step for step in workload.steps if any(find_seconds(step).values())]
     bars = [
         Bars(
-            LegendView(text, color, "box"),
+            LegendView(text, color, "area"),
             tuple(
                 None if seconds is None else (seconds, f"{step.label}, {text}: {seconds:.3f} s")
                 for step in shown
@@ -52,6 +52,7 @@ def make_block(workload: Workload) -> BlockView:
         title="Phases per drive, seconds",
         svg=svg,
         legend=tuple(series.legend for series in bars if any(series.values)),
+        wide=True,
     )
     return BlockView(
         title="",
@@ -90,6 +91,6 @@ def _make_line(step: StepFigures) -> LineView:
             DASH if seconds is None else format_seconds(seconds)
             for seconds in find_seconds(step).values()
         ),
-        cache=view_caches(figures),
+        cache=view_caches([figure for figure in figures if figure.variant != _TOTAL]),
         invalid=explain_invalid(figures),
     )

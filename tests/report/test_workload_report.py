@@ -1,0 +1,285 @@
+"""The figures of workloads in a report: each with its caches, none from what does not count."""
+
+import csv
+import json
+import re
+import sqlite3
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from appliance.measure.samples import ActivitySample, Result, Ticket
+from appliance.report import export_campaign
+from appliance.report.figures import group_workloads
+from appliance.report.kinds import fio, lottery
+from appliance.report.kinds.activity import Interval, thin
+from appliance.report.rows import select_campaign
+from appliance.report.workload_charts import _find_scale, _five_numbers
+from appliance.report.workload_rows import RESULTS, TICKETS
+from appliance.stats import find_quartiles
+from appliance.store import steps as store
+from tests.report.conftest import read_page
+from tests.report.database import Disk, make_database
+from tests.report.test_page import HOSTILE
+from tests.report.workloads import (
+    BYPASS,
+    COLD,
+    MB,
+    PARTIAL,
+    add_results,
+    add_step,
+    end_step,
+    make_results,
+)
+
+
+def _words(folder: Path) -> str:
+    return read_page((folder / "report.html").read_text(encoding="utf-8")).words
+
+
+def _export(connection: sqlite3.Connection, tmp_path: Path) -> Path:
+    return export_campaign(connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw")
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> sqlite3.Connection:
+    """A campaign with one drive and nothing measured."""
+    return make_database(tmp_path / "one.sqlite", disks=[Disk("A", "disk")])
+
+
+def test_page_is_well_formed_and_needs_nothing(workloads: Path) -> None:
+    text = (workloads / "report.html").read_text(encoding="utf-8")
+    page = read_page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.isdisjoint({"script", "link", "iframe", "object", "img", "base", "form"})
+    assert not re.search(r"https?:|//[a-z]|url\(|@import", text)
+    for chart in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+        ET.fromstring(chart)  # noqa: S314 - our own
+
+
+def test_a_campaign_without_boots_speaks_of_none(workloads: Path) -> None:
+    words = _words(workloads)
+    assert "Boot time over cycle" not in words
+    assert "no valid timed boot" not in words
+    assert "14 of 15 steps done, 1 failed" in words
+
+
+def test_every_kind_has_its_section_and_figure(workloads: Path) -> None:
+    text = (workloads / "report.html").read_text(encoding="utf-8")
+    for title in ("Lottery", "fio", "Matrix", "Working-set sweep", "SQL", "Steps"):
+        assert f"<h2>{title}</h2>" in text
+    charts = set(re.findall(r'id="chart-([a-z]+-[a-z]*)', text))
+    assert {"lottery-reads", "lottery-nth", "fio-sequential", "fio-random"} <= charts
+    assert {"matrix-boxes", "sweep-", "sql-", "activity-"} <= charts
+    assert 'class="heat-8 ram"' in text
+    assert "LAB-SSD-1, randommap (reference)" in text
+
+
+def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
+    text = (workloads / "report.html").read_text(encoding="utf-8")
+    gains = re.findall(r'<li class="gain">(.*)</li>', text)
+    assert len(gains) == 1
+    assert gains[0].startswith(
+        "<strong>LAB-SSHD-1</strong>: in the lottery&#39;s direct pass repeats were 3.0 times"
+    )
+    assert "warm pass repeats were 1.0 times as fast as first touches" in text
+    assert "RAM answered 100 % of the repeats, so this does not show the drive." in text
+
+
+def test_each_line_has_its_caches(workloads: Path) -> None:
+    words = _words(workloads)
+    assert "bypass proven the device served 100 % of the bytes asked for 0 %" in words
+    assert "partial unproven 12 pages stayed, mapped by fio 30 %" in words
+    assert "cold proven 0 pages resident after the drop 2 % 3 GiB idle" in words
+
+
+def test_failed_steps_and_their_reasons_are_told(workloads: Path) -> None:
+    words = _words(workloads)
+    assert "LAB-SSD-1 : sql failed: the drive answered with an I/O error." in words
+    assert "failed the drive answered with an I/O error" in words
+
+
+def test_raw_output_is_named_where_it_is_and_not_copied(workloads: Path) -> None:
+    words = _words(workloads)
+    assert "raw/1/" in words
+    assert "raw/2/" not in words
+    assert not (workloads / "raw").exists()
+
+
+def test_csv_has_each_figure_with_its_caches(workloads: Path, steps: sqlite3.Connection) -> None:
+    rows = list(csv.DictReader((workloads / "results.csv").read_text().splitlines()))
+    found = [dict(row) for row in steps.execute("SELECT * FROM results ORDER BY rowid")]
+    assert len(rows) == len(found)
+    for row, wanted in zip(rows, found, strict=True):
+        assert {name: row[name] for name in RESULTS} == {
+            name: "" if value is None else str(value) for name, value in wanted.items()
+        }
+        assert row["proof_reason"]
+        assert row["cycle"] == ""
+    for name, view in (("tickets", "tickets"), ("activity", "activity"), ("steps", "step")):
+        (count,) = steps.execute(f"SELECT count(*) FROM {view}").fetchone()  # noqa: S608
+        with (workloads / f"{name}.csv").open(newline="") as file:
+            assert len(list(csv.DictReader(file))) == count
+
+
+def test_json_has_steps_results_and_tickets(workloads: Path) -> None:
+    found = json.loads((workloads / "results.json").read_text())
+    assert [step["kind"] for step in found["steps"][::3]] == [
+        "lottery",
+        "fio",
+        "matrix",
+        "sweep",
+        "sql",
+    ]
+    assert found["results"][0]["proof_reason"] == COLD.proof_reason
+    assert list(found["tickets"][0]) == list(TICKETS)
+    assert "activity" not in found
+
+
+def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS, valid=False)])
+    words = _words(_export(one, tmp_path))
+    assert "fio: 1 of 1 figure invalid and in no mean." in words
+    assert "invalid: the device served 100 % of the bytes asked for" in words
+    # Struck out among all figures, and nowhere else.
+    assert words.count("77.7") == 1
+    assert "fio, seq-read :" not in words
+
+
+def test_no_sentence_is_built_on_what_is_not_proven(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", PARTIAL, bw_bytes_s=77.7 * MB))
+    words = _words(_export(one, tmp_path))
+    findings = words[: words.index("The rules behind")]
+    assert "77.7" not in findings
+    assert "the cache state of 1 of 1 figure is not proven" in findings
+
+
+def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    for number, iops in enumerate((900.0, 100.0, 110.0, 120.0, 130.0, 999.0), start=1):
+        valid = iops < 999.0
+        add_results(one, step, [Result(f"rand-read/round-{number}", "iops", iops, BYPASS, valid)])
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    (test,) = fio.find_tests(workload.steps[0])
+    assert len(test.rounds) == 6
+    # The window is the last five rounds; one of them does not count.
+    assert test.get("iops") == pytest.approx(115.0)
+
+
+def test_repetitions_of_a_pass_are_told_apart(one: sqlite3.Connection) -> None:
+    step = add_step(one, "lottery", "A", position=0)
+    for variant in ("direct/a", "direct/a/2"):
+        add_results(one, step, make_results(variant, BYPASS, rate_bytes_s=1.0))
+    add_results(one, step, make_results("direct/2", BYPASS, touch_ratio=1.0))
+    seconds = (4.0, 1.0, 2.0, 1.0)
+    tickets = [
+        Ticket("direct", "bypass", nth, "a", nth, 100, s, 0, 100, 0)
+        for nth, s in enumerate(seconds, start=1)
+    ]
+    store.insert_tickets(one, step, tickets)
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    passes = lottery.find_passes(workload.steps[0])
+    assert [one.label for one in passes] == ["direct", "direct, repetition 2"]
+    ratios = [touches.ratio for one in passes if (touches := lottery.find_touches(one.tickets))]
+    assert ratios == [4.0, 2.0]
+
+
+def test_thinning_keeps_every_byte_and_second() -> None:
+    intervals = tuple(Interval(float(t), 1.0, t * 10, t) for t in range(1, 1001))
+    thinned = thin(intervals)
+    assert len(thinned) <= 300
+    assert sum(one.read_bytes for one in thinned) == sum(one.read_bytes for one in intervals)
+    assert sum(one.seconds for one in thinned) == 1000.0
+    assert thinned[-1].end_s == 1000.0
+
+
+def test_what_thinning_averaged_is_told(one: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=MB))
+    samples = [
+        ActivitySample("sda", float(t), 90_000_000 if t == 500 else 0, 0, 0, 0, 0.0)
+        for t in range(1, 901)
+    ]
+    store.insert_activity(one, step, samples)
+    words = _words(_export(one, tmp_path))
+    assert "each point is the mean of 3 recorded intervals (about 3 s), 900 in all" in words
+    assert "highest single interval 90.0 MB/s read" in words
+
+
+def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=0.0))
+    store.insert_activity(one, step, [ActivitySample("sda", 1.0, 0, 0, 0, 0, 0.0)])
+    assert "chart-activity-" in (_export(one, tmp_path) / "report.html").read_text()
+
+
+def test_boxes_have_the_quartiles_of_the_tables() -> None:
+    values = [3.0, 1.0, 4.0, 1.5, 9.0]
+    quartiles = find_quartiles(values)
+    low, *middle, high = _five_numbers(values)
+    assert quartiles is not None
+    assert (low, high) == (1.0, 9.0)
+    # pygal takes the mean of the two middle values of each half.
+    assert middle == [
+        *(quartiles.lower,) * 2,
+        *(quartiles.median,) * 2,
+        *(quartiles.upper,) * 2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "logarithmic", "ticks"),
+    [
+        (0.0, 90.0, False, (0.0, 100.0)),
+        (50.0, 90.0, False, (0.0, 100.0)),
+        (90.0, 4000.0, True, (50.0, 5000.0)),
+        (0.7, 60000.0, True, (0.1, 100000.0)),
+    ],
+)
+def test_an_axis_holds_all_values(
+    lowest: float, highest: float, *, logarithmic: bool, ticks: tuple[float, float]
+) -> None:
+    scale = _find_scale(lowest, highest)
+    assert scale.logarithmic == logarithmic
+    assert (scale.ticks[0], scale.ticks[-1]) == pytest.approx(ticks)
+
+
+def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:
+    connection = make_database(tmp_path / "h.sqlite", disks=[Disk(HOSTILE, HOSTILE)])
+    step = add_step(connection, "lottery", HOSTILE, position=0)
+    add_results(connection, step, make_results(f"direct/{HOSTILE}", BYPASS, rate_bytes_s=1.0))
+    store.insert_tickets(
+        connection, step, [Ticket(HOSTILE, "bypass", 1, HOSTILE, 1, 1, 1.0, 0, 1, 0)]
+    )
+    store.insert_activity(connection, step, [ActivitySample(HOSTILE, 1.0, 9, 9, 1, 1, 0.1)])
+    end_step(connection, step, "failed", HOSTILE)
+    connection.execute("UPDATE result SET proof_reason = ?, drive_state = ?", (HOSTILE, HOSTILE))
+    folder = _export(connection, tmp_path)
+    connection.close()
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    read_page(text)
+    assert "<script" not in text.lower()
+    assert not [c for c in text if ord(c) < 32 and c != "\n"]
+
+
+def test_an_unknown_kind_is_a_plain_table(one: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_step(one, "surface", "A", position=0)
+    add_results(one, step, make_results("all", BYPASS, unreadable_bytes=4096.0))
+    assert "unreadable" in _words(_export(one, tmp_path))
+    assert "4 KiB" in _words(_export(one, tmp_path))
+
+
+def test_a_step_without_figures_is_in_the_table_of_steps(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    end_step(one, add_step(one, "sql", "A", position=0), "skipped", "the drive is not released")
+    words = _words(_export(one, tmp_path))
+    assert "skipped the drive is not released" in words
+    assert "0 of 1 steps done, 1 skipped" in words
