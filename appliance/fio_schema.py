@@ -185,7 +185,7 @@ class SweepTable(WorkloadTable):
         Allowed('an array of "uniform", "zipf" or both'),
         AllowedEach(one_of("uniform", "zipf").text),
     ] = ["uniform"]  # noqa: RUF012 - pydantic copies it
-    runtime: Annotated[Seconds, Field(description="The longest a test may take, in seconds.")] = 30
+    runtime: Annotated[Seconds, Field(description="How long each test takes, in seconds.")] = 30
     iodepth: Depth = 16
     ioengine: Engine = "libaio"
     idle_timeout: Annotated[

@@ -149,7 +149,7 @@ class SqlPlan:
     filesystem: FileSystem
     data_size_bytes: int
     free_ram_bytes: int
-    """0: half of the data's size."""
+    """0: half of the data's size, or no ballast where the machine has less RAM anyway."""
     seed: int
 
     kind: Literal["sql"] = "sql"
@@ -195,10 +195,8 @@ def wanted_ram_bytes(workload: WorkloadPlan) -> int:
     match workload:
         case FioPlan():
             return workload.memory_max_bytes
-        case MatrixPlan():
+        case MatrixPlan() | SqlPlan():
             return workload.free_ram_bytes
-        case SqlPlan():
-            return workload.free_ram_bytes or workload.data_size_bytes // 2
         case LotteryPlan() | SweepPlan():
             return 0
 

@@ -34,7 +34,8 @@ from appliance.workload_keys import (
 )
 
 MAX_TICKETS = 10_000
-_SMALLEST_RAM_BYTES = 64 * MIB
+# What `caches.ballast` leaves free in any case, lest the machine goes down.
+SMALLEST_FREE_RAM_BYTES = 96 * MIB
 _OPERATIONS: list[Operation] = [
     "write",
     "rewrite",
@@ -49,8 +50,8 @@ _TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10,
 
 _FreeRam = Annotated[
     Size,
-    Field(ge=_SMALLEST_RAM_BYTES, le=LARGEST_BYTES, json_schema_extra=drop_default),
-    Allowed('a size from "64M" such as "1G", or a number of bytes'),
+    Field(ge=SMALLEST_FREE_RAM_BYTES, le=LARGEST_BYTES, json_schema_extra=drop_default),
+    Allowed('a size from "96M" such as "1G", or a number of bytes'),
 ]
 
 

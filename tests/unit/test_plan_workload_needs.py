@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.caches.ballast import FLOOR_BYTES
 from appliance.drives.model import Drive
 from appliance.plan import Plan, find_conflicts, parse_plan
 from appliance.plan_workloads import WorkloadPlan, needed_bytes, wanted_ram_bytes
+from appliance.workload_schema import SMALLEST_FREE_RAM_BYTES
 
 MIB, GIB = 1 << 20, 1 << 30
 HDD = Drive(
@@ -88,7 +90,7 @@ def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
         ('kind = "fio"', 0),
         ('kind = "fio"\npage_cache = "bounded"\nmemory_max = "256M"', 256 * MIB),
         ('kind = "matrix"\nfree_ram = "1G"', GIB),
-        ('kind = "sql"', 256 * MIB),
+        ('kind = "sql"', 0),
         ('kind = "sql"\nfree_ram = "1G"', GIB),
         ('kind = "lottery"', 0),
     ],
@@ -104,3 +106,13 @@ def test_more_free_ram_than_there_is() -> None:
     assert find_conflicts(plan, [HDD], stick=None, ram_bytes=GIB - MIB) == (
         "workload 2 (matrix) is to run in 1.0 GiB of RAM; this machine has no more than 1023 MiB",
     )
+
+
+def test_no_plan_asks_for_a_ballast_that_is_never_made() -> None:
+    assert SMALLEST_FREE_RAM_BYTES == FLOOR_BYTES
+
+
+def test_little_ram_is_no_reason_against_a_large_database() -> None:
+    """Without free_ram the ballast is left out where the data exceed the RAM anyway."""
+    plan = plan_of('kind = "sql"\ndata_size = "800M"')
+    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=256 * MIB) == ()
