@@ -56,8 +56,24 @@ def test_what_names_another_place_is_refused(key: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["allow_mounted_write", "trigger", "profile", "mem", "uid", "name", "", "RW", "rw ", "x;rw"]
-    + ["fallocate", "unlink", "buffer_pattern", "zonemode", "hostname", "job_name", "dp_scheme"],
+    [
+        "",
+        "RW",
+        "allow_mounted_write",
+        "buffer_pattern",
+        "dp_scheme",
+        "fallocate",
+        "hostname",
+        "mem",
+        "name",
+        "profile",
+        "rw ",
+        "trigger",
+        "uid",
+        "unlink",
+        "x;rw",
+        "zonemode",
+    ],
 )
 def test_anything_unknown_is_refused(key: str) -> None:
     assert check_option(key, "1")

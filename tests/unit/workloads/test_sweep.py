@@ -1,0 +1,140 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import StepFailed
+from appliance.plan_workloads import SweepPlan
+from appliance.workloads import sweep
+from appliance.workloads.base import PartResult
+from appliance.workloads.idle import Rest
+from appliance.workloads.sweep import SweepWorkload
+from tests.unit.workloads.fio_bench import FioBench, make_fio_bench, option, total
+
+PLAN = SweepPlan(
+    on="array",
+    filesystem="",
+    set_sizes_bytes=(32 << 20, 64 << 20),
+    tests=("seq-read", "rand-read", "rand-write"),
+    norandommap=(False, True),
+    distribution=("uniform", "zipf"),
+    runtime_s=30,
+    iodepth=8,
+    ioengine="libaio",
+    idle_timeout_s=600,
+    seed=3,
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
+    made = make_fio_bench(tmp_path, monkeypatch)
+
+    def rest(bench: object, *, timeout_s: float) -> Rest:
+        made.happened.append("rest")
+        return Rest(idle=True, waited_s=5)
+
+    monkeypatch.setattr(sweep, "wait_idle", rest)
+    return made
+
+
+def run_all(lab: FioBench, plan: SweepPlan) -> dict[str, PartResult]:
+    bench = lab.bench if plan.filesystem else lab.bare(writable=plan.writes)
+    workload = SweepWorkload(plan)
+    workload.prepare(bench)
+    return {part: workload.run_part(bench, part, finished={}) for part in workload.parts}
+
+
+def test_only_random_tests_are_run_both_ways() -> None:
+    assert SweepWorkload(replace(PLAN, set_sizes_bytes=(32 << 20,))).parts == (
+        "32M/seq-read/randommap",
+        "32M/rand-read/randommap",
+        "32M/rand-read/norandommap",
+        "32M/rand-read/norandommap/zipf",
+        "32M/rand-write/randommap",
+        "32M/rand-write/norandommap",
+        "32M/rand-write/norandommap/zipf",
+    )
+
+
+def test_a_set_is_laid_out_once_and_reads_begin_at_rest(lab: FioBench) -> None:
+    run_all(lab, replace(PLAN, distribution=("uniform",), norandommap=(True,)))
+    one_set = [
+        "rest",
+        "fio {}_seq-read_randommap",
+        "rest",
+        "fio {}_rand-read_norandommap",
+        "fio {}_rand-write_norandommap",
+    ]
+    assert lab.happened == [
+        "fio layout-32M",
+        *(each.format("32M") for each in one_set),
+        "fio layout-64M",
+        *(each.format("64M") for each in one_set),
+    ]
+
+
+def test_each_job_bypasses_the_page_cache_for_its_whole_time(lab: FioBench) -> None:
+    run_all(lab, PLAN)
+    plain, repeated, zipf = (
+        lab.job(f"64M_rand-read_{name}")
+        for name in ("randommap", "norandommap", "norandommap_zipf")
+    )
+    for text in (plain, repeated, zipf):
+        assert option(text, "direct") == option(text, "time_based") == "1"
+        assert option(text, "runtime") == "30"
+        assert option(text, "randseed") == "3"
+        assert option(text, "size") == str(64 << 20)
+    assert "norandommap" not in plain.replace("[64M_rand-read_randommap]", "")
+    assert option(repeated, "norandommap") == "1"
+    assert option(zipf, "random_distribution") == "zipf:1.2"
+
+
+def test_no_byte_is_counted_twice_and_layouts_in_no_part(lab: FioBench) -> None:
+    written, read = lab.write_bytes, lab.read_bytes
+    found = run_all(lab, replace(PLAN, tests=("seq-read", "rand-write")))
+    rows = [row for part in found.values() for row in part.results]
+    assert total(rows, "device_read_bytes") == lab.read_bytes - read
+    layouts = 2 * (32 << 20)  # what the captured layout wrote
+    assert total(rows, "device_write_bytes") == lab.write_bytes - written - layouts
+    assert {row.cache.page_cache for row in rows} == {"bypass"}
+
+
+def test_a_drive_that_did_not_rest_is_measured_and_marked(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never_rest(bench: object, *, timeout_s: float) -> Rest:
+        return Rest(idle=False, waited_s=timeout_s)
+
+    monkeypatch.setattr(sweep, "wait_idle", never_rest)
+    found = run_all(lab, replace(PLAN, tests=("seq-read", "rand-write")))
+    read = found["32M/seq-read/randommap"]
+    assert read.results[0].cache.drive_state == "first step on it; not idle after 600 s"
+    assert read.notes == ("the drive was not idle after 600 s",)
+    assert found["32M/rand-write/randommap"].results[0].cache.drive_state == "first step on it"
+
+
+def test_a_drive_that_was_not_released_is_read_as_it_is(lab: FioBench) -> None:
+    run_all(lab, replace(PLAN, tests=("seq-read",)))
+    assert lab.happened == [
+        "rest",
+        "fio 32M_seq-read_randommap",
+        "rest",
+        "fio 64M_seq-read_randommap",
+    ]
+    assert all("--readonly" in command for command in lab.commands)
+
+
+def test_an_interrupted_sweep_does_not_lay_out_again(lab: FioBench) -> None:
+    plan = replace(PLAN, set_sizes_bytes=(32 << 20,), filesystem="ext4")
+    run_all(lab, plan)
+    assert lab.happened[0] == "fio layout-32M"
+    lab.happened.clear()
+    SweepWorkload(plan).run_part(lab.bench, "32M/rand-read/randommap", finished={})
+    assert lab.happened == ["rest", "fio 32M_rand-read_randommap"]
+
+
+def test_a_set_that_does_not_fit_is_refused_before_anything_is_written(lab: FioBench) -> None:
+    with pytest.raises(StepFailed, match="a test file of 2G"):
+        run_all(lab, replace(PLAN, set_sizes_bytes=(32 << 20, 2 << 30)))
+    assert lab.happened == []
