@@ -43,7 +43,7 @@ filesystem = "xfs"
 
 [[workload]]
 kind = "sql"
-data_size = "1M"
+data_size = "16M"
 free_ram = "1G"
 filesystem = "ext4"
 
