@@ -56,7 +56,7 @@ def _judge_lottery(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         for one in lottery.find_passes(step):
             touches = lottery.find_touches(one.tickets)
-            if touches is not None and all(figure.proven for figure in one.figures):
+            if touches is not None and _all_proven(one.figures):
                 yield _judge_pass(step.label, one, touches)
 
 
@@ -79,7 +79,7 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
         (step.label, test)
         for step in workload.steps
         for test in fio.find_tests(step)
-        if all(figure.proven for figure in test.window)
+        if _all_proven(test.window)
     ]
     for name in dict.fromkeys(test.name for _, test in tests):
         told = []
@@ -87,7 +87,8 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
             if test.name == name:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
-                rounds = f" (last {len(test.window)} rounds)" if len(test.rounds) > 1 else ""
+                ran = len(test.rounds)
+                rounds = f" (last {min(ran, fio.WINDOW)} of {ran} rounds)" if ran > 1 else ""
                 told.append((f"{label} {figure}{rounds}", test.window))
         yield _compare(f"fio, {name}", told)
 
@@ -147,7 +148,7 @@ def _judge_sql(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         figures = sql.find_phases(step)
         total = sql.find_seconds(step)["total"]
-        if total is not None and all(figure.proven for figure in figures):
+        if total is not None and len(figures) == len(sql.PHASES) and _all_proven(figures):
             minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
             told.append((f"{step.label} {total:.1f} s{minutes}", figures))
     if told:
@@ -185,7 +186,8 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         (step.label, figure)
         for step in workload.steps
         for figure in step.figures
-        if figure.variant != OTHER
+        # The total of SQL is a sum without caches of its own.
+        if figure.variant not in {OTHER, sql.TOTAL}
     ]
     invalid = [label for label, figure in figures if not figure.valid]
     unproven = [label for label, figure in figures if figure.valid and not figure.proven]
@@ -199,6 +201,10 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
             " here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
+
+
+def _all_proven(figures: Iterable[Figure]) -> bool:
+    return all(figure.proven for figure in figures)
 
 
 def _say_cache(figures: Sequence[Figure]) -> str:

@@ -94,6 +94,12 @@ def test_each_line_has_its_caches(workloads: Path) -> None:
     assert "cold proven 0 pages resident after the drop 2 % 3 GiB idle" in words
 
 
+def test_the_total_of_sql_speaks_where_all_phases_are_proven(workloads: Path) -> None:
+    words = _words(workloads)
+    assert "SQL, all phases : LAB-HDD-1 200.0 s (3 min 20 s), LAB-SSHD-1 181.8 s" in words
+    assert "sql: the cache state" not in words
+
+
 def test_failed_steps_and_their_reasons_are_told(workloads: Path) -> None:
     words = _words(workloads)
     assert "LAB-SSD-1 : sql failed: the drive answered with an I/O error." in words
@@ -171,6 +177,17 @@ def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
     assert len(test.rounds) == 6
     # The window is the last five rounds; one of them does not count.
     assert test.get("iops") == pytest.approx(115.0)
+
+
+def test_the_workloads_own_sum_over_rounds_counts(one: sqlite3.Connection) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    for variant, iops in (("own/round-1", 10.0), ("own/round-1/read", 7.0), ("own", 8.0)):
+        add_results(one, step, make_results(variant, BYPASS, iops=iops))
+    add_results(one, step, make_results("precondition/pass-1", BYPASS, iops=1.0))
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    tests = {test.name: test for test in fio.find_tests(workload.steps[0])}
+    assert {name: test.get("iops") for name, test in tests.items()} == {"own": 8.0, "own/read": 7.0}
+    assert len(tests["own"].rounds) == 1
 
 
 def test_repetitions_of_a_pass_are_told_apart(one: sqlite3.Connection) -> None:

@@ -26,24 +26,28 @@ NOTE = (
     " last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
-_WINDOW = 5
+WINDOW = 5
 _ROUND = "round-"
+_NO_TESTS = {OTHER, "precondition"}
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test on one drive: its rounds in their order, or its only run."""
+    """One test on one drive."""
 
     name: str
     rounds: tuple[Figure, ...]
+    """In their order; its only run where it was not repeated."""
+    summary: Figure | None
+    """What the workload itself made of the rounds."""
 
     @property
     def window(self) -> tuple[Figure, ...]:
-        """The rounds that make up the figure."""
-        return self.rounds[-_WINDOW:]
+        """What makes up the figure: the workload's own sum, or the last rounds."""
+        return (self.summary,) if self.summary else self.rounds[-WINDOW:]
 
     def get(self, metric: str) -> float | None:
-        """The mean over the window's valid rounds."""
+        """The mean over the window's valid figures."""
         values = [v for figure in self.window if (v := figure.get(metric)) is not None]
         return sum(values) / len(values) if values else None
 
@@ -54,15 +58,28 @@ class Test:
 
 
 def find_tests(step: StepFigures) -> tuple[Test, ...]:
-    """The tests of a step in the order in which they ran."""
-    found: dict[str, list[Figure]] = {}
+    """The tests of a step in the order in which they ran; preconditioning is none."""
+    rounds: dict[str, list[Figure]] = {}
+    whole: dict[str, Figure] = {}
     for figure in step.figures:
-        if figure.variant == OTHER or not figure.values.keys() & {"bw_bytes_s", "iops"}:
-            continue
         parts = figure.parts
-        in_rounds = len(parts) > 1 and parts[-1].startswith(_ROUND)
-        found.setdefault("/".join(parts[:-1] if in_rounds else parts), []).append(figure)
-    return tuple(Test(name, tuple(figures)) for name, figures in found.items())
+        if parts[0] in _NO_TESTS or not figure.values.keys() & {"bw_bytes_s", "iops"}:
+            continue
+        # `own/round-3/read`: a direction of a job that reads and writes has a figure of its own.
+        name = "/".join(part for part in parts if not part.startswith(_ROUND))
+        rounds.setdefault(name, [])
+        if name == "/".join(parts):
+            whole[name] = figure
+        else:
+            rounds[name].append(figure)
+    return tuple(
+        Test(
+            name=name,
+            rounds=tuple(found) or (whole[name],),
+            summary=whole.get(name) if found else None,
+        )
+        for name, found in rounds.items()
+    )
 
 
 def make_block(workload: Workload) -> BlockView:

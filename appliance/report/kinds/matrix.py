@@ -30,9 +30,10 @@ from appliance.report.workload_charts import Box, draw_boxes
 
 NOTE = (
     "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"
-    " minimum and maximum. Heat maps: the stronger the colour, the higher the rate (logarithmic,"
-    " the same for all drives within one operation); a dashed frame marks cells that RAM answered"
-    " at least in part, by the bytes the device served."
+    " minimum and maximum. Sizes such as 2x are multiples of the RAM that was free. Heat maps: the"
+    " stronger the colour, the higher the rate (logarithmic, the same for all drives within one"
+    " operation); a dashed frame marks cells that RAM answered at least in part, by the bytes the"
+    " device served."
 )
 
 _LEVELS = 8
