@@ -89,7 +89,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         # `direct`, and `direct/2` from the second repetition on
         ratios = [row.value for row in own if row.metric == "touch_ratio"]
         shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
-        touch = f"first/repeat {' -> '.join(f'{ratio:.2f}' for ratio in shown)}" if shown else ""
+        touch = f"repeat/first {' -> '.join(f'{ratio:.2f}' for ratio in shown)}" if shown else ""
         yield Figure(
             drawable(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),
@@ -99,7 +99,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
 
 
 def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
-    # A test repeated in rounds has rows of its own for each: `seq-read/3`.
+    # Rounds, passes of preconditioning and the ways of a mixed job: `seq-read/round-3`.
     whole = [row for row in rows if "/" not in row.variant] or rows
     for name in _ordered({row.variant for row in whole}, _TESTS):
         own = [row for row in whole if row.variant == name]

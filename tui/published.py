@@ -35,7 +35,7 @@ _BOOT = re.compile(r"; the boot test needs ")
 def parse_status(value: dict[str, Any]) -> Status:
     """All of it."""
     countdown, progress, error = value["countdown"], value["progress"], value["error"]
-    step = value.get("step")
+    step = value["step"]
     return Status(
         phase=value["phase"],
         message=drawable(value["message"]),

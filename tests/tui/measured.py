@@ -18,7 +18,7 @@ def lottery_results(*, repeats: int = 1) -> tuple[Result, ...]:
     """A cold, a warm and a direct pass."""
     rows: list[Result] = []
     cold, warm, direct = state("cold"), state("warm"), state("bypass")
-    for cache, name, ratio in ((cold, "cold", 0.51), (warm, "warm", 1.0), (direct, "direct", 0.62)):
+    for cache, name, ratio in ((cold, "cold", 25.0), (warm, "warm", 1.0), (direct, "direct", 1.7)):
         for number in range(1, repeats + 1):
             suffix = f"/{number}" if number > 1 else ""
             rows += [

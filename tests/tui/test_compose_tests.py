@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.tui.fake import EVIL, HDD, SSHD, FakeEngine
-from tests.tui.steps import app_of, finish, press, settle, text_of, type_text
+from tests.tui.steps import app_of, drawn, finish, press, settle, text_of, type_text
 from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.composed import ComposedCampaign, Mistake
@@ -160,3 +160,32 @@ async def test_a_bug_in_the_check_is_told_and_the_form_stays(
         assert "could not be checked" in text_of(pilot, "#problem")
         await press(pilot, "escape")
         assert "ZeroDivisionError" in app_of(pilot).message
+
+
+async def test_the_keys_of_the_image_test_lead_to_one_warm_boot(engine: FakeEngine) -> None:
+    engine.show_drives(HDD)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "tab", "tab", "tab", "ctrl+u", "1")
+        await press(pilot, "tab", "ctrl+u", "4", "M", "tab", "enter")
+        assert "warm: restart" in drawn(pilot)
+        await press(pilot, *["tab"] * 8, "enter")
+        await finish(pilot, "check")
+        await release(pilot, HDD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        boot = plan["boot"]
+        assert (boot["cycles"], boot["power"], boot["boot_set"]) == (1, "warm", "4M")
+
+
+async def test_the_form_works_on_a_small_screen(engine: FakeEngine) -> None:
+    engine.show_drives(HDD)
+    async with KaltstartApp(engine.port()).run_test(size=(40, 12)) as pilot:
+        pilot.app.animation_level = "none"  # as on the stick: scrolling takes no time
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        assert "[x] WDC" in drawn(pilot)
+        await choose(pilot, "boot", "lottery")
+        assert ">[x] Lottery<" in drawn(pilot)
+        pilot.app.screen.query_one("#continue").focus()
+        await pilot.pause()
+        assert "> Start <" in drawn(pilot)

@@ -27,16 +27,16 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
         TicketSum("cold", "cold", 100_000_000, 1.5),
     ]
     assert find_figures("lottery", rows(lottery_results()), tickets) == (
-        Figure("cold", "  100.0 MB/s  first/repeat 0.51", "cold+warm"),
-        Figure("direct", "  100.0 MB/s  first/repeat 0.62", "bypass"),
+        Figure("cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm"),
+        Figure("direct", "  100.0 MB/s  repeat/first 1.70", "bypass"),
     )
     repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
-    assert repeated[0].text.endswith("first/repeat 0.51 -> 0.71")
+    assert repeated[0].text.endswith("repeat/first 25.00 -> 25.20")
 
 
 def test_fio_shows_each_test_in_its_order_and_leaves_rounds_out() -> None:
     rounds = tuple(
-        Result(f"seq-read/{number}", "iops", 1.0, state("cold")) for number in range(1, 6)
+        Result(f"seq-read/round-{number}", "iops", 1.0, state("cold")) for number in range(1, 6)
     )
     found = find_figures("fio", rows((*rounds, *FIO)))
     assert [figure.name for figure in found] == ["seq-read", "seq-write", "rand-read", "rand-write"]

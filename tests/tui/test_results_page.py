@@ -54,7 +54,7 @@ async def test_each_step_stands_with_its_figures_and_their_cache_states(
         await press(pilot, "4")
         lines = [line.split() for line in text_of(pilot, "#results").splitlines()]
         assert lines[1] == ["1.", "lottery", "on", HDD.serial + ":", "done"]
-        assert ["direct", "129.5", "MB/s", "first/repeat", "0.62", "bypass"] in lines
+        assert ["direct", "129.5", "MB/s", "repeat/first", "1.70", "bypass"] in lines
         assert ["rand-read", "0.6", "MB/s", "149", "IOPS", "cold", "unproven"] in lines
         assert ["total", "231.4", "s", "partial"] in lines
         assert "5. sql on WD-WX41A47H2291: FAILED: sda: read error" in text_of(pilot, "#results")

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tests.tui.fake import HDD, SSHD, FakeEngine
@@ -137,12 +135,3 @@ async def test_boots_and_steps_of_one_campaign_are_both_counted(engine: FakeEngi
         )
         first = text_of(pilot, "#drives").splitlines()[1]
         assert first.split()[-6:] == ["target", "5/5", "2/2", "106.10", "106.10", "1"]
-
-
-async def test_an_engine_that_publishes_no_step_is_understood(engine: FakeEngine) -> None:
-    status = json.loads((engine.run / "status.json").read_text())
-    del status["step"]
-    (engine.run / "status.json").write_text(json.dumps(status))
-    async with KaltstartApp(engine.port()).run_test() as pilot:
-        await settle(pilot)
-        assert "Ready" in text_of(pilot, "#header")

@@ -130,7 +130,9 @@ async def test_a_stop_that_could_not_be_stored_is_told_and_can_be_tried_again(
         assert [request.kind for request in engine.requests()] == ["stop"]
 
 
-@pytest.mark.parametrize("name", ["drives", "plan-invalid", "run-preparing", "run-countdown"])
+@pytest.mark.parametrize(
+    "name", ["drives", "plan-invalid", "run-preparing", "run-countdown", "run-step"]
+)
 async def test_a_small_screen_breaks_nothing(name: str, engine: FakeEngine) -> None:
     SCENES[name].prepare(engine)
     async with KaltstartApp(engine.port()).run_test(size=(40, 12)) as pilot:

@@ -35,7 +35,8 @@ class ResultsPage(Page):
         "Steps: the main figures of each workload, and at the end of the line the page cache that "
         "was met: cold (empty, so the drive answered), warm (the RAM answered), bypass (O_DIRECT), "
         "bounded, partial; unproven where there is no proof of it. "
-        "The first/repeat of a lottery: a first read against a later one of the same file.\n\n"
+        "A lottery's repeat/first: how many times faster a file's later reads are than its first."
+        "\n\n"
         "w  write the report to the stick again (partition KALTSTART, folder reports)"
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "report", show=False)]
