@@ -35,7 +35,7 @@ def ballast(free_ram_bytes: int, *, progress: Progress | None = None) -> Iterato
     happens. Raises StepFailed when that amount is impossible or the kernel refuses, and whatever
     `progress` raises.
     """
-    check_free_ram(free_ram_bytes, total_bytes=_read_memory("MemTotal"))
+    check_free_ram(free_ram_bytes, total_bytes=read_memory("MemTotal"))
     release_ballast()
     drop_caches()  # cached pages count as available only in part
     try:
@@ -93,12 +93,16 @@ def parse_meminfo(text: str, key: str) -> int:
     return int(found[1]) << 10
 
 
-def _read_memory(key: str) -> int:
+def read_memory(key: str) -> int:
+    """One amount of this machine's memory now, in bytes: `MemTotal`, `MemAvailable`.
+
+    Raises StepFailed.
+    """
     return parse_meminfo(sysfs.read_text(_MEMINFO), key)
 
 
 def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
-    available = _read_memory("MemAvailable")
+    available = read_memory("MemAvailable")
     if not next_chunk(available, free_ram_bytes=free_ram_bytes):
         return 0
     total = available - free_ram_bytes
@@ -112,7 +116,7 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
                 written += os.write(file.fileno(), pages[:chunk])
                 if progress:
                     progress("Filling RAM with ballast", min(written, total), total)
-                available = _read_memory("MemAvailable")
+                available = read_memory("MemAvailable")
     except OSError as error:
         raise StepFailed(f"the ballast stopped at {written} bytes: {error.strerror}") from error
     return written

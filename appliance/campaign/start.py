@@ -7,6 +7,7 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 
+from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
@@ -52,7 +53,13 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     plan = parse_plan(text)
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
     overhead_bytes = needed_bytes(boot_set_bytes) - boot_set_bytes
-    problems = find_conflicts(plan, drives, stick=stick.drive, root_bytes=overhead_bytes)
+    problems = find_conflicts(
+        plan,
+        drives,
+        stick=stick.drive,
+        root_bytes=overhead_bytes,
+        ram_bytes=read_memory("MemTotal"),
+    )
     if problems:
         raise Refusals(problems)
     return plan
@@ -129,7 +136,7 @@ def plan_steps(plan: Plan) -> tuple[tuple[int, int], ...]:
         (workload_index, drive_index)
         for workload_index, workload in enumerate(plan.workloads)
         for drive_index, drive in enumerate(plan.drives)
-        if workload.on in ("", drive.serial, drive.wwn)
+        if drive in plan.drives_of(workload)
     )
 
 

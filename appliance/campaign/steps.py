@@ -6,7 +6,7 @@ of any kind costs the part that was under way and nothing else.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -53,7 +53,7 @@ from appliance.store.steps import (
     upsert_file_system,
 )
 from appliance.units import printable
-from appliance.workloads.base import Bench, PartResult, Progress
+from appliance.workloads.base import Bench, PartResult, Progress, Workload
 from appliance.workloads.registry import make_workload
 
 _BLOCK = Path("/sys/class/block")
@@ -194,8 +194,19 @@ class _StepRun:
         if all(part in finished for part in parts):
             return
         self.place = replace(self.place, parts=len(parts))
+        with closing(workload):
+            self._do_parts_of(workload, bench, recorder, finished)
+
+    def _do_parts_of(
+        self,
+        workload: Workload,
+        bench: Bench,
+        recorder: ActivityRecorder,
+        finished: dict[str, int],
+    ) -> None:
+        connection, step = self.site.connection, self.step
         workload.prepare(bench)
-        for number, part in enumerate(parts, start=1):
+        for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
             self.place = replace(self.place, part=part, part_number=number)

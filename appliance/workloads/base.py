@@ -72,3 +72,7 @@ class Workload(Protocol):
         Raises StepFailed.
         """
         ...
+
+    def close(self) -> None:
+        """Let go of what is held from part to part, such as RAM. Called once, whatever happened."""
+        return

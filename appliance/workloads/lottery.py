@@ -8,16 +8,16 @@ import resource
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import override
 
-from appliance import sysfs
-from appliance.caches.ballast import parse_meminfo
+from appliance.caches.ballast import read_memory
 from appliance.caches.cachestat import Target, page_stats
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, PageCache, Result, Ticket
 from appliance.plan_workloads import LotteryPass, LotteryPlan
-from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.lottery_draw import (
     Draw,
     LotteryFile,
@@ -29,7 +29,6 @@ from appliance.workloads.lottery_draw import (
 from appliance.workloads.lottery_files import prepare_files
 from appliance.workloads.lottery_passes import Pulse, Reader, make_reader
 
-_MEMINFO = Path("/proc/meminfo")
 _WISHED: dict[LotteryPass, PageCache] = {
     "cold": "cold",
     "warm": "warm",
@@ -39,7 +38,7 @@ _WISHED: dict[LotteryPass, PageCache] = {
 }
 
 
-class LotteryWorkload:
+class LotteryWorkload(Workload):
     """One step: each pass, and each repetition of it, is a part."""
 
     def __init__(self, plan: LotteryPlan) -> None:
@@ -48,14 +47,17 @@ class LotteryWorkload:
         self._files: dict[str, LotteryFile] = {}
 
     @property
+    @override
     def parts(self) -> tuple[str, ...]:
         """`cold`, `direct` and so on; with repetitions `cold/1`, `direct/1`, `cold/2`."""
         return tuple(self._parts)
 
+    @override
     def prepare(self, bench: Bench) -> None:
         """Lay the files out, or find them. Raises StepFailed."""
         self._files = {file.name: file for file in prepare_files(self._plan, bench)}
 
+    @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Draw every ticket of one pass. Raises StepFailed."""
         this = self._parts[part]
@@ -107,7 +109,7 @@ class LotteryWorkload:
 
     def _read_all(self, bench: Bench, part: PassPart, *, proven: bool) -> tuple[list[Ticket], int]:
         """The tickets in their order, and how many the program answered by itself."""
-        available = parse_meminfo(sysfs.read_text(_MEMINFO), "MemAvailable")
+        available = read_memory("MemAvailable")
         reader = make_reader(part.kind, available_bytes=available)
         draws = self._draws(part)
         total = sum(self._files[draw.file].length for draw in draws)

@@ -6,15 +6,13 @@ guessed.
 """
 
 import json
-import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args, override
 
-from appliance import sysfs
-from appliance.caches.ballast import ballast, parse_meminfo
+from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.page_cache import (
     Extent,
     PagesUnknown,
@@ -42,7 +40,6 @@ AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
 
 _FILE = "matrix.dat"
 _MEMORY = "matrix.json"
-_MEMINFO = Path("/proc/meminfo")
 _MIB = 1 << 20
 # A file system needs room for the map of its files as well; btrfs most of all.
 _USABLE_SHARE = 0.95
@@ -79,8 +76,6 @@ class MatrixWorkload(Workload):
         """The part that ended last in this very process."""
         self._ballast_bytes = 0
         self._held = ExitStack()
-        # Whatever becomes of the step, the memory is given back with the workload.
-        weakref.finalize(self, self._held.close)
 
     @property
     @override
@@ -96,13 +91,6 @@ class MatrixWorkload(Workload):
 
     @override
     def prepare(self, bench: Bench) -> None:
-        try:
-            self._prepare(bench)
-        except BaseException:
-            self._held.close()
-            raise
-
-    def _prepare(self, bench: Bench) -> None:
         if self._plan.free_ram_bytes:
             self._ballast_bytes = self._held.enter_context(
                 ballast(self._plan.free_ram_bytes, progress=bench.progress)
@@ -111,7 +99,7 @@ class MatrixWorkload(Workload):
         if bench.folder is None:
             # Otherwise what one part leaves in RAM is gone before the next one (see kept_open).
             self._held.enter_context(kept_open((target,)))
-        self._memory = _read_memory(bench.raw)
+        self._memory = _read_kept(bench.raw)
         given = {size_name(size): size for size in self._plan.file_sizes_bytes}
         sizes = given or self._memory.sizes or _automatic_sizes(bench, target)
         check_fits(bench, target, max(sizes.values()))
@@ -120,15 +108,13 @@ class MatrixWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        try:
-            result = self._run_cell(bench, part)
-        except BaseException:
-            self._held.close()
-            raise
+        result = self._run_cell(bench, part)
         self._previous = part
-        if set(self.parts) <= {*finished, part}:
-            self._held.close()
         return result
+
+    @override
+    def close(self) -> None:
+        self._held.close()
 
     def _run_cell(self, bench: Bench, part: str) -> PartResult:
         size_word, record_word, operation = _parse_part(part)
@@ -266,7 +252,7 @@ def _rows(part: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
 
 def _automatic_sizes(bench: Bench, target: Path) -> dict[str, int]:
     """Half, once and twice the RAM that is free now, in whole MiB, and no more than fits."""
-    free_ram_bytes = parse_meminfo(sysfs.read_text(_MEMINFO), "MemAvailable")
+    free_ram_bytes = read_memory("MemAvailable")
     room = bench.size_bytes
     if bench.folder is not None and target.exists():
         room += target.stat().st_blocks * 512
@@ -280,7 +266,7 @@ def _automatic_sizes(bench: Bench, target: Path) -> dict[str, int]:
     return sizes
 
 
-def _read_memory(raw: Path) -> _Memory:
+def _read_kept(raw: Path) -> _Memory:
     try:
         stored = json.loads((raw / _MEMORY).read_text())
         return _Memory(

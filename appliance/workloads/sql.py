@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import override
 
 from appliance import sysfs
-from appliance.caches.ballast import FLOOR_BYTES, ballast, parse_meminfo
+from appliance.caches.ballast import FLOOR_BYTES, ballast, read_memory
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import SqlPlan
-from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.sql_data import PHASES, data_of_size
 from appliance.workloads.sql_database import (
     CACHE_BYTES,
@@ -30,7 +31,6 @@ from appliance.workloads.sql_database import (
 )
 from appliance.workloads.sql_files import SqlFolder, prepare_folder
 
-_MEMINFO = Path("/proc/meminfo")
 _THREAD_IO = Path("/proc/thread-self/io")
 
 
@@ -46,7 +46,7 @@ class _Moved:
     checksum: str
 
 
-class SqlWorkload:
+class SqlWorkload(Workload):
     """One step: each phase is a part; `total` is a row of the last."""
 
     def __init__(self, plan: SqlPlan) -> None:
@@ -55,14 +55,17 @@ class SqlWorkload:
         self._folder = SqlFolder(Path())
 
     @property
+    @override
     def parts(self) -> tuple[str, ...]:
         """The five phases."""
         return PHASES
 
+    @override
     def prepare(self, bench: Bench) -> None:
         """Write the dump, or find it. Raises StepFailed."""
         self._folder = prepare_folder(self._plan, bench)
 
+    @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """One phase, from a cold page cache. Raises StepFailed."""
         notes: list[str] = []
@@ -73,7 +76,7 @@ class SqlWorkload:
             bench.progress("dropping the page cache", 0, 0)
             files = [path for path in (self._folder.dump, self._folder.database) if path.exists()]
             dropped = drop_page_cache([*files, Path(bench.device)])
-            free_bytes = parse_meminfo(sysfs.read_text(_MEMINFO), "MemAvailable")
+            free_bytes = read_memory("MemAvailable")
             moved = self._do(bench, part)
         if not dropped.proven:
             notes.append(dropped.reason)
@@ -126,7 +129,7 @@ class SqlWorkload:
         if self._plan.free_ram_bytes:
             return self._plan.free_ram_bytes
         wanted = max(self._plan.data_size_bytes // 2, FLOOR_BYTES)
-        total = parse_meminfo(sysfs.read_text(_MEMINFO), "MemTotal")
+        total = read_memory("MemTotal")
         return wanted if wanted < total else 0
 
     @contextmanager

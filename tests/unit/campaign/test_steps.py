@@ -124,6 +124,10 @@ class Machine:
             notes=("all well",),
         )
 
+    def close(self) -> None:
+        """Let go."""
+        self.log.append("close")
+
 
 @pytest.fixture
 def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
@@ -173,12 +177,13 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
 def test_drives_take_turns_and_every_byte_is_accounted_for(machine: Machine) -> None:
     machine.run()
     assert [step.state for step in machine.steps()] == ["done", "done"]
-    assert machine.log[:6] == [
+    assert machine.log[:7] == [
         "unlock /dev/sda",
         "make ext4",
         "prepare /dev/sda in ext4",
         "one",
         "two",
+        "close",
         "lock /dev/sda",
     ]
     assert machine.rows(
@@ -212,10 +217,11 @@ def test_a_stop_keeps_the_finished_part_and_costs_no_attempt(machine: Machine) -
     ]
     machine.log.clear()
     machine.run()
-    assert machine.log[:4] == [
+    assert machine.log[:5] == [
         "unlock /dev/sda",
         "prepare /dev/sda in ext4",
         "two",
+        "close",
         "lock /dev/sda",
     ]
     assert machine.rows("SELECT name FROM part WHERE step_id = 1") == [("one",), ("two",)]
