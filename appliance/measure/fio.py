@@ -125,7 +125,14 @@ def _sum_up(directions: Iterable[Mapping[str, Any]]) -> Direction:
         iops=sum(float(one["iops"]) for one in each),
         seconds=max((int(one["runtime"]) for one in each), default=0) / 1000,
         bins=merge_bins(
-            {int(key): int(count) for key, count in one["clat_ns"].get("bins", {}).items()}
-            for one in each
+            {int(key): int(count) for key, count in _histogram(one).items()} for one in each
         ),
     )
+
+
+def _histogram(direction: Mapping[str, Any]) -> Mapping[str, Any]:
+    # Completion latency begins when the kernel has taken the request, and through the page cache
+    # libaio's io_submit() only returns when the data are there: what a program waits for is the
+    # sum of both, which fio calls `lat`. Without lat_percentiles fio keeps no histogram of it.
+    bins = direction["lat_ns"].get("bins") or direction["clat_ns"].get("bins", {})
+    return dict(bins)

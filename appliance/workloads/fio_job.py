@@ -72,6 +72,7 @@ class FioJob:
             f"direct={int(self.direct)}",
             # The caches were set and proven before; fio only logs it when it fails to drop.
             "invalidate=0",
+            "lat_percentiles=1",
             "fallocate=none",
             f"allow_file_create={int(self.creates)}",
             f"randseed={self.seed}",

@@ -49,6 +49,15 @@ def test_reading_and_writing_are_added_up() -> None:
     assert sum(found.bins.values()) == found.read.total_ios + found.write.total_ios
 
 
+def test_latency_begins_with_the_submission() -> None:
+    # Through the page cache libaio waits while it submits: completion alone took no time.
+    read = json.loads(captured("libaio-read"))["jobs"][0]["read"]
+    bins = parse_fio(captured("libaio-read")).read.bins
+    median_ns = find_percentile(bins, 50)
+    assert median_ns == read["lat_ns"]["percentile"]["50.000000"]
+    assert median_ns > 50 * read["clat_ns"]["percentile"]["50.000000"]
+
+
 def test_polluted_output_is_parsed_and_the_pollution_kept() -> None:
     found = parse_fio(captured("polluted"))
     assert found.error == 2

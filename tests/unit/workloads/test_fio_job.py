@@ -32,6 +32,7 @@ def test_what_the_bench_decides_comes_last() -> None:
         "bs=8K\n"
         "direct=0\n"
         "invalidate=0\n"
+        "lat_percentiles=1\n"
         "fallocate=none\n"
         "allow_file_create=0\n"
         "randseed=7\n"
