@@ -11,8 +11,9 @@ from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import KaltstartError, PlanError, Refusal
 from appliance.plan import Plan, find_conflicts, parse_plan
+from appliance.plan_workloads import FioPlan
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     NewDrive,
@@ -24,6 +25,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import transaction
 from appliance.store.cycles import insert_cycle
 from appliance.store.steps import insert_step
+from appliance.workloads.fio import find_mistake_in_options
 from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
 
 
@@ -62,6 +64,13 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     )
     if problems:
         raise Refusals(problems)
+    mistakes = tuple(
+        f"workload {number}: fio refuses the options: {mistake}"
+        for number, workload in enumerate(plan.workloads, start=1)
+        if isinstance(workload, FioPlan) and (mistake := find_mistake_in_options(workload))
+    )
+    if mistakes:
+        raise PlanError("; ".join(mistakes), problems=mistakes)
     return plan
 
 

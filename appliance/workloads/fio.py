@@ -7,6 +7,8 @@ Sets the page cache before each job, has fio run it, and says what state it real
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import override
 
 from appliance.caches.judge import hit_ratio
@@ -28,11 +30,20 @@ from appliance.workloads.fio_job import (
     span_of,
     with_defaults,
 )
-from appliance.workloads.fio_run import FioRun, judge, make_results, percentiles, run_fio, weakest
+from appliance.workloads.fio_run import (
+    FioRun,
+    find_mistake,
+    judge,
+    make_results,
+    percentiles,
+    run_fio,
+    weakest,
+)
 
 _FILE = "fio.dat"
 _PRECONDITION = "precondition"
 _CUSTOM = "custom"
+_NOWHERE = Path("/dev/null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +100,7 @@ class FioWorkload(Workload):
         if part == _PRECONDITION:
             return layout_options(self._whole_bytes), self._whole_bytes
         if part == _CUSTOM:
-            defaults = [("ioengine", plan.ioengine), ("iodepth", str(plan.iodepth))]
-            defaults += [("numjobs", str(plan.numjobs)), ("runtime", str(plan.runtime_s))]
-            own = with_defaults(plan.options, defaults)
-            return own, own_size(own, self._whole_bytes)
+            return self.own_job()
         test = next(test for test in plan.tests if test == part)
         return classic_options(
             test,
@@ -102,6 +110,14 @@ class FioWorkload(Workload):
             runtime_s=plan.runtime_s,
             numjobs=plan.numjobs,
         )
+
+    def own_job(self) -> tuple[Options, int]:
+        """The person's own options, completed by the plan's, and the size for each process."""
+        plan = self._plan
+        defaults = [("ioengine", plan.ioengine), ("iodepth", str(plan.iodepth))]
+        defaults += [("numjobs", str(plan.numjobs)), ("runtime", str(plan.runtime_s))]
+        own = with_defaults(plan.options, defaults)
+        return own, own_size(own, self._whole_bytes)
 
     def _precondition(self, bench: Bench) -> PartResult:
         results: tuple[Result, ...] = ()
@@ -182,6 +198,20 @@ class FioWorkload(Workload):
                     dropped = drop_page_cache(cached)
                     bound = f"MemoryMax {self._plan.memory_max_bytes} bytes"
                     yield dropped.proven, f"{bound}; before it {dropped.reason}"
+
+
+def find_mistake_in_options(plan: FioPlan) -> str:
+    """What fio itself has against the person's own options, before anything is started."""
+    if not plan.options:
+        return ""
+    options, size_bytes = FioWorkload(plan).own_job()
+    job = FioJob(
+        name=_CUSTOM, options=options, target=_NOWHERE, size_bytes=size_bytes, seed=plan.seed
+    )
+    with NamedTemporaryFile("w", suffix=".fio") as file:
+        file.write(job.text())
+        file.flush()
+        return find_mistake(Path(file.name))
 
 
 def _notes(done: _Measured) -> tuple[str, ...]:

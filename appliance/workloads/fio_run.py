@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from appliance import sysfs
 from appliance.caches.bounded import bounded_command
@@ -62,9 +63,8 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         stale.unlink(missing_ok=True)
     job_file.write_text(text)
     readonly = ["--readonly"] if job.reads_only else []
-    asked = run(["fio", "--parse-only", *readonly, str(job_file)], check=False)
-    if asked.returncode != 0:
-        raise StepFailed(f"fio refuses the job {job.name}: {_first_words(asked)}")
+    if mistake := find_mistake(job_file, *readonly):
+        raise StepFailed(f"fio refuses the job {job.name}: {mistake}")
     command = [
         "fio",
         f"--output={json_file}",
@@ -99,6 +99,12 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         device_write_bytes=after.write_bytes - before.write_bytes,
         problem=_find_problem(job, done, output),
     )
+
+
+def find_mistake(job_file: Path, *words: str) -> str:
+    """What fio itself has against a job, in its words; empty where it takes it. Runs nothing."""
+    asked = run(["fio", "--parse-only", *words, str(job_file)], check=False)
+    return _first_words(asked) if asked.returncode else ""
 
 
 def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:

@@ -20,6 +20,15 @@ def _drive(serial: str, *, erase: str | None = None) -> str:
     return f'[[drive]]\nserial = "{serial}"\nerase = "{serial if erase is None else erase}"\n'
 
 
+def _workload(kind: str, keys: str) -> str:
+    return f'[[workload]]\nkind = "{kind}"\n{keys}\n'
+
+
+_READ_ONLY = '[[drive]]\nserial = "LAB-A"\n'
+_ELSEWHERE = 'options = { rw = "write", filename = "/dev/sda" }'
+
+_ZONED = 'options = { rw = "randread", random_distribution = "zoned:50/5" }'
+
 # Name → plan, exit code of `check`, what its message must say.
 _PLANS = {
     "good": (_HEAD + _drive("LAB-A") + _BOOT, 0, "good"),
@@ -30,6 +39,17 @@ _PLANS = {
     "stick": (_HEAD + _drive("LAB-STICK-1") + _BOOT, 3, "stick"),
     "mismatch": (_HEAD + _drive("LAB-A", erase="LAB-B") + _BOOT, 3, "erase"),
     "small": (_HEAD + _drive("LAB-SMALL") + _BOOT, 3, "LAB-SMALL"),
+    "elsewhere": (_HEAD + _drive("LAB-A") + _workload("fio", _ELSEWHERE), 2, "filename"),
+    "no-option": (_HEAD + _drive("LAB-A") + _workload("fio", 'options = { bs = "4x" }'), 2, "bs"),
+    "fio-says-no": (_HEAD + _drive("LAB-A") + _workload("fio", _ZONED), 2, "zoned"),
+    "ballast": (
+        _HEAD + _drive("LAB-A") + _workload("sql", 'free_ram = "64G"'),
+        3,
+        "64.0 GiB of RAM",
+    ),
+    "no-room": (_HEAD + _drive("LAB-SMALL") + _workload("lottery", ""), 3, "LAB-SMALL"),
+    "unreleased": (_HEAD + _READ_ONLY + _workload("lottery", ""), 3, "LAB-A"),
+    "read-only-plan": (_HEAD + _READ_ONLY + _workload("lottery", 'filesystem = "none"'), 0, "bad"),
 }
 
 _SCRIPT = (Path(__file__).parent / "refusals.sh").read_text()
