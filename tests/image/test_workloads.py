@@ -49,8 +49,8 @@ filesystem = "ext4"
 
 [[workload]]
 kind = "sweep"
-set_sizes = ["1M", "4M"]
-tests = ["seq-read", "rand-read", "rand-write"]
+set_sizes = ["1M", "2M"]
+tests = ["rand-read", "rand-write"]
 runtime = 2
 idle_timeout = 20
 """
