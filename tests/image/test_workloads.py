@@ -148,7 +148,7 @@ def _check_hybrid_gain(database: sqlite3.Connection) -> None:
     assert gain["LAB-SSHD-1", "direct"] > 2
     assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-HDD-1", "direct"]
     assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-SSD-1", "direct"]
-    assert gain["LAB-SSHD-1", "warm"] < 1.5
+    assert gain["LAB-SSHD-1", "warm"] < gain["LAB-SSHD-1", "direct"] / 2
     answered_by_ram = database.execute(
         "SELECT min(value) FROM results WHERE metric = 'hit_ratio' AND variant LIKE 'warm/%'"
     ).fetchone()[0]
