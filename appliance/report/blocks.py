@@ -152,12 +152,14 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
     return CacheView(
         page_cache=_list(cache.page_cache for cache in caches),
         proof=proofs.pop() if len(proofs) == 1 else "partly" if proofs else "unproven",
-        reason=_list_some(reasons),
+        reason=_list_some(reasons, limit=1),
         ram_share=_format_ram_share(figures),
         ballast=_list(
             format_bytes(cache.ballast_bytes) if cache.ballast_bytes else "none" for cache in caches
         ),
-        drive_state=_list_some([cache.drive_state for cache in caches if cache.drive_state]),
+        drive_state=_list_some(
+            [cache.drive_state for cache in caches if cache.drive_state], limit=1
+        ),
     )
 
 
