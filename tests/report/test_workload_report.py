@@ -89,9 +89,15 @@ def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
 
 def test_each_line_has_its_caches(workloads: Path) -> None:
     words = _words(workloads)
-    assert "bypass proven the device served 100 % of the bytes asked for 0 %" in words
-    assert "partial unproven 12 pages stayed, mapped by fio 30 %" in words
-    assert "cold proven 0 pages resident after the drop 2 % 3 GiB idle" in words
+    assert re.search(r"bypass proven \d 0 %", words)
+    assert re.search(r"partial unproven \d 30 %", words)
+    assert re.search(r"cold proven \d 2 % 3 GiB idle", words)
+    for reason in (
+        "the device served 100 % of the bytes asked for",
+        "12 pages stayed, mapped by fio",
+        "0 pages resident after the drop",
+    ):
+        assert reason in words
 
 
 def test_the_total_of_sql_speaks_where_all_phases_are_proven(workloads: Path) -> None:
