@@ -49,7 +49,11 @@ _PLANS = {
     ),
     "no-room": (_HEAD + _drive("LAB-SMALL") + _workload("lottery", ""), 3, "LAB-SMALL"),
     "unreleased": (_HEAD + _READ_ONLY + _workload("lottery", ""), 3, "LAB-A"),
-    "read-only-plan": (_HEAD + _READ_ONLY + _workload("lottery", 'filesystem = "none"'), 0, "bad"),
+    "read-only-plan": (
+        _HEAD + _READ_ONLY + _workload("lottery", 'filesystem = "none"'),
+        0,
+        "no drive",
+    ),
 }
 
 _SCRIPT = (Path(__file__).parent / "refusals.sh").read_text()
