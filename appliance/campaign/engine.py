@@ -188,8 +188,9 @@ class Appliance:
             self._finish(campaign_id)
 
     def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
-        """False when boots are left to make, but no drive of the campaign came up in time."""
-        if next_cycle(select_cycles(self.connection, campaign_id)) is None:
+        """False when something is left to do, but no drive of the campaign came up in time."""
+        boots_left = next_cycle(select_cycles(self.connection, campaign_id)) is not None
+        if not boots_left and not has_steps_left(self.site, campaign_id):
             return True
         give_up_s = time.monotonic() + _DRIVES_WAIT_S
         while not (here := self._any_drive_is_here(campaign_id)) and time.monotonic() < give_up_s:

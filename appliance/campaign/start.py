@@ -87,7 +87,9 @@ def start_campaign(
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
         for planned in plan.drives
     ]
-    slots = _free_slots(drives, [drive for _, drive in chosen])
+    slots = (
+        _free_slots(drives, [drive for _, drive in chosen]) if boot else range(1, len(chosen) + 1)
+    )
     cycles = plan_cycles(drives=len(chosen), cycles=boot.cycles, charts=boot.charts) if boot else ()
     with transaction(connection):
         campaign_id = insert_campaign(

@@ -4,10 +4,10 @@ A finished part of a step is committed on the stick before the next one begins, 
 of any kind costs the part that was under way and nothing else.
 """
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from appliance.campaign.advance import (
@@ -16,41 +16,38 @@ from appliance.campaign.advance import (
     find_released_drive,
     load_campaign,
 )
+from appliance.campaign.bench import BenchOrder, open_bench
 from appliance.campaign.journal import record
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.console import announce
 from appliance.drives.file_system import (
-    clear_signatures,
-    make_file_system,
-    mounted,
-    read_file_system_uuid,
+    release_mounts,
 )
 from appliance.drives.model import Drive
-from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.measure.activity import ActivityRecorder
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
 from appliance.plan import parse_plan
 from appliance.plan_workloads import WorkloadPlan
-from appliance.stick import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.stick import Stick
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    select_campaign_drives,
+)
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
-    delete_file_system,
     insert_activity,
     insert_part,
     insert_results,
     insert_tickets,
     select_activity_end_s,
-    select_file_system,
     select_parts,
     select_steps,
     update_step_ended,
     update_step_interrupted,
     update_step_running,
-    upsert_file_system,
 )
 from appliance.units import printable
 from appliance.workloads.base import Bench, PartResult, Progress, Workload
@@ -95,11 +92,12 @@ def has_steps_left(site: Site, campaign_id: int) -> bool:
 def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> None:
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
-    Raises StoppedByPersonError; the step can be resumed.
+    A step whose drive is not here waits until all others are done. Raises StoppedByPersonError and
+    what holds up the whole campaign (StickTrouble, StillMountedError); steps can be resumed then.
     """
     workloads = parse_plan(load_campaign(site, campaign_id).plan_toml).workloads
-    drives = {row.drive_id: row for row in select_campaign_drives(site.connection, campaign_id)}
     steps = select_steps(site.connection, campaign_id)
+    waiting: list[tuple[_StepRun, Refusal]] = []
     for number, step in enumerate(steps, start=1):
         if step.state not in {"planned", "running"}:
             continue
@@ -107,15 +105,31 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
             site=site,
             stick=stick,
             step=step,
-            drive_row=drives[step.drive_id],
             plan=workloads[step.workload_index],
             place=StepPosition(number, len(steps), step.kind, step.device),
             show=show,
         )
+        show(run.place, "looking for the drive", 0, 0)
         try:
-            run.work()
-        except KaltstartError as error:
-            _fail(site, step, error)
+            run.find_drive()
+        except Refusal as error:
+            waiting.append((run, error))
+        else:
+            _run_step(run)
+    for run, _ in waiting:
+        try:
+            run.find_drive()
+        except Refusal as error:
+            _fail(site, run.step, error)
+        else:
+            _run_step(run)
+
+
+def _run_step(run: "_StepRun") -> None:
+    try:
+        run.work()
+    except (StepFailed, Refusal) as error:
+        _fail(run.site, run.step, error)
 
 
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
@@ -146,31 +160,45 @@ class _StepRun:
     site: Site
     stick: Stick
     step: StepRow
-    drive_row: CampaignDriveRow
     plan: WorkloadPlan
     place: StepPosition
     show: ShowStep
+    _drive: Drive | None = None
     _stat: Path = Path()
+    _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    """The device's counters as they were read last."""
     _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte stands in a stored row."""
 
+    def find_drive(self) -> None:
+        """The drive of this step. Raises Refusal when it is not here."""
+        self._drive = await_drive(partial(find_released_drive, row=self.drive_row))
+
+    @property
+    def drive_row(self) -> CampaignDriveRow:
+        """The drive's part in the campaign, as it stands now: steps change what is on it."""
+        rows = select_campaign_drives(self.site.connection, self.step.campaign_id)
+        return next(row for row in rows if row.drive_id == self.step.drive_id)
+
     def work(self) -> None:
-        """Raises KaltstartError when the step has failed."""
-        connection, step = self.site.connection, self.step
+        """Raises StepFailed or Refusal when the step has failed."""
+        connection, step, drive = self.site.connection, self.step, self._drive
+        if drive is None:
+            raise AssertionError("the drive is looked for first")
         if step.attempts >= MAX_ATTEMPTS:
             raise StepFailed(f"given up after {step.attempts} attempts that did not come to an end")
         with transaction(connection):
             update_step_running(connection, step.id)
             self._record("step-start", f"attempt {step.attempts + 1}")
-        drive = await_drive(lambda found: find_released_drive(found, self.drive_row))
+        release_mounts()
         self._stat = _BLOCK / drive.name / "stat"
         self._accounted = self._read_counters()
         start_s = select_activity_end_s(connection, step.id)
         recorder = ActivityRecorder({step.device: self._stat}, start_s=start_s)
         try:
-            with recorder, self._bench(drive) as bench:
+            with recorder, open_bench(self._order(drive)) as bench:
                 self._do_parts(bench, recorder)
-        except KaltstartError:
+        except (StepFailed, Refusal):
             with transaction(connection):
                 self._store_rest(recorder)
             raise
@@ -194,8 +222,13 @@ class _StepRun:
         if all(part in finished for part in parts):
             return
         self.place = replace(self.place, parts=len(parts))
-        with closing(workload):
+        try:
             self._do_parts_of(workload, bench, recorder, finished)
+        except BaseException:
+            with suppress(KaltstartError):  # what went wrong first is what counts
+                workload.close()
+            raise
+        workload.close()
 
     def _do_parts_of(
         self,
@@ -205,13 +238,15 @@ class _StepRun:
         finished: dict[str, int],
     ) -> None:
         connection, step = self.site.connection, self.step
-        workload.prepare(bench)
+        with _failing_as_step("layout"):
+            workload.prepare(bench)
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
             self.place = replace(self.place, part=part, part_number=number)
             bench.progress(part, 0, 0)
-            result = workload.run_part(bench, part, finished=finished)
+            with _failing_as_step(part):
+                result = workload.run_part(bench, part, finished=finished)
             finished[part] = len(result.results)
             with transaction(connection):
                 self._store_part(part, result)
@@ -247,61 +282,26 @@ class _StepRun:
         insert_results(self.site.connection, self.step.id, self.step.device, others)
 
     def _read_counters(self) -> DiskStats:
-        try:
-            return parse_stat(self._stat.read_text())
-        except (OSError, IndexError, ValueError):
-            # Gone: what it did last is not known.
-            return self._accounted
+        # A drive that is gone counts no further: what it did last is not known.
+        with suppress(OSError, IndexError, ValueError):
+            self._seen = parse_stat(self._stat.read_text())
+        return self._seen
 
-    @contextmanager
-    def _bench(self, drive: Drive) -> Iterator[Bench]:
-        raw = RAW / str(self.step.id)
-        raw.mkdir(parents=True, exist_ok=True)
+    def _order(self, drive: Drive) -> BenchOrder:
         earlier = self._steps_before()
-        bench = Bench(
-            device=drive.path,
-            folder=None,
-            writable=False,
-            raw=raw,
-            size_bytes=drive.size_bytes,
+        return BenchOrder(
+            connection=self.site.connection,
+            stick=self.stick,
+            step=self.step,
+            drive_row=self.drive_row,
+            drive=drive,
+            filesystem=self.plan.filesystem,
+            writes=self.plan.writes,
             progress=self._progress(),
             read_counters=self._read_counters,
+            record=self._record,
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
         )
-        if not self.plan.writes:
-            yield bench
-            return
-        if not self.drive_row.released:
-            raise Refusal(f"drive {self.drive_row.identity} is not released for writing")
-        with unlocked(
-            drive, stick=self.stick.drive, released_identity=self.drive_row.identity
-        ) as target:
-            if not self.plan.filesystem:
-                self._forget_file_system(target)
-                yield replace(bench, writable=True)
-                return
-            self._provide_file_system(target, bench.progress)
-            with mounted(target.path, self.plan.filesystem) as folder:
-                yield replace(bench, writable=True, folder=folder, size_bytes=_room_bytes(folder))
-
-    def _forget_file_system(self, target: Unlocked) -> None:
-        """Bare writes destroy what is on the drive: nothing may take it for whole afterwards."""
-        delete_file_system(self.site.connection, self.step.campaign_id, self.step.drive_id)
-        if not select_parts(self.site.connection, self.step.id):
-            clear_signatures(target)
-
-    def _provide_file_system(self, target: Unlocked, progress: Progress) -> None:
-        kind, connection, step = self.plan.filesystem, self.site.connection, self.step
-        known = select_file_system(connection, step.campaign_id, step.drive_id)
-        if known and known.kind == kind and known.uuid == read_file_system_uuid(target.path):
-            return
-        if select_parts(connection, step.id):
-            raise StepFailed("the file system of this step is no longer on the drive")
-        progress(f"making {kind}", 0, 0)
-        uuid = make_file_system(target, kind)
-        with transaction(connection):
-            upsert_file_system(connection, step.campaign_id, step.drive_id, kind=kind, uuid=uuid)
-            self._record("file-system", f"{kind} {uuid}")
 
     def _steps_before(self) -> int:
         steps = select_steps(self.site.connection, self.step.campaign_id)
@@ -326,7 +326,10 @@ class _StepRun:
         )
 
 
-def _room_bytes(folder: Path) -> int:
-    """What a file can still take on a file system."""
-    room = os.statvfs(folder)
-    return room.f_bavail * room.f_frsize
+@contextmanager
+def _failing_as_step(part: str) -> Iterator[None]:
+    """What the system says of a file under test, it says of the drive."""
+    try:
+        yield
+    except OSError as error:
+        raise StepFailed(f"{part}: {error}") from error

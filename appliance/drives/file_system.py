@@ -5,17 +5,18 @@ campaign is never taken for it. Nothing here decides whether a drive may be writ
 `writable`.
 """
 
+import shlex
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.drives.writable import Unlocked
-from appliance.errors import StepFailed
-from appliance.run import run
+from appliance.errors import KaltstartError, StepFailed
+from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
-_MKFS_TIMEOUT_S = 3600
+_MKFS_TIMEOUT_S = 4 * 3600
 _UMOUNT_TIMEOUT_S = 1800
 
 # No discard: it would hide what the drive's flash was left with. No work left for later either,
@@ -28,6 +29,12 @@ _MKFS = {
 }
 
 
+class StillMountedError(KaltstartError):
+    """A file system cannot be unmounted: nothing more may be done with its drive for now."""
+
+    exit_code = 4
+
+
 def clear_signatures(target: Unlocked) -> None:
     """Take away whatever marks a partition table or file system, and the partitions' nodes."""
     run(["wipefs", "--all", "--quiet", "--force", target.path], timeout_s=120)
@@ -35,12 +42,18 @@ def clear_signatures(target: Unlocked) -> None:
     run(["blockdev", "--rereadpt", target.path], check=False, timeout_s=120)
 
 
-def make_file_system(target: Unlocked, kind: str) -> str:
-    """Make it on the whole drive, overwriting it; return its UUID. Raises StepFailed."""
+def make_file_system(target: Unlocked, kind: str, *, poll: Callable[[], None]) -> str:
+    """Make it on the whole drive, overwriting it; return its UUID.
+
+    What `poll` raises ends it half-made. Raises StepFailed.
+    """
     clear_signatures(target)
     made = str(uuid.uuid4())
     name = f"uuid={made}" if kind == "xfs" else made
-    run([*_MKFS[kind], name, target.path], timeout_s=_MKFS_TIMEOUT_S)
+    command = [*_MKFS[kind], name, target.path]
+    done = run_watched(command, poll=poll, timeout_s=_MKFS_TIMEOUT_S)
+    if done.returncode != 0:
+        raise StepFailed(f"{shlex.join(command)} failed: {done.stderr.strip()}")
     return made
 
 
@@ -52,23 +65,32 @@ def read_file_system_uuid(path: str) -> str:
 
 @contextmanager
 def mounted(path: str, kind: str) -> Iterator[Path]:
-    """Where the file system can be used, for as long as the block lasts."""
+    """Where the file system can be used, for as long as the block lasts.
+
+    Raises StillMountedError when it cannot be let go of.
+    """
     FOLDER.mkdir(parents=True, exist_ok=True)
     run(["mount", "-t", kind, "-o", "noatime", path, str(FOLDER)], timeout_s=600)
     try:
         yield FOLDER
     except BaseException:
-        with suppress(StepFailed):  # what went wrong first is what counts
+        with suppress(StillMountedError):  # what went wrong first is what counts
             _unmount()
         raise
     _unmount()
 
 
 def release_mounts() -> None:
-    """Unmount what an engine that crashed has left mounted."""
+    """Unmount what a crash or a busy file system has left mounted. Raises StillMountedError."""
     while FOLDER.is_mount():
         _unmount()
 
 
 def _unmount() -> None:
-    run(["umount", str(FOLDER)], timeout_s=_UMOUNT_TIMEOUT_S)
+    try:
+        run(["umount", str(FOLDER)], timeout_s=_UMOUNT_TIMEOUT_S)
+    except StepFailed as error:
+        raise StillMountedError(
+            f"the file system under test cannot be unmounted: {error.message}",
+            hint="wait or pull the drive's plug, then resume",
+        ) from error

@@ -228,6 +228,14 @@ def update_installed(
     )
 
 
+def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
+    """The reference OS is about to be overwritten."""
+    connection.execute(
+        "UPDATE campaign_drive SET install_uuid = '' WHERE campaign_id = ? AND drive_id = ?",
+        (campaign_id, drive_id),
+    )
+
+
 def update_drive_failed(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, reason: str
 ) -> None:

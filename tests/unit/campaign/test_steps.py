@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from appliance.campaign import bench
 from appliance.campaign import steps as module
 from appliance.campaign.steps import StepPosition, StoppedByPersonError, run_steps
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, StickTrouble
+from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import LotteryPlan, WorkloadPlan
 from appliance.store.connect import open_database, transaction
@@ -44,6 +46,8 @@ class Machine:
     log: list[str] = field(default_factory=list)
     during: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What happens in the middle of a part."""
+    counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
+    """What the part that runs is given to read."""
     on_drive: dict[str, str] = field(default_factory=dict)
     """The file system's UUID by path."""
     made: int = 0
@@ -102,16 +106,17 @@ class Machine:
         """Two of them."""
         return ("one", "two")
 
-    def prepare(self, bench: Bench) -> None:
+    def prepare(self, place: Bench) -> None:
         """Read a little."""
-        self.log.append(f"prepare {bench.device} in {bench.folder and bench.folder.name}")
-        self.read(HDD if bench.device == HDD.path else SSD, 512)
+        self.log.append(f"prepare {place.device} in {place.folder and place.folder.name}")
+        self.read(HDD if place.device == HDD.path else SSD, 512)
 
-    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+    def run_part(self, place: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Read, and say so of the greater part."""
         assert part not in finished
         self.log.append(part)
-        drive = HDD if bench.device == HDD.path else SSD
+        self.counters = place.read_counters
+        drive = HDD if place.device == HDD.path else SSD
         self.read(drive, 4096)
         if part in self.during:
             self.during.pop(part)()
@@ -141,7 +146,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
     @contextmanager
     def unlocked(drive: Drive, **_: object) -> Iterator[SimpleNamespace]:
         machine.log.append(f"unlock {drive.path}")
-        yield SimpleNamespace(path=drive.path)
+        yield SimpleNamespace(path=drive.path, drive=drive)
         machine.log.append(f"lock {drive.path}")
 
     @contextmanager
@@ -150,25 +155,32 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         folder.mkdir(exist_ok=True)
         yield folder
 
-    def make_file_system(target: SimpleNamespace, kind: str) -> str:
+    @contextmanager
+    def held(drive: Drive) -> Iterator[None]:
+        machine.log.append(f"hold {drive.path}")
+        yield
+
+    def make_file_system(target: SimpleNamespace, kind: str, *, poll: Callable[[], None]) -> str:
+        poll()
         machine.log.append(f"make {kind}")
         machine.made += 1
         machine.on_drive[target.path] = f"uuid-{machine.made}"
         return machine.on_drive[target.path]
 
-    for name, replacement in {
-        "announce": world.announce,
-        "unlocked": unlocked,
-        "mounted": mounted,
-        "make_file_system": make_file_system,
-        "clear_signatures": lambda target: machine.on_drive.pop(target.path, None),
-        "read_file_system_uuid": lambda path: machine.on_drive.get(path, ""),
-        "make_workload": lambda _: machine,
-        "parse_plan": lambda _: SimpleNamespace(workloads=machine.plans),
-        "_BLOCK": tmp_path / "block",
-        "RAW": tmp_path / "raw",
-    }.items():
-        monkeypatch.setattr(module, name, replacement)
+    for target, name, replacement in (
+        (module, "announce", world.announce),
+        (bench, "unlocked", unlocked),
+        (bench, "_held", held),
+        (bench, "mounted", mounted),
+        (bench, "make_file_system", make_file_system),
+        (bench, "clear_signatures", lambda target: machine.on_drive.pop(target.path, None)),
+        (bench, "read_file_system_uuid", lambda path: machine.on_drive.get(path, "")),
+        (module, "make_workload", lambda _: machine),
+        (module, "parse_plan", lambda _: SimpleNamespace(workloads=machine.plans)),
+        (module, "_BLOCK", tmp_path / "block"),
+        (bench, "RAW", tmp_path / "raw"),
+    ):
+        monkeypatch.setattr(target, name, replacement)
     world.make_campaign()
     machine.add_steps(HDD, SSD)
     return machine
@@ -267,7 +279,7 @@ def test_a_bare_drive_that_is_only_read_needs_no_release(machine: Machine, world
     connection.close()
     machine.plans = (_lottery(""),)
     machine.run()
-    assert machine.log[:3] == ["prepare /dev/sda in None", "one", "two"]
+    assert machine.log[:4] == ["hold /dev/sda", "prepare /dev/sda in None", "one", "two"]
 
 
 def test_a_file_system_serves_all_steps_that_want_its_kind(machine: Machine) -> None:
@@ -289,14 +301,101 @@ def test_a_step_never_goes_on_upon_a_file_system_that_is_another_one(machine: Ma
         machine.run()
     machine.on_drive[HDD.path] = "somebody-elses"
     machine.run()
-    assert machine.steps()[0].reason == "the file system of this step is no longer on the drive"
+    assert "no longer carries the file system made on it" in machine.steps()[0].reason
     assert machine.on_drive[HDD.path] == "somebody-elses"
 
 
-def test_a_drive_that_is_gone_fails_its_steps_only(machine: Machine) -> None:
+def test_a_drive_that_is_not_here_waits_and_fails_last(machine: Machine) -> None:
     machine.world.drives = machine.world.drives[1:]
     machine.run()
     first, second = machine.steps()
-    assert first.state == "failed"
+    assert (first.state, first.attempts) == ("failed", 0)
     assert "LAB-HDD-1" in first.reason
     assert second.state == "done"
+    assert [line[0] for line in machine.world.lines] == ["step-done", "step-failed"]
+
+
+def test_a_drive_that_comes_back_in_time_is_not_given_up(machine: Machine) -> None:
+    both = machine.world.drives
+    machine.world.drives = both[1:]
+    machine.during["two"] = lambda: setattr(machine.world, "drives", both)
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done", "done"]
+    assert [line[1]["drive"] for line in machine.world.lines] == ["LAB-SSD-1", "LAB-HDD-1"]
+
+
+def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machine) -> None:
+    """The boots found the dock's disk exchanged; the steps must not take it."""
+    hdd, ssd = machine.world.drives
+    machine.world.drives = (replace(hdd, disk_uuid="somebody-elses"), ssd)
+    machine.run()
+    first, second = machine.steps()
+    assert "no longer carries its reference OS" in first.reason
+    assert second.state == "done"
+    assert machine.log[:2] == ["unlock /dev/sda", "unlock /dev/sdb"]
+
+
+def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:
+    machine.plans = (_lottery(), _lottery("xfs"))
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    machine.add_steps(HDD)
+    machine.during["two"] = lambda: machine.on_drive.update({HDD.path: "somebody-elses"})
+    machine.run()
+    first, second = machine.steps()
+    assert (first.state, second.state) == ("done", "failed")
+    assert [entry for entry in machine.log if entry.startswith("make")] == ["make ext4"]
+
+
+def test_progress_renews_the_attempts(machine: Machine) -> None:
+    def cut() -> None:
+        raise KeyboardInterrupt
+
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE step SET state = 'running', attempts = 2 WHERE position = 0")
+    connection.close()
+    machine.during["two"] = cut
+    with pytest.raises(KeyboardInterrupt):
+        machine.run()
+    assert machine.steps()[0].attempts == 0  # one for the part that came after, taken back
+
+
+def test_an_error_of_the_drive_fails_its_step_and_no_more(machine: Machine) -> None:
+    def fail() -> None:
+        raise OSError(30, "Read-only file system")
+
+    machine.during["two"] = fail
+    machine.run()
+    first, second = machine.steps()
+    assert (first.state, second.state) == ("failed", "done")
+    assert first.reason == "two: [Errno 30] Read-only file system"
+    assert machine.log.count("close") == 2
+
+
+def test_what_holds_up_the_stick_fails_no_step(machine: Machine) -> None:
+    def fill() -> None:
+        raise StickTrouble("the stick is full")
+
+    machine.during["two"] = fill
+    with pytest.raises(StickTrouble):
+        machine.run()
+    first, second = machine.steps()
+    assert (first.state, second.state) == ("planned", "planned")
+
+
+def test_the_counters_of_a_drive_that_is_gone_stay_where_they_were(machine: Machine) -> None:
+    def vanish() -> None:
+        before = machine.counters()
+        stat = machine.folder / "block/sda/stat"
+        text = stat.read_text()
+        stat.unlink()
+        seen.append((before, machine.counters()))
+        stat.write_text(text)
+
+    seen: list[tuple[DiskStats, DiskStats]] = []
+    machine.during["two"] = vanish
+    machine.run()
+    ((before, after),) = seen
+    assert before == after
+    assert before.read_bytes > 0
