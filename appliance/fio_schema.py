@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from appliance.measure.fio_options import MAX_JOBS
 from appliance.plan_keys import Allowed, AllowedEach, Once, Size, drop_default, one_of
 from appliance.plan_workloads import (
     DEFAULT_MAX_ROUNDS,
@@ -54,8 +55,8 @@ class FioTable(WorkloadTable):
     runtime: Annotated[Seconds, Field(description="The longest a test may take, in seconds.")] = 60
     numjobs: Annotated[
         int,
-        Field(ge=1, le=256, description="Jobs at once, each with its own share of size."),
-        Allowed("a whole number from 1 to 256"),
+        Field(ge=1, le=MAX_JOBS, description="Jobs at once, each with its own share of size."),
+        Allowed(f"a whole number from 1 to {MAX_JOBS}"),
     ] = 1
     iodepth: Depth = 1
     ioengine: Engine = "libaio"

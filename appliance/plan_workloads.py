@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from appliance.measure.fio_options import READING_MODES
+from appliance.units import parse_size
 
 FileSystem = Literal["", "ext4", "xfs", "btrfs"]
 FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
@@ -164,7 +165,6 @@ WorkloadPlan = FioPlan | LotteryPlan | MatrixPlan | SweepPlan | SqlPlan
 
 # Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
-_FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def needed_bytes(workload: WorkloadPlan) -> int:
@@ -218,7 +218,4 @@ def _fio_bytes(plan: FioPlan) -> int:
 def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
     """A size in fio's words, which `measure.fio_options` has checked."""
     text = options.get(key, "")
-    if not text:
-        return default
-    factor = _FACTORS.get(text[-1].lower())
-    return int(text) if factor is None else int(text[:-1]) * factor
+    return parse_size(text.upper()) if text else default

@@ -7,6 +7,8 @@ What fio thinks of the whole job is for `fio --parse-only`.
 
 import re
 
+from appliance.units import parse_size
+
 ENGINES = ("io_uring", "libaio", "psync", "sync", "pvsync", "pvsync2", "posixaio", "mmap")
 """Those that do I/O on the one file they are given and need nothing but the kernel."""
 
@@ -14,10 +16,17 @@ READING_MODES = frozenset({"read", "randread"})
 MODES = (*sorted(READING_MODES), "write", "randwrite", "rw", "readwrite", "randrw")
 """Without the trim modes: what they erase is in no count of bytes."""
 
+MAX_JOBS = 64
+# Each job holds a buffer of the largest block for each I/O under way.
+_MAX_BLOCK_BYTES = 64 << 20
+_BLOCK_OPTIONS = frozenset({"bs", "bsrange", "bssplit"})
+
 # fio's own suffixes change their meaning with kb_base (HOWTO, "kb_base"); single letters are
 # binary by default, as everywhere in the plan.
 _SIZE = r"[0-9]{1,15}[kKmMgGtT]?"
 _COUNT = r"[1-9][0-9]{0,8}"
+_DEPTH = r"[1-9][0-9]{0,2}|10[01][0-9]|102[0-4]"
+_JOBS = r"[1-9]|[1-5][0-9]|6[0-4]"
 _NUMBER = r"[0-9]{1,9}"
 _DECIMAL = r"[0-9]{1,6}(\.[0-9]{1,6})?"
 _PERCENT = r"(100|[0-9]{1,2})"
@@ -27,6 +36,7 @@ _ZONE = rf"{_PERCENT}/{_PERCENT}"
 _SPLIT = rf"{_SIZE}/{_PERCENT}?(:{_SIZE}/{_PERCENT}?){{0,15}}"
 
 _A_SIZE = "a size such as 4K, 1M or a number of bytes"
+_A_BLOCK = "a size up to 64M such as 4K, or a number of bytes"
 _A_COUNT = "a whole number from 1"
 _A_NUMBER = "a whole number"
 _A_SWITCH = "0 or 1"
@@ -46,9 +56,9 @@ _MICROSECONDS = (_NUMBER, "a whole number of microseconds")
 _ALLOWED: dict[str, tuple[str, str]] = {
     # what is read and written
     "rw": (rf"({'|'.join(MODES)})(:-?{_SIZE})?", "one of " + ", ".join(MODES)),
-    "bs": (_SIZES, _A_SIZE),
-    "bsrange": (rf"{_SIZE}-{_SIZE}", "a range of sizes such as 4K-64K"),
-    "bssplit": (_SPLIT, "sizes with their share such as 4K/60:64K/40"),
+    "bs": (_SIZES, _A_BLOCK),
+    "bsrange": (rf"{_SIZE}-{_SIZE}", "a range of sizes up to 64M such as 4K-64K"),
+    "bssplit": (_SPLIT, "sizes up to 64M with their share such as 4K/60:64K/40"),
     "blockalign": (_SIZE, _A_SIZE),
     "size": (_SIZE, _A_SIZE),
     "io_size": (_SIZE, _A_SIZE),
@@ -69,7 +79,7 @@ _ALLOWED: dict[str, tuple[str, str]] = {
     ),
     # how
     "ioengine": _one_of(*ENGINES),
-    "iodepth": (_COUNT, _A_COUNT),
+    "iodepth": (_DEPTH, "a whole number from 1 to 1024"),
     "iodepth_batch": _BATCH,
     "iodepth_batch_submit": _BATCH,
     "iodepth_batch_complete": (_NUMBER, _A_NUMBER),
@@ -91,7 +101,7 @@ _ALLOWED: dict[str, tuple[str, str]] = {
     "fdatasync": (_NUMBER, _A_NUMBER),
     "end_fsync": _SWITCH,
     # how many, how long, how fast
-    "numjobs": (r"[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-6]", "a whole number from 1 to 256"),
+    "numjobs": (_JOBS, f"a whole number from 1 to {MAX_JOBS}"),
     "thread": _SWITCH,
     "runtime": (rf"{_COUNT}s?", _SECONDS),
     "time_based": _SWITCH,
@@ -164,7 +174,14 @@ def check_option(key: str, value: str) -> str:
     # Without the end of line that fullmatch leaves to $: a value is one line of the job file.
     if re.fullmatch(pattern, value, re.ASCII) is None:
         return f"must be {description}"
+    if key in _BLOCK_OPTIONS and _largest_block(value) > _MAX_BLOCK_BYTES:
+        return f"must be {description}"
     return ""
+
+
+def _largest_block(value: str) -> int:
+    sizes = re.split("[-,:]", re.sub("/[0-9]*", "", value))
+    return max(parse_size(each.upper()) for each in sizes)
 
 
 def allowed_options() -> tuple[str, ...]:

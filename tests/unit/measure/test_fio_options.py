@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from appliance.measure.fio_options import ENGINES, allowed_options, check_option
@@ -14,7 +16,17 @@ from appliance.measure.fio_options import ENGINES, allowed_options, check_option
         ("bssplit", "4k/60:64k/40"),
         ("random_distribution", "zipf:1.2"),
         ("random_distribution", "zoned:60/10:30/20:10/70"),
-        ("numjobs", "256"),
+        ("numjobs", "1"),
+        ("numjobs", "59"),
+        ("numjobs", "64"),
+        ("iodepth", "1"),
+        ("iodepth", "999"),
+        ("iodepth", "1009"),
+        ("iodepth", "1024"),
+        ("bs", "64M"),
+        ("bs", "67108864"),
+        ("bsrange", "4k-64m"),
+        ("bssplit", "4k/:64M/40"),
         ("runtime", "60"),
         ("runtime", "60s"),
         ("cpus_allowed", "0,2-3"),
@@ -24,6 +36,28 @@ from appliance.measure.fio_options import ENGINES, allowed_options, check_option
 )
 def test_what_shapes_the_load_is_allowed(key: str, value: str) -> None:
     assert check_option(key, value) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("numjobs", "0"),
+        ("numjobs", "65"),
+        ("numjobs", "100"),
+        ("iodepth", "0"),
+        ("iodepth", "1025"),
+        ("iodepth", "2000"),
+        ("bs", "65M"),
+        ("bs", "67108865"),
+        ("bs", "4k,1g"),
+        ("bsrange", "4k-1T"),
+        ("bssplit", "4k/60:65M/40"),
+        ("bssplit", "999999999999999T/"),
+    ],
+)
+def test_what_would_take_all_memory_is_refused(key: str, value: str) -> None:
+    """There is a block for each I/O of each job."""
+    assert re.match(r"must be .* (to|up to) (64M?|1024)\b", check_option(key, value))
 
 
 @pytest.mark.parametrize(
