@@ -16,6 +16,13 @@ from dataclasses import dataclass
 from appliance.errors import StepFailed
 
 _END_PATIENCE_S = 10
+# A process that waits for its drive ends only when the drive answers, killed or not.
+_GROUP_PATIENCE_S = 60
+_LOOK_EVERY_S = 0.05
+
+
+class StillRunning(StepFailed):
+    """A process that was killed does not end: what it works on is not free yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +76,13 @@ def run_watched(
     command: Sequence[str],
     *,
     poll: Callable[[], None],
-    timeout_s: float,
     every_s: float = 0.2,
 ) -> Finished:
     """Run a long `command` and call `poll` until it ends; never raises for its exit code.
 
-    What `poll` raises ends the command first. Raises StepFailed when it cannot be started or does
-    not end within `timeout_s`.
+    What `poll` raises ends the command first: how long it may take is for `poll` to say. Nothing
+    the command started is left behind. Raises StepFailed when it cannot be started, StillRunning
+    when a process of it does not end.
     """
     words = tuple(command)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -90,7 +97,6 @@ def run_watched(
             )
         except FileNotFoundError:
             raise StepFailed(f"{words[0]} is not installed") from None
-        give_up_s = time.monotonic() + timeout_s
         try:
             while True:
                 try:
@@ -98,8 +104,6 @@ def run_watched(
                     break
                 except subprocess.TimeoutExpired:
                     poll()
-                if time.monotonic() > give_up_s:
-                    raise StepFailed(f"no end within {timeout_s:.0f} s: {shlex.join(words)}")
         finally:
             _end_group(process)
         out.seek(0)
@@ -113,12 +117,28 @@ def run_watched(
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """The command and what it started; asked first, then ended."""
-    if process.poll() is not None:
-        return
-    for signal_number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal_number)
-        with suppress(subprocess.TimeoutExpired):
+    """The command and what it started: asked first while it runs, then killed until none is left.
+
+    What it started outlives it where it was killed itself (fio's workers, for one), and goes on
+    with the drive.
+    """
+    if process.poll() is None:
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait(_END_PATIENCE_S)
+    give_up_s = time.monotonic() + _GROUP_PATIENCE_S
+    while True:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            process.wait()
             return
+        # The command itself counts until it is waited for; of the others init takes care.
+        process.poll()
+        if time.monotonic() > give_up_s:
+            command = process.args if isinstance(process.args, str) else shlex.join(process.args)
+            raise StillRunning(
+                f"a process of {command} is still running: its drive does not answer",
+                hint="switch the drive off and on",
+            )
+        time.sleep(_LOOK_EVERY_S)

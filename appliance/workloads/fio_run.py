@@ -21,9 +21,6 @@ from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, file_stem
 
-# After its runtime fio still waits for what it has written to reach the drive: all of the RAM's
-# dirty pages in random order, on the slowest of drives. A person can stop it at any time.
-_PATIENCE_S = 4 * 3600
 # fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
 _FSYNC_FAILED = "end_fsync failed"
 _NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
@@ -88,7 +85,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         else:
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 
-    done = run_watched(command, poll=poll, timeout_s=job.runtime_s + _PATIENCE_S)
+    done = run_watched(command, poll=poll)
     after = bench.read_counters()
     if done.stderr:
         stderr_file.write_text(done.stderr)

@@ -1,0 +1,76 @@
+"""Nothing that a watched command started is left behind: with real processes."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from appliance import run as run_module
+from appliance.run import StillRunning, run_watched
+
+# The command's number is that of its group; what it starts does not listen to SIGTERM.
+_STUBBORN = """trap '' TERM; echo $$ > "$1"; sleep 600 & sleep 600 & """
+
+
+class _StopError(Exception):
+    pass
+
+
+def _command(pid_file: Path, then: str) -> list[str]:
+    return ["sh", "-c", _STUBBORN + then, "sh", str(pid_file)]
+
+
+def _assert_gone(pid_file: Path) -> None:
+    with pytest.raises(ProcessLookupError):
+        os.killpg(int(pid_file.read_text()), 0)
+
+
+def test_what_outlives_the_command_is_ended(tmp_path: Path) -> None:
+    done = run_watched(_command(tmp_path / "pid", "echo out; exit 3"), poll=lambda: None)
+    assert (done.returncode, done.stdout) == (3, "out\n")
+    _assert_gone(tmp_path / "pid")
+
+
+def test_what_outlives_a_command_that_was_killed_is_ended(tmp_path: Path) -> None:
+    done = run_watched(_command(tmp_path / "pid", "kill -KILL $$"), poll=lambda: None)
+    assert done.returncode == -9
+    _assert_gone(tmp_path / "pid")
+
+
+def test_a_stop_ends_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop() -> None:
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            raise _StopError
+
+    monkeypatch.setattr(run_module, "_END_PATIENCE_S", 0.1)
+    with pytest.raises(_StopError):
+        run_watched(_command(tmp_path / "pid", "wait"), poll=stop)
+    _assert_gone(tmp_path / "pid")
+
+
+def test_a_command_is_asked_before_it_is_killed(tmp_path: Path) -> None:
+    ready, asked = tmp_path / "ready", tmp_path / "asked"
+
+    def stop() -> None:
+        if ready.exists():
+            raise _StopError
+
+    script = 'trap \'echo yes > "$2"; exit\' TERM; : > "$1"; while :; do sleep 0.01; done'
+    with pytest.raises(_StopError):
+        run_watched(["sh", "-c", script, "sh", str(ready), str(asked)], poll=stop)
+    assert asked.read_text() == "yes\n"
+
+
+def test_a_process_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if the kernel could not deliver the signal: what waits for a drive looks like this.
+    monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0)
+    monkeypatch.setattr(os, "killpg", lambda _group, _signal: None)
+    with pytest.raises(StillRunning, match="a process of true is still running"):
+        run_watched(["true"], poll=lambda: None)
+
+
+def test_a_command_that_ended_by_itself_leaves_its_code(tmp_path: Path) -> None:
+    done = run_watched(["sh", "-c", "echo said >&2; exit 7"], poll=lambda: None)
+    assert (done.returncode, done.stderr) == (7, "said\n")
+    assert subprocess.run(["true"], check=False).returncode == 0  # nobody else was ended
