@@ -6,7 +6,7 @@ Owns how fio is called and how its figures become rows. Sets no cache.
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from appliance import sysfs
 from appliance.caches.bounded import bounded_command
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
+from appliance.measure.diskstats import DiskStats
 from appliance.measure.fio import FioOutput, FioOutputError, find_percentile, parse_fio
 from appliance.measure.samples import CacheState, PageCache, Result
 from appliance.run import Finished, run, run_watched
@@ -21,6 +22,9 @@ from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, file_stem
 
+# Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
+# runtime fio still waits for what it has written to reach the drive, which may take hours.
+_SILENCE_S = 15 * 60
 # fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
 _FSYNC_FAILED = "end_fsync failed"
 _NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
@@ -46,8 +50,8 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     """Run `job` and keep its text, its JSON and what it said in `bench.raw`.
 
     Raises Refusal when it would write on a drive that was not released, or points elsewhere;
-    StepFailed when fio refuses the job, gives no figures, or O_DIRECT is not supported; and
-    whatever `bench.progress` raises.
+    StepFailed when fio refuses the job, gives no figures, O_DIRECT is not supported, or the drive
+    no longer answers; and whatever `bench.progress` raises.
     """
     text = job.text()
     if not bench.writable and not job.reads_only:
@@ -73,18 +77,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     if memory_max_bytes:
         command = bounded_command(command, memory_max_bytes=memory_max_bytes)
     before = bench.read_counters()
-    start_s = time.monotonic()
-
-    def poll() -> None:
-        now = bench.read_counters()
-        moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
-        if job.runtime_s:
-            elapsed_s = int(time.monotonic() - start_s)
-            say = f"{label}: {moved / 1e6:.0f} MB moved by the drive"
-            bench.progress(say, min(elapsed_s, job.runtime_s), job.runtime_s)
-        else:
-            bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
-
+    poll = _watch(bench, job, label=label, before=before)
     done = run_watched(command, poll=poll)
     after = bench.read_counters()
     if done.stderr:
@@ -96,6 +89,39 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         device_write_bytes=after.write_bytes - before.write_bytes,
         problem=_find_problem(job, done, output),
     )
+
+
+def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Callable[[], None]:
+    """What to do while fio runs: tell how far it is, and give up on a drive that does not answer.
+
+    Within its runtime a job may be silent, as it was told to think or was answered by RAM.
+    """
+    start_s = time.monotonic()
+    last, silent_since_s = before, start_s + job.runtime_s
+
+    def poll() -> None:
+        nonlocal last, silent_since_s
+        now_s, now = time.monotonic(), bench.read_counters()
+        if _moves(now) != _moves(last):
+            last, silent_since_s = now, max(now_s, silent_since_s)
+        if now_s - silent_since_s >= _SILENCE_S:
+            raise StepFailed(
+                f"{job.name}: {bench.device} has moved nothing for {_SILENCE_S // 60} minutes, and "
+                "fio does not end"
+            )
+        moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
+        if job.runtime_s:
+            say = f"{label}: {moved / 1e6:.0f} MB moved by the drive"
+            bench.progress(say, min(int(now_s - start_s), job.runtime_s), job.runtime_s)
+        else:
+            bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
+
+    return poll
+
+
+def _moves(counters: DiskStats) -> tuple[int, ...]:
+    # Not the busy time: it also grows while a request is not answered.
+    return counters.read_ios, counters.read_bytes, counters.write_ios, counters.write_bytes
 
 
 def find_mistake(job_file: Path, *words: str) -> str:

@@ -40,6 +40,8 @@ class FioBench:
     """How much of what the application read the device served."""
     parse_only: Finished = field(default_factory=lambda: Finished((), 0, "", ""))
     during: Callable[[], None] = lambda: None
+    poll: Callable[[], None] = lambda: None
+    """What is called while fio runs."""
     read_bytes: int = 1000
     write_bytes: int = 2000
     said: list[tuple[str, int, int]] = field(default_factory=list)
@@ -68,6 +70,7 @@ class FioBench:
         if options["allow_file_create"] == "1":
             with target.open("ab") as file:
                 file.truncate(int(options["size"]))
+        self.poll = poll
         poll()
         self.during()
         text = captured.read_text()

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import StepFailed
+from appliance.workloads import fio_run
+from appliance.workloads.fio_job import FioJob, Options, classic_options, layout_options
+from appliance.workloads.fio_run import run_fio
+from tests.unit.workloads.fio_bench import FioBench, make_fio_bench
+
+MINUTE_S = 60
+SIZE_BYTES = 32 << 20
+
+
+class Clock:
+    """In place of the time."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self.now_s
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
+    return make_fio_bench(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(fio_run, "time", made)
+    return made
+
+
+def make_job(lab: FioBench, options: Options) -> FioJob:
+    assert lab.bench.folder is not None
+    return FioJob(
+        name="job",
+        options=options,
+        target=lab.bench.folder / "fio.dat",
+        size_bytes=SIZE_BYTES,
+        seed=1,
+        creates=True,
+    )
+
+
+def wait(lab: FioBench, clock: Clock, minutes: int, *, moved: bool) -> None:
+    """Let fio run so long, looked at each minute."""
+
+    def each_minute() -> None:
+        for _ in range(minutes):
+            clock.now_s += MINUTE_S
+            lab.write_bytes += moved
+            lab.poll()
+
+    lab.during = each_minute
+
+
+def test_a_layout_that_takes_days_is_not_ended(lab: FioBench, clock: Clock) -> None:
+    wait(lab, clock, 3 * 24 * 60, moved=True)
+    assert run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x").valid
+
+
+def test_a_drive_that_does_not_answer_ends_its_job(lab: FioBench, clock: Clock) -> None:
+    job = make_job(lab, layout_options(SIZE_BYTES))
+    wait(lab, clock, 14, moved=False)
+    assert run_fio(lab.bench, job, label="x").valid
+    wait(lab, clock, 15, moved=False)
+    with pytest.raises(StepFailed, match="has moved nothing for 15 minutes"):
+        run_fio(lab.bench, job, label="x")
+
+
+def test_silence_counts_from_the_end_of_the_runtime(lab: FioBench, clock: Clock) -> None:
+    options, _ = classic_options(
+        "seq-read", size_bytes=SIZE_BYTES, ioengine="psync", iodepth=1, runtime_s=60 * MINUTE_S
+    )
+    job = make_job(lab, options)
+    wait(lab, clock, 74, moved=False)
+    assert run_fio(lab.bench, job, label="x").valid
+    wait(lab, clock, 75, moved=False)
+    with pytest.raises(StepFailed, match="fio does not end"):
+        run_fio(lab.bench, job, label="x")
