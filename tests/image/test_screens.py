@@ -79,6 +79,72 @@ def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:
     _picture(machine, out / "vga-paused.png")
 
 
+_WORKLOADS = """\
+version = 1
+[campaign]
+name = "workloads by hand"
+[[drive]]
+serial = "LAB-SSD-1"
+erase = "LAB-SSD-1"
+[[workload]]
+kind = "fio"
+filesystem = "ext4"
+size = "8M"
+tests = ["seq-read", "rand-read"]
+page_cache = "bypass"
+[[workload]]
+kind = "lottery"
+file_size = "4M"
+passes = ["direct", "warm"]
+repeat = 8
+"""
+
+
+def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
+    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    put_file(setup.stick, "plan.toml", _WORKLOADS)
+    terminal = Terminal()
+    drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
+    try:
+        with (
+            DriveBay([drive], folder=out / "drives") as bay,
+            Machine(setup, drives=bay.attached(power_on=1)) as machine,
+        ):
+            terminal.attach(machine.serial_socket)
+            machine.wait_event("ready", timeout_s=_READY_S)
+            terminal.send("2")
+            terminal.wait_for("[2 Plan]")
+            terminal.send("n")
+            terminal.wait_for("New campaign")
+            machine.press("2", "n")
+            _picture(machine, out / "vga-compose.png")
+            terminal.send("Escape")
+            terminal.wait_gone("New campaign")
+            machine.press("esc", "3")
+            terminal.send("s")
+            terminal.wait_for("Start and erase")
+            terminal.send("Tab", "Enter")
+            machine.wait_event("step-done", timeout_s=_READY_S)
+            terminal.wait_for("lottery")
+            (out / "serial-step.txt").write_text(terminal.screen())
+            machine.screenshot(out / "vga-step.png")
+            terminal.send("s")
+            paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+            assert "key" in paused.fields["reason"]
+            terminal.wait_for("PAUSED")
+            terminal.send("r")
+            done = machine.wait_event("campaign-done", timeout_s=_READY_S)
+            assert (done.fields["steps"], done.fields["failed"]) == ("2", "0")
+            terminal.send("4")
+            terminal.wait_for("[4 Results]")
+            terminal.wait_for("bypass")
+            (out / "serial-steps.txt").write_text(terminal.screen())
+            machine.press("4")
+            _picture(machine, out / "vga-steps.png")
+    finally:
+        terminal.close()
+
+
 def _picture(machine: Machine, path: Path) -> None:
     """A screenshot with something on it, taken when two in a row are the same."""
     before = b""
