@@ -81,18 +81,19 @@ class LotteryTable(WorkloadTable):
     ] = 100 * MIB
     tickets: Annotated[
         dict[
-            Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")],
+            # Digits alone are the number of a repetition in the rows' names: "cold/2".
+            Annotated[str, Field(pattern=r"^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$", max_length=32)],
             Annotated[int, Field(ge=1, le=MAX_TICKETS)],
         ],
         Field(
             min_length=1,
             description="The files, and how many tickets each is on.",
-            json_schema_extra={"additionalProperties": False},
+            json_schema_extra={"additionalProperties": False, "propertyNames": {"maxLength": 32}},
         ),
         AfterValidator(_bound_tickets),
         Allowed("a table of at least one file and its tickets such as { a = 4, b = 6 }"),
         AllowedEach(f"a whole number from 1 to {MAX_TICKETS}"),
-        AllowedNames("1 to 32 plain letters, digits, - or _"),
+        AllowedNames("1 to 32 plain letters, digits, - or _, and not digits alone"),
     ] = _TICKETS
     passes: Annotated[
         list[LotteryPass],

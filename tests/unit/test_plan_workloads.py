@@ -268,6 +268,8 @@ def test_a_wrong_release_is_told_once() -> None:
         ('kind = "lottery"\ntickets = { "a\\n" = 1 }', False),
         (f'kind = "lottery"\ntickets = {{ {"a" * 32} = 10000 }}', True),
         (f'kind = "lottery"\ntickets = {{ {"a" * 33} = 1 }}', False),
+        ('kind = "lottery"\ntickets = { 2a = 1, -2 = 1 }', True),
+        ('kind = "lottery"\ntickets = { 2 = 1 }', False),
         ('kind = "lottery"\ntickets = { a = 0 }', False),
         ('kind = "lottery"\ntickets = { a = 1.0 }', False),
         ('kind = "lottery"\ntickets = ["a"]', False),
