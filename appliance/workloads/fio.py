@@ -126,10 +126,11 @@ class FioWorkload(Workload):
             name = f"{_PRECONDITION}/pass-{number}"
             seed = self._plan.seed + number
             done = self._measure(bench, _PRECONDITION, name, seed=seed, state=bench.drive_state)
+            if not done.run.valid:
+                # What follows would be told of a drive that was overwritten, and it was not.
+                raise StepFailed(done.run.problem)
             results += make_results(name, done.run, done.state)
             notes += _notes(done)
-            if not done.run.valid:
-                break
         return PartResult(results, notes=notes)
 
     def _run_rounds(self, bench: Bench, part: str) -> PartResult:

@@ -311,6 +311,17 @@ def test_preconditioning_is_a_part_with_bytes_of_its_own(lab: FioBench) -> None:
     assert total(found["precondition"].results, "device_write_bytes") == 64 << 20
 
 
+def test_a_pass_of_preconditioning_that_fails_ends_the_step(lab: FioBench) -> None:
+    plan = replace(PLAN, precondition=2, tests=("seq-read",))
+    workload = FioWorkload(plan)
+    workload.prepare(lab.bench)
+    lab.answers["write"] = "no-space"
+    with pytest.raises(StepFailed, match="precondition/pass-1 ended .*No space left on device"):
+        workload.run_part(lab.bench, "precondition", finished={})
+    assert lab.happened[-1] == "fio precondition_pass-1"
+    assert (lab.bench.raw / "precondition_pass-1.json").exists()
+
+
 def test_progress_is_told_while_fio_runs(lab: FioBench) -> None:
     run_all(lab, replace(PLAN, tests=("seq-read",)))
     assert lab.said == [
