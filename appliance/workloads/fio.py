@@ -27,6 +27,7 @@ from appliance.workloads.fio_job import (
     classic_options,
     layout_options,
     own_size,
+    reads,
     span_of,
     with_defaults,
 )
@@ -70,16 +71,23 @@ class FioWorkload(Workload):
     def prepare(self, bench: Bench) -> None:
         target = find_target(bench, _FILE)
         ends = [self._whole_bytes] if self._plan.precondition else []
+        read_ends = [0]
         for part in self.parts:
             options, size_bytes = self._options(part)
             start, end = span_of(options, size_bytes)
             if start == end:
                 raise StepFailed(f"{part} has nothing to work on: its size is less than one block")
             ends.append(end)
+            if reads(options):
+                read_ends.append(end)
         if bench.folder is not None:
-            lay_out(bench, target, -(-max(ends) // BLOCK_BYTES) * BLOCK_BYTES, seed=self._plan.seed)
-        else:
-            check_fits(bench, target, max(ends))
+            lay_out(bench, target, _whole_blocks(max(ends)), seed=self._plan.seed)
+            return
+        check_fits(bench, target, max(ends))
+        preconditioned = self._whole_bytes if self._plan.precondition else 0
+        if bench.writable and max(read_ends) > preconditioned:
+            # Some drives answer for what was never written without looking at their medium.
+            lay_out(bench, target, _whole_blocks(max(read_ends)), seed=self._plan.seed)
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
@@ -87,7 +95,7 @@ class FioWorkload(Workload):
             return self._precondition(bench)
         if self._plan.steady_state:
             return self._run_rounds(bench, part)
-        done = self._measure(bench, part, part, seed=self._plan.seed, state=bench.drive_state)
+        done = self._measure(bench, part, part, seed=self._plan.seed, state=_drive_state(bench))
         return PartResult(make_results(part, done.run, done.state), notes=_notes(done))
 
     @property
@@ -142,7 +150,7 @@ class FioWorkload(Workload):
         while len(rounds) < self._plan.max_rounds and not steadiness.steady:
             number = len(rounds) + 1
             name = f"{part}/round-{number}"
-            state = f"{bench.drive_state}; round {number}"
+            state = f"{_drive_state(bench)}; round {number}"
             seed = self._plan.seed + number - 1
             done = self._measure(bench, part, name, seed=seed, state=state)
             rounds.append(done)
@@ -151,7 +159,7 @@ class FioWorkload(Workload):
             if not done.run.valid:
                 break
             steadiness = judge_rounds([each.run.output.bw_bytes_s for each in rounds])
-        results += _sum_up(part, rounds[-WINDOW:], steadiness, bench.drive_state)
+        results += _sum_up(part, rounds[-WINDOW:], steadiness, _drive_state(bench))
         notes += (f"after {len(rounds)} rounds {steadiness}",)
         return PartResult(results, notes=notes)
 
@@ -213,6 +221,15 @@ def find_mistake_in_options(plan: FioPlan) -> str:
         file.write(job.text())
         file.flush()
         return find_mistake(Path(file.name))
+
+
+def _whole_blocks(size_bytes: int) -> int:
+    return -(-size_bytes // BLOCK_BYTES) * BLOCK_BYTES
+
+
+def _drive_state(bench: Bench) -> str:
+    """What is known of the drive; one that may not be written to is read as it came."""
+    return bench.drive_state + ("" if bench.writable else "; not written for this step")
 
 
 def _notes(done: _Measured) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, layout_options, size_name
 from appliance.workloads.fio_run import FioRun, run_fio
 
+_LAID_OUT = "laid-out.json"
+
 
 def find_target(bench: Bench, name: str) -> Path:
     """The file `name` on the file system, or the drive itself."""
@@ -41,16 +43,16 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
 
 
 def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
-    """Fill the file system's `target` with `size_bytes`, unless an earlier start has done so.
+    """Fill `target` with `size_bytes`, unless an earlier start has done so.
 
-    Raises StepFailed when it does not fit or cannot be written.
+    A file lies there for later steps as well; a bare drive is written anew in each step, as nobody
+    knows what is on it. Raises StepFailed when it does not fit or cannot be written.
     """
     check_fits(bench, target, size_bytes)
-    note = target.with_suffix(".json")
-    if (
-        _laid_out_bytes(note) >= size_bytes
-        and target.exists()
-        and target.stat().st_size >= size_bytes
+    bare = bench.folder is None
+    note = bench.raw / _LAID_OUT if bare else target.with_suffix(".json")
+    if _laid_out_bytes(note) >= size_bytes and (
+        bare or (target.exists() and target.stat().st_size >= size_bytes)
     ):
         return
     note.unlink(missing_ok=True)

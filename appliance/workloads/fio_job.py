@@ -88,6 +88,11 @@ def mode_of(options: Options) -> str:
     return dict(options).get("rw", "read").split(":")[0]
 
 
+def reads(options: Options) -> bool:
+    """Whether a job reads, alone or beside its writes."""
+    return mode_of(options) not in {"write", "randwrite"}
+
+
 def classic_options(
     test: FioTest, *, size_bytes: int, ioengine: str, iodepth: int, runtime_s: int, numjobs: int = 1
 ) -> tuple[Options, int]:
