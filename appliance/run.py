@@ -77,14 +77,19 @@ def run_watched(
     *,
     poll: Callable[[], None],
     every_s: float = 0.2,
+    oom_score_adj: int | None = None,
 ) -> Finished:
     """Run a long `command` and call `poll` until it ends; never raises for its exit code.
 
     What `poll` raises ends the command first: how long it may take is for `poll` to say. Nothing
-    the command started is left behind. Raises StepFailed when it cannot be started, StillRunning
-    when a process of it does not end.
+    the command started is left behind. `oom_score_adj` is the kernel's (proc_pid_oom_score_adj(5)),
+    inherited by all that it starts; without it the command is as precious as this program. Raises
+    StepFailed when it cannot be started, StillRunning when a process of it does not end.
     """
     words = tuple(command)
+    if oom_score_adj is not None:
+        # Before the command's first instruction, so that nothing it starts can miss it.
+        words = ("choom", "-n", str(oom_score_adj), "--", *words)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -105,7 +110,7 @@ def run_watched(
                 except subprocess.TimeoutExpired:
                     poll()
         finally:
-            _end_group(process)
+            _end_group(process, words)
         out.seek(0)
         err.seek(0)
         return Finished(
@@ -116,7 +121,7 @@ def run_watched(
         )
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def _end_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
     """The command and what it started: asked first while it runs, then killed until none is left.
 
     What it started outlives it where it was killed itself (fio's workers, for one), and goes on
@@ -136,9 +141,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         # The command itself counts until it is waited for; of the others init takes care.
         process.poll()
         if time.monotonic() > give_up_s:
-            command = process.args if isinstance(process.args, str) else shlex.join(process.args)
             raise StillRunning(
-                f"a process of {command} is still running: its drive does not answer",
+                f"a process of {shlex.join(words)} is still running: its drive does not answer",
                 hint="switch the drive off and on",
             )
         time.sleep(_LOOK_EVERY_S)

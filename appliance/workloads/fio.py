@@ -33,6 +33,7 @@ from appliance.workloads.fio_job import (
 )
 from appliance.workloads.fio_run import (
     FioRun,
+    check_buffers,
     find_mistake,
     judge,
     make_results,
@@ -74,6 +75,7 @@ class FioWorkload(Workload):
         read_ends = [0]
         for part in self.parts:
             options, size_bytes = self._options(part)
+            check_buffers(part, options)
             start, end = span_of(options, size_bytes)
             if start == end:
                 raise StepFailed(f"{part} has nothing to work on: its size is less than one block")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
+from appliance.caches.ballast import read_memory
 from appliance.caches.bounded import bounded_command
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
@@ -20,11 +21,14 @@ from appliance.measure.samples import CacheState, PageCache, Result
 from appliance.run import Finished, run, run_watched
 from appliance.units import printable
 from appliance.workloads.base import Bench
-from appliance.workloads.fio_job import FioJob, file_stem
+from appliance.workloads.fio_job import FioJob, Options, buffer_bytes, file_stem
 
 # Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
 _SILENCE_S = 15 * 60
+_BUFFER_SHARE = 0.25
+# Where RAM runs out nevertheless, the kernel is to end fio, not the engine (-900) nor the rest (0).
+_OOM_SCORE_ADJ = 500
 # fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
 _FSYNC_FAILED = "end_fsync failed"
 _NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
@@ -46,14 +50,26 @@ class FioRun:
         return not self.problem
 
 
+def check_buffers(name: str, options: Options) -> None:
+    """Raises StepFailed when a job's buffers would take more of the RAM than can be spared."""
+    wanted, total = buffer_bytes(options), read_memory("MemTotal")
+    if wanted > total * _BUFFER_SHARE:
+        raise StepFailed(
+            f"{name} would take {wanted} bytes of RAM for its buffers (bs × iodepth × numjobs), "
+            f"more than a quarter of the machine's {total}",
+            hint="lower bs, iodepth or numjobs",
+        )
+
+
 def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0) -> FioRun:
     """Run `job` and keep its text, its JSON and what it said in `bench.raw`.
 
     Raises Refusal when it would write on a drive that was not released, or points elsewhere;
-    StepFailed when fio refuses the job, gives no figures, O_DIRECT is not supported, or the drive
-    no longer answers; and whatever `bench.progress` raises.
+    StepFailed when it takes too much RAM, fio refuses it or gives no figures, O_DIRECT is not
+    supported, or the drive no longer answers; and whatever `bench.progress` raises.
     """
     text = job.text()
+    check_buffers(job.name, job.options)
     if not bench.writable and not job.reads_only:
         raise Refusal(f"{job.name} writes, and {bench.device} was not released for writing")
     stem = file_stem(job.name)
@@ -78,7 +94,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         command = bounded_command(command, memory_max_bytes=memory_max_bytes)
     before = bench.read_counters()
     poll = _watch(bench, job, label=label, before=before)
-    done = run_watched(command, poll=poll)
+    done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
     after = bench.read_counters()
     if done.stderr:
         stderr_file.write_text(done.stderr)

@@ -74,3 +74,10 @@ def test_a_command_that_ended_by_itself_leaves_its_code(tmp_path: Path) -> None:
     done = run_watched(["sh", "-c", "echo said >&2; exit 7"], poll=lambda: None)
     assert (done.returncode, done.stderr) == (7, "said\n")
     assert subprocess.run(["true"], check=False).returncode == 0  # nobody else was ended
+
+
+def test_the_kernel_is_told_whom_to_end_first() -> None:
+    look = ["sh", "-c", "cat /proc/self/oom_score_adj"]  # of a process that the command started
+    done = run_watched(look, poll=lambda: None, oom_score_adj=500)
+    assert done.stdout == "500\n"
+    assert done.command[-3:] == tuple(look)

@@ -56,8 +56,11 @@ class FioBench:
         self.commands.append(tuple(command))
         return self.parse_only
 
-    def run_watched(self, command: Sequence[str], *, poll: Callable[[], None]) -> Finished:
+    def run_watched(
+        self, command: Sequence[str], *, poll: Callable[[], None], oom_score_adj: int
+    ) -> Finished:
         """In place of run.run_watched: what was captured from fio for such a job."""
+        assert oom_score_adj > 0
         self.commands.append(tuple(command))
         job = Path(command[-1])
         options = dict(line.split("=", 1) for line in job.read_text().splitlines() if "=" in line)
@@ -130,6 +133,7 @@ def make_fio_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
         )
     )
     monkeypatch.setattr(fio_run, "run", made.run)
+    monkeypatch.setattr(fio_run, "read_memory", {"MemTotal": 1 << 30}.__getitem__)
     monkeypatch.setattr(fio_run, "run_watched", made.run_watched)
     for module in (fio, matrix):
         monkeypatch.setattr(module, "drop_page_cache", made.drop)

@@ -5,6 +5,7 @@ import pytest
 from appliance.errors import Refusal
 from appliance.workloads.fio_job import (
     FioJob,
+    buffer_bytes,
     classic_options,
     file_stem,
     layout_options,
@@ -126,3 +127,19 @@ def test_names() -> None:
         ["4K", "64M", "1536M", "1T", "1000", "0"]
     )
     assert file_stem("64M/4K/rand-read") == "64M_4K_rand-read"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), 4096),
+        ((("bs", "1M"), ("iodepth", "64"), ("numjobs", "4")), 256 << 20),
+        ((("bs", "4k,64k"), ("iodepth", "2")), 128 << 10),
+        ((("bsrange", "4K-1m"),), 1 << 20),
+        ((("bssplit", "4K/60:64K/40:512/"), ("numjobs", "3")), 192 << 10),
+    ],
+)
+def test_buffers_are_as_large_as_the_largest_block(
+    options: tuple[tuple[str, str], ...], expected: int
+) -> None:
+    assert buffer_bytes(options) == expected

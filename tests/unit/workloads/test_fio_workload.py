@@ -186,9 +186,9 @@ def test_a_drive_that_was_not_released_is_read_as_it_came(lab: FioBench) -> None
 def test_what_is_read_of_a_bare_drive_was_written_once_before(lab: FioBench) -> None:
     bench = lab.bare(writable=True)
     plan = replace(PLAN, filesystem="", tests=("seq-write", "rand-read"))
-    for _ in range(2):  # a resume finds it written
-        workload = FioWorkload(plan)
-        workload.prepare(bench)
+    FioWorkload(plan).prepare(bench)
+    workload = FioWorkload(plan)
+    workload.prepare(bench)  # a resume finds it written
     assert lab.happened == ["fio layout-32M"]
     assert option(lab.job("layout-32M"), "filename") == bench.device
     assert option(lab.job("layout-32M"), "allow_file_create") == "0"
@@ -221,6 +221,19 @@ def test_what_fio_refuses_fails_in_fios_words(lab: FioBench) -> None:
     lab.parse_only = Finished((), 1, "", stderr)
     with pytest.raises(StepFailed, match=r"^fio refuses the job .*: Bad option <iodepht=3>$"):
         run_all(lab, PLAN)
+    assert lab.happened == []
+
+
+def test_buffers_that_do_not_fit_into_ram_are_refused_with_the_figures(lab: FioBench) -> None:
+    own = (("rw", "randread"), ("bs", "1M"), ("iodepth", "128"), ("numjobs", "2"))
+    FioWorkload(replace(PLAN, options=own)).prepare(lab.bench)
+    lab.happened.clear()
+    plan = replace(PLAN, precondition=1, options=(*own, ("size", "4M")), numjobs=3)
+    FioWorkload(plan).prepare(lab.bench)
+    with pytest.raises(
+        StepFailed, match=rf"custom would take {384 << 20} bytes .* quarter of .* {1 << 30} "
+    ):
+        FioWorkload(replace(plan, options=(*own[:3], ("numjobs", "3")))).prepare(lab.bench)
     assert lab.happened == []
 
 
@@ -354,7 +367,7 @@ def test_a_pass_of_preconditioning_that_fails_ends_the_step(lab: FioBench) -> No
     workload = FioWorkload(plan)
     workload.prepare(lab.bench)
     lab.answers["write"] = "no-space"
-    with pytest.raises(StepFailed, match="precondition/pass-1 ended .*No space left on device"):
+    with pytest.raises(StepFailed, match=r"precondition/pass-1 ended .*No space left on device"):
         workload.run_part(lab.bench, "precondition", finished={})
     assert lab.happened[-1] == "fio precondition_pass-1"
     assert (lab.bench.raw / "precondition_pass-1.json").exists()
