@@ -23,6 +23,7 @@ from appliance.plan_workloads import LotteryPass, LotteryPlan, MatrixPlan, Opera
 from appliance.workload_keys import (
     BLOCK_BYTES,
     FILE_SYSTEMS,
+    GIB,
     KIB,
     LARGEST_BYTES,
     MIB,
@@ -36,6 +37,8 @@ from appliance.workload_keys import (
 MAX_TICKETS = 10_000
 # What `caches.ballast` leaves free in any case, lest the machine goes down.
 SMALLEST_FREE_RAM_BYTES = 96 * MIB
+# The engine needs three thousandths of it in RAM for the answers (`workloads.sql_data`).
+_LARGEST_DATA_BYTES = 64 * GIB
 _OPERATIONS: list[Operation] = [
     "write",
     "rewrite",
@@ -199,11 +202,11 @@ class SqlTable(WorkloadTable):
         Size,
         Field(
             ge=16 * MIB,
-            le=TIB,
+            le=_LARGEST_DATA_BYTES,
             description="How much data the dump holds: bytes, or a text such as 512M.",
             json_schema_extra={"default": "512M"},
         ),
-        Allowed('a size from "16M" to "1T" such as "512M", or a number of bytes'),
+        Allowed('a size from "16M" to "64G" such as "512M", or a number of bytes'),
     ] = 512 * MIB
     free_ram: Annotated[
         _FreeRam,

@@ -6,9 +6,9 @@ changed something cannot agree with itself here.
 
 import base64
 import hashlib
-import heapq
 import random
 import struct
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +30,8 @@ _MIN_ROWS = 400
 _REGIONS = 16
 _DAYS = 365
 _TOP = 3  # as in SELECTS
+_ID_BITS = 40
+_MAX_ID = (1 << _ID_BITS) - 1
 
 SCHEMA = (
     "CREATE TABLE account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, region INTEGER NOT NULL)",
@@ -123,15 +125,40 @@ class SqlData:
 
     def list_updates(self) -> Iterator[tuple[str, str, int]]:
         """The arguments of `STRING_UPDATE`: scattered rows, none twice."""
+        for key in self.list_updated():
+            yield *self.text_of_update(key), key
+
+    def list_updated(self) -> Iterator[int]:
+        """The ids of those rows."""
         # Python promises the same numbers for a seed from random() alone.
         numbers = random.Random(f"{self.seed}/updates")
-        seen: set[int] = set()
-        while len(seen) < self.updates:
+        seen = _Bits(self.rows + 1)
+        left = self.updates
+        while left:
             key = int(numbers.random() * self.rows) + 1
             if key not in seen:
-                noise = _noise(self.seed, "update", key, 6 + _NOTE_BYTES)
                 seen.add(key)
-                yield _text(noise[:6]), _text(noise[6:]), key
+                left -= 1
+                yield key
+
+    def text_of_update(self, key: int) -> tuple[str, str]:
+        """What the label and the note of an updated row become."""
+        noise = _noise(self.seed, "update", key, 6 + _NOTE_BYTES)
+        return _text(noise[:6]), _text(noise[6:])
+
+
+class _Bits:
+    """A set of numbers below `count` that takes a bit for each, in it or not."""
+
+    def __init__(self, count: int) -> None:
+        self._bits = bytearray(count // 8 + 1)
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._bits[number >> 3] >> (number & 7) & 1)
+
+    def add(self, number: int) -> None:
+        """Put it in."""
+        self._bits[number >> 3] |= 1 << (number & 7)
 
 
 def data_of_size(size_bytes: int, seed: int) -> SqlData:
@@ -167,12 +194,19 @@ def list_dump_lines(data: SqlData, answers: "Answers") -> Iterator[str]:
 
 
 class Answers:
-    """What the selects must give after all updates, summed up without a database."""
+    """What the selects must give after all updates, summed up without a database.
+
+    Takes a thousandth of the data in RAM, and at the end three.
+    """
 
     def __init__(self, data: SqlData) -> None:
-        self._updates = {key: (label, note) for label, note, key in data.list_updates()}
+        self._data = data
+        self._updated = _Bits(data.rows + 1)
+        for key in data.list_updated():
+            self._updated.add(key)
         self._groups: dict[tuple[int, str], _Group] = {}
-        self._top: dict[int, list[tuple[int, int]]] = {}
+        # For each account its largest entries, largest first, packed: amount, then the lower id.
+        self._top = array("Q", bytes(8 * _TOP * (data.accounts + 1)))
         self._days: dict[int, list[int]] = {}
 
     def add(self, rows: Iterable[Row]) -> None:
@@ -181,8 +215,8 @@ class Answers:
             amount = row.amount * 3 + row.day
             # The wide update moves each note on by one; a string update comes after it.
             label, probe = row.label, row.note[(row.day + 1) % _NOTE_CHARS]
-            if row.id in self._updates:
-                label, note = self._updates[row.id]
+            if row.id in self._updated:
+                label, note = self._data.text_of_update(row.id)
                 probe = note[row.day % _NOTE_CHARS]
             key = (_region(row.account), label[0])
             group = self._groups.get(key)
@@ -193,14 +227,17 @@ class Answers:
             group.probe += ord(probe)
             group.low = min(group.low, label)
             group.high = max(group.high, label)
-            top = self._top.setdefault(row.account, [])
-            heapq.heappush(top, (amount, -row.id))
-            if len(top) > _TOP:
-                heapq.heappop(top)
+            self._keep_top(row.account, amount << _ID_BITS | (_MAX_ID - row.id))
             day = self._days.setdefault(row.day, [0, row.account, row.account])
             day[0] += 1
             day[1] = min(day[1], row.account)
             day[2] = max(day[2], row.account)
+
+    def _keep_top(self, account: int, entry: int) -> None:
+        first = account * _TOP
+        for place in range(first, first + _TOP):
+            if entry > self._top[place]:
+                entry, self._top[place] = self._top[place], entry
 
     def checksum(self) -> str:
         """`checksum_rows` of what all `SELECTS` give, one after the other."""
@@ -221,9 +258,15 @@ class Answers:
                 group.low,
                 group.high,
             )
-        for account in sorted(self._top, key=_account_name):
-            for amount, number in sorted(self._top[account], reverse=True):
-                yield _account_name(account), amount, -number
+        # Sorted by their names, each with its account below it.
+        for named in sorted(
+            _account_number(account) << 32 | account
+            for account in range(1, self._data.accounts + 1)
+        ):
+            account = named & 0xFFFF_FFFF
+            for entry in self._top[account * _TOP : (account + 1) * _TOP]:
+                if entry:
+                    yield _account_name(account), entry >> _ID_BITS, _MAX_ID - (entry & _MAX_ID)
         for day in sorted(self._days):
             yield day, *self._days[day]
 
@@ -256,7 +299,11 @@ def _text(noise: bytes) -> str:
 
 def _account_name(number: int) -> str:
     """Unique, and in no order: an odd factor only permutes 32-bit numbers."""
-    return f"{number * 2654435761 % (1 << 32):08x}"
+    return f"{_account_number(number):08x}"
+
+
+def _account_number(number: int) -> int:
+    return number * 2654435761 % (1 << 32)
 
 
 def _region(account: int) -> int:

@@ -98,7 +98,7 @@ async def test_what_the_plan_refuses_stands_by_its_test(engine: FakeEngine) -> N
         form = pilot.app.screen
         assert isinstance(form, ComposeDialog)
         assert form.query_one("#row-sql .mistakes", Line).text.startswith(
-            '! data_size: must be a size from "16M" to "1T"'
+            '! data_size: must be a size from "16M" to "64G"'
         )
         assert not form.query_one("#row-lottery .mistakes", Line).display
         assert pilot.app.focused is form.query_one("#sql-size")

@@ -288,6 +288,8 @@ def test_a_wrong_release_is_told_once() -> None:
         ('kind = "sweep"\ncache_size = "1G"\nidle_timeout = 0', True),
         ('kind = "sql"\nfilesystem = "none"', False),
         ('kind = "sql"\ndata_size = "15M"', False),
+        ('kind = "sql"\ndata_size = "64G"', True),
+        ('kind = "sql"\ndata_size = "65G"', False),
     ],
 )
 def test_types_and_ranges_are_strict(table: str, accepted: bool) -> None:  # noqa: FBT001

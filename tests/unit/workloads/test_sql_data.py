@@ -2,7 +2,9 @@
 
 import hashlib
 import sqlite3
+import tracemalloc
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +14,7 @@ from appliance.workloads.sql_data import (
     STRING_UPDATE,
     WIDE_UPDATE,
     Answers,
+    Row,
     SqlData,
     checksum_rows,
     data_of_size,
@@ -55,6 +58,28 @@ def test_string_updates_are_scattered_and_hit_no_row_twice() -> None:
     assert len(keys) == len(set(keys)) == DATA.updates == 12
     assert keys != sorted(keys)
     assert all(1 <= key <= DATA.rows for key in keys)
+
+
+def test_the_answers_take_little_memory() -> None:
+    """Data larger than the RAM are what the test is for."""
+    small, large = 4 << 20, 12 << 20
+
+    assert peak_of_answers(large) - peak_of_answers(small) < (large - small) / 150
+
+
+def peak_of_answers(size_bytes: int) -> int:
+    """Of the engine's memory, the dump itself left out."""
+    data = data_of_size(size_bytes, 1)
+    row = Row(id=1, account=1, day=1, amount=1, label="l", note="n" * 360)
+    tracemalloc.start()
+    try:
+        answers = Answers(data)
+        for number in range(1, data.rows + 1):
+            answers.add([replace(row, id=number, account=number % data.accounts + 1)])
+        answers.checksum()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("rows", [400, 401, 1000])
