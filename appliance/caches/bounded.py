@@ -1,6 +1,15 @@
-"""A bounded page cache: the command line that runs a program in a control group of its own."""
+"""A bounded page cache: the command line that runs a program in a control group of its own.
+
+Owns the scope kaltstart-bounded. Being no part of the engine's own unit it outlives a crash of it:
+the unit's ExecStopPost stops it, and so does the engine at its start.
+"""
 
 from collections.abc import Sequence
+
+from appliance.run import run
+
+UNIT = "kaltstart-bounded"
+_PATIENCE_S = 120  # systemd itself kills what does not end after 90 s
 
 
 def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[str]:
@@ -8,7 +17,8 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
 
     In the scope it stays this program's own child (systemd-run executes it in its own place), so
     that signals and exit codes pass unchanged. Pages that others brought into the cache before are
-    not counted against it: drop them first. Raises ValueError when the bound is not positive.
+    not counted against it: drop them first. One such command at a time: `release_bounded` before
+    it. Raises ValueError when the bound is not positive.
     """
     if memory_max_bytes <= 0:
         raise ValueError(f"{memory_max_bytes} bytes are no bound")
@@ -17,8 +27,19 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
         "--scope",
         "--quiet",
         "--collect",
+        f"--unit={UNIT}",
         f"--property=MemoryMax={memory_max_bytes}",
         "--property=MemorySwapMax=0",
         "--",
         *command,
     ]
+
+
+def release_bounded() -> None:
+    """End what still runs in the scope, and wait until its name is free again.
+
+    systemd notices a moment late that a scope has become empty, and takes no second one of the
+    same name until then. Raises StepFailed when systemd cannot stop it.
+    """
+    # A pattern, as one that matches nothing is no error, unlike a unit that is not there.
+    run(["systemctl", "stop", f"{UNIT}*.scope"], timeout_s=_PATIENCE_S)

@@ -1,8 +1,14 @@
 """The command line of a bounded page cache."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
-from appliance.caches.bounded import bounded_command
+from appliance.caches import bounded
+from appliance.caches.bounded import UNIT, bounded_command, release_bounded
+
+SERVICE = Path("mkosi.extra/usr/lib/systemd/system/kaltstart-engine.service")
 
 
 def test_the_command_runs_in_a_scope_of_its_own() -> None:
@@ -11,6 +17,7 @@ def test_the_command_runs_in_a_scope_of_its_own() -> None:
         "--scope",
         "--quiet",
         "--collect",
+        "--unit=kaltstart-bounded",
         "--property=MemoryMax=268435456",
         "--property=MemorySwapMax=0",
         "--",
@@ -23,3 +30,14 @@ def test_the_command_runs_in_a_scope_of_its_own() -> None:
 def test_no_bound_is_a_bug(bound: int) -> None:
     with pytest.raises(ValueError, match="no bound"):
         bounded_command(["true"], memory_max_bytes=bound)
+
+
+def test_what_a_crash_left_is_stopped_by_the_name_of_the_scope(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[Sequence[str]] = []
+    monkeypatch.setattr(bounded, "run", lambda command, **_: commands.append(command))
+    release_bounded()
+    assert commands == [["systemctl", "stop", "kaltstart-bounded*.scope"]]
+    unit = (Path(__file__).parents[3] / SERVICE).read_text()
+    assert f"ExecStopPost=-/usr/bin/systemctl stop {UNIT}*.scope\n" in unit
