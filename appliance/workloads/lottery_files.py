@@ -15,6 +15,7 @@ from appliance.errors import StepFailed
 from appliance.plan_workloads import LotteryPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery_draw import LotteryFile, spread_regions
+from appliance.workloads.watch import Watch
 
 _FOLDER = "lottery"
 _MANIFEST = "manifest.json"
@@ -47,9 +48,12 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
     files = tuple(LotteryFile(name, folder / name, plan.file_size_bytes) for name in names)
     wanted = _describe(plan, names)
     if not _is_laid_out(folder, files, wanted):
+        watch = Watch(bench.progress, "laying out the lottery's files")
         try:
-            _lay_out(folder, files, wanted, seed=plan.seed, bench=bench)
+            _lay_out(folder, files, wanted, watch, seed=plan.seed, free_bytes=bench.size_bytes)
         except OSError as error:
+            if error is watch.raised:
+                raise
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _does_not_fit(files, bench.size_bytes) from None
             raise StepFailed(
@@ -80,10 +84,15 @@ def _is_laid_out(folder: Path, files: Sequence[LotteryFile], wanted: str) -> boo
 
 
 def _lay_out(
-    folder: Path, files: Sequence[LotteryFile], wanted: str, *, seed: int, bench: Bench
+    folder: Path,
+    files: Sequence[LotteryFile],
+    wanted: str,
+    watch: Watch,
+    *,
+    seed: int,
+    free_bytes: int,
 ) -> None:
     """Write all files anew; the manifest comes last, so that it never speaks of half a set."""
-    free_bytes = bench.size_bytes
     if folder.exists():
         free_bytes += sum(path.stat().st_blocks * 512 for path in folder.iterdir())
     total = sum(file.length for file in files)
@@ -95,7 +104,7 @@ def _lay_out(
     for file in files:
         with file.path.open("wb", buffering=0) as out:
             for chunk, start in enumerate(range(0, file.length, _CHUNK_BYTES)):
-                bench.progress("laying out the lottery's files", done, total)
+                watch.tell(done, total)
                 size = min(_CHUNK_BYTES, file.length - start)
                 # Specified for ever, incompressible, and no two files share a block.
                 content = hashlib.shake_128(f"{seed}/{file.name}/{chunk}".encode()).digest(size)
@@ -110,7 +119,6 @@ def _lay_out(
         os.fsync(manifest.fileno())
     _sync_folder(folder)
     _sync_folder(folder.parent)
-    bench.progress("laying out the lottery's files", total, total)
 
 
 def _write_all(fd: int, content: bytes) -> int:

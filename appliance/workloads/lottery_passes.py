@@ -6,7 +6,6 @@ would not give.
 
 import mmap
 import os
-import time
 from collections import OrderedDict
 from typing import Protocol, override
 
@@ -15,30 +14,25 @@ from appliance.errors import StepFailed
 from appliance.plan_workloads import LotteryPass
 from appliance.workloads.base import Progress
 from appliance.workloads.lottery_draw import LotteryFile
+from appliance.workloads.watch import Watch
 
 CACHED_CHUNK_BYTES = 1 << 20
 DIRECT_CHUNK_BYTES = 4 << 20
 """Large enough that the kernel keeps several requests with the drive."""
 _MADV_POPULATE_READ = 22  # include/uapi/asm-generic/mman-common.h; not in Python's mmap yet
-_POLL_S = 0.2
 
 
 class Pulse:
-    """Tells how far a pass is, seldom enough to cost nothing in a timed loop."""
+    """How far a pass is, told by the files it reads."""
 
     def __init__(self, progress: Progress, what: str, total: int) -> None:
-        self._progress = progress
-        self._what = what
+        self._watch = Watch(progress, what)
         self._total = total
         self._done = 0
-        self._next_s = 0.0
 
     def at(self, in_file: int) -> None:
         """So many bytes of the file at hand were read. Raises what a stop raises."""
-        now_s = time.monotonic()
-        if now_s >= self._next_s:
-            self._next_s = now_s + _POLL_S
-            self._progress(self._what, self._done + in_file, self._total)
+        self._watch.tell(self._done + in_file, self._total)
 
     def end_file(self, length: int) -> None:
         """That file is done."""
@@ -88,21 +82,23 @@ class MappedReader(Reader):
 
     @override
     def read(self, file: LotteryFile, pulse: Pulse) -> bool:
-        fd = _open(file)
-        try:
-            if not file.is_region and os.fstat(fd).st_size != file.length:
-                raise _shorter(file, os.fstat(fd).st_size)
-            with mmap.mmap(
-                fd, file.length, mmap.MAP_SHARED, mmap.PROT_READ, offset=file.offset
-            ) as mapped:
-                for start in range(0, file.length, CACHED_CHUNK_BYTES):
-                    _touch(mapped, start, min(CACHED_CHUNK_BYTES, file.length - start), file)
-                    pulse.at(min(start + CACHED_CHUNK_BYTES, file.length))
-        except OSError as error:
-            raise StepFailed(f"{file.path} cannot be mapped: {error.strerror}") from error
-        finally:
-            os.close(fd)
+        with _map(file) as mapped:
+            for start in range(0, file.length, CACHED_CHUNK_BYTES):
+                _touch(mapped, start, min(CACHED_CHUNK_BYTES, file.length - start), file)
+                pulse.at(min(start + CACHED_CHUNK_BYTES, file.length))
         return False
+
+
+def _map(file: LotteryFile) -> mmap.mmap:
+    fd = _open(file)
+    try:
+        if not file.is_region and os.fstat(fd).st_size != file.length:
+            raise _shorter(file, os.fstat(fd).st_size)
+        return mmap.mmap(fd, file.length, mmap.MAP_SHARED, mmap.PROT_READ, offset=file.offset)
+    except OSError as error:
+        raise StepFailed(f"{file.path} cannot be mapped: {error.strerror}") from error
+    finally:
+        os.close(fd)  # the mapping has a descriptor of its own
 
 
 def _touch(mapped: mmap.mmap, start: int, size: int, file: LotteryFile) -> None:
@@ -183,17 +179,22 @@ def _read_into(buffer: memoryview, file: LotteryFile, pulse: Pulse) -> None:
         while done < file.length:
             size = min(CACHED_CHUNK_BYTES, file.length - done)
             start = done if whole else 0
-            count = os.preadv(fd, [buffer[start : start + size]], file.offset + done)
-            if not count:
-                raise _shorter(file, done)
-            done += count
+            done += _read_piece(fd, buffer[start : start + size], file, done)
             pulse.at(done)
-    except OSError as error:
-        raise StepFailed(
-            f"{file.path} cannot be read at byte {file.offset + done}: {error.strerror}"
-        ) from error
     finally:
         os.close(fd)
+
+
+def _read_piece(fd: int, piece: memoryview, file: LotteryFile, at: int) -> int:
+    try:
+        count = os.preadv(fd, [piece], file.offset + at)
+    except OSError as error:
+        raise StepFailed(
+            f"{file.path} cannot be read at byte {file.offset + at}: {error.strerror}"
+        ) from error
+    if not count:
+        raise _shorter(file, at)
+    return count
 
 
 def _shorter(file: LotteryFile, length: int) -> StepFailed:

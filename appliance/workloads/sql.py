@@ -23,13 +23,13 @@ from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.sql_data import PHASES, data_of_size
 from appliance.workloads.sql_database import (
     CACHE_BYTES,
-    Watch,
     delete_database,
     open_database,
     read_phases_done,
     run_phase,
 )
 from appliance.workloads.sql_files import SqlFolder, prepare_folder
+from appliance.workloads.watch import Watch
 
 _THREAD_IO = Path("/proc/thread-self/io")
 

@@ -4,14 +4,12 @@ Must never let SQLite put a temporary file anywhere but on the drive under test.
 """
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import batched
 from pathlib import Path
 
 from appliance.errors import StepFailed
-from appliance.workloads.base import Progress
 from appliance.workloads.sql_data import (
     INDEXES,
     PHASES,
@@ -21,6 +19,7 @@ from appliance.workloads.sql_data import (
     SqlData,
     checksum_rows,
 )
+from appliance.workloads.watch import Watch
 
 CACHE_BYTES = 8 << 20
 """SQLite's own page cache."""
@@ -33,45 +32,16 @@ _PRAGMAS = (
     "threads=0",  # a sorter's thread would not count in this thread's I/O
 )
 _HANDLER_OPERATIONS = 1000  # of SQLite's machine: well below a millisecond without I/O
-_POLL_S = 0.2
 _UPDATES_IN_TRANSACTION = 100
 _HALF_DONE = 100
 """Added to user_version while a phase of several transactions is under way."""
-
-
-class Watch:
-    """Lets a stop into SQLite's long statements, and out again as what it was."""
-
-    def __init__(self, progress: Progress, what: str) -> None:
-        self._progress = progress
-        self._what = what
-        self._done = self._total = 0
-        self._next_s = 0.0
-        self.raised: BaseException | None = None
-
-    def tell(self, done: int, total: int) -> None:
-        """So far it is. Raises what a stop raises."""
-        self._done, self._total = done, total
-        now_s = time.monotonic()
-        if now_s >= self._next_s:
-            self._next_s = now_s + _POLL_S
-            self._progress(self._what, done, total)
-
-    def handle(self) -> int:
-        """SQLite's progress handler: nothing may be raised through C, so it is kept for later."""
-        try:
-            self.tell(self._done, self._total)
-        except BaseException as error:  # noqa: BLE001 - open_database raises it again
-            self.raised = error
-            return 1
-        return 0
 
 
 @contextmanager
 def open_database(path: Path, watch: Watch) -> Iterator[sqlite3.Connection]:
     """The database, with SQLite's temporary files beside it for as long as it is open.
 
-    Raises what a stop raised in the middle of a statement; SQLite has rolled that back by then.
+    Raises what `watch` has met, even in the middle of a statement, which SQLite has then rolled back.
     Raises StepFailed when the drive or the database fails.
     """
     with _temporary_files_in(path.parent):
@@ -170,6 +140,8 @@ def _recover(connection: sqlite3.Connection, dump: Path, watch: Watch) -> None:
                 done += len(line)
                 watch.tell(done, total)
     except OSError as error:
+        if error is watch.raised:
+            raise
         raise StepFailed(f"the dump {dump} cannot be read: {error.strerror}") from error
 
 

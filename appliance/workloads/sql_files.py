@@ -22,6 +22,7 @@ from appliance.workloads.sql_data import (
     data_of_size,
     list_dump_lines,
 )
+from appliance.workloads.watch import Watch
 
 _FOLDER = "sql"
 _SYNC_EVERY_BYTES = 8 << 20
@@ -98,9 +99,12 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     data = data_of_size(plan.data_size_bytes, plan.seed)
     if _is_ready(folder, plan, data):
         return folder
+    watch = Watch(bench.progress, "writing the dump")
     try:
-        _make_dump(folder, plan, data, bench)
+        _make_dump(folder, plan, data, watch, free_bytes=bench.size_bytes)
     except OSError as error:
+        if error is watch.raised:
+            raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _does_not_fit(plan, bench.size_bytes) from None
         raise StepFailed(f"writing the dump on {bench.device} failed: {error.strerror}") from error
@@ -120,8 +124,9 @@ def _is_ready(folder: SqlFolder, plan: SqlPlan, data: SqlData) -> bool:
         return False
 
 
-def _make_dump(folder: SqlFolder, plan: SqlPlan, data: SqlData, bench: Bench) -> None:
-    free_bytes = bench.size_bytes
+def _make_dump(
+    folder: SqlFolder, plan: SqlPlan, data: SqlData, watch: Watch, *, free_bytes: int
+) -> None:
     if folder.path.exists():
         free_bytes += sum(path.stat().st_blocks * 512 for path in folder.path.iterdir())
     if plan.data_size_bytes * _ROOM > free_bytes:
@@ -133,7 +138,7 @@ def _make_dump(folder: SqlFolder, plan: SqlPlan, data: SqlData, bench: Bench) ->
     with folder.dump.open("w", encoding="ascii", newline="\n") as out:
         for line in list_dump_lines(data, answers):
             done += out.write(line)
-            bench.progress("writing the dump", done, plan.data_size_bytes)
+            watch.tell(done, plan.data_size_bytes)
             if done - synced > _SYNC_EVERY_BYTES:
                 out.flush()
                 os.fdatasync(out.fileno())

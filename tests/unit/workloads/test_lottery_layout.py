@@ -11,6 +11,7 @@ from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import LotteryPlan
 from appliance.workloads import lottery_files as module
+from appliance.workloads import watch
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery_files import prepare_files
 
@@ -103,7 +104,10 @@ def test_another_plan_lays_out_anew(
     assert all(file.path.stat().st_size == plan.file_size_bytes for file in files)
 
 
-def test_a_stop_in_the_middle_leaves_no_manifest(bench: Bench, tmp_path: Path) -> None:
+def test_a_stop_in_the_middle_leaves_no_manifest(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_POLL_S", 0.0)
     with pytest.raises(StoppedError):
         prepare_files(PLAN, replace(bench, progress=stop_in_the_second_file))
     assert not (tmp_path / "lottery" / "manifest.json").exists()
@@ -114,6 +118,16 @@ def test_a_stop_in_the_middle_leaves_no_manifest(bench: Bench, tmp_path: Path) -
         ("a", SIZE),
         ("b", SIZE),
     }
+
+
+def test_a_failing_stick_is_no_full_drive(bench: Bench) -> None:
+    """What shows the progress writes files of its own."""
+
+    def fail(what: str, done: int, total: int) -> None:
+        raise OSError(errno.ENOSPC, "of the stick")
+
+    with pytest.raises(OSError, match="of the stick"):
+        prepare_files(PLAN, replace(bench, progress=fail))
 
 
 def test_a_file_that_became_shorter_is_laid_out_anew(bench: Bench, tmp_path: Path) -> None:

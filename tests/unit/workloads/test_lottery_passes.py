@@ -284,6 +284,20 @@ def test_a_stop_in_the_middle_comes_out(bench: Bench) -> None:
         workload.run_part(replace(bench, progress=stop), "cold", finished={})
 
 
+@pytest.mark.parametrize("part", ["cold", "direct", "mmap", "buffered-app"])
+def test_a_failing_stick_is_no_failing_drive(bench: Bench, part: LotteryPass) -> None:
+    plan = replace(PLAN, passes=(part,))
+
+    def fail(what: str, done: int, total: int) -> None:
+        if total:
+            raise OSError("of the stick")
+
+    workload = LotteryWorkload(plan)
+    workload.prepare(bench)
+    with pytest.raises(OSError, match="of the stick"):
+        workload.run_part(replace(bench, progress=fail), part, finished={})
+
+
 def test_regions_of_a_bare_drive(bench: Bench, machine: Machine) -> None:
     bare = replace(bench, folder=None, writable=False, size_bytes=16 << 20)
     before = Path(bench.device).read_bytes()

@@ -1,5 +1,6 @@
 """All phases for real on a small database; only the caches of the machine are left alone."""
 
+import errno
 import os
 import re
 import sqlite3
@@ -17,7 +18,7 @@ from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import Result
 from appliance.plan_workloads import SqlPlan
 from appliance.workloads import sql as module
-from appliance.workloads import sql_database
+from appliance.workloads import sql_database, watch
 from appliance.workloads.base import Bench, PartResult, Progress
 from appliance.workloads.sql import SqlWorkload
 from appliance.workloads.sql_data import PHASES
@@ -65,7 +66,7 @@ def caches(monkeypatch: pytest.MonkeyPatch) -> Caches:
     monkeypatch.setattr(module, "drop_page_cache", caches.drop)
     monkeypatch.setattr(module, "ballast", caches.ballast)
     # Each chance to stop is looked at, and phases are small enough to have several of them.
-    monkeypatch.setattr(sql_database, "_POLL_S", 0.0)
+    monkeypatch.setattr(watch, "_POLL_S", 0.0)
     monkeypatch.setattr(sql_database, "_UPDATES_IN_TRANSACTION", 5)
     return caches
 
@@ -206,15 +207,44 @@ def test_a_stop_in_the_middle_comes_out_and_can_be_resumed(
 
 def test_a_stop_in_a_long_statement_is_what_it_was(bench: Bench) -> None:
     run(bench, ["recovery"], {})
-    watch = sql_database.Watch(stop_after(3), "sql: endless")
+    endless = watch.Watch(stop_after(3), "sql: endless")
 
     with (
         pytest.raises(StoppedError),
-        sql_database.open_database(database(bench), watch) as connection,
+        sql_database.open_database(database(bench), endless) as connection,
     ):
         connection.execute(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
         )
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("of the stick"), OSError("its files")])
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_failing_stick_is_no_failing_drive(bench: Bench, phase: str, error: Exception) -> None:
+    """What shows the progress reads the campaign's database, and writes files."""
+    number = PHASES.index(phase)
+    finished: dict[str, int] = {}
+    if number:
+        run(bench, PHASES[:number], finished)
+    calls = 0
+
+    def fail(what: str, done: int, total: int) -> None:
+        nonlocal calls
+        calls += what == f"sql: {phase}"
+        if calls == 4:
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        start(bench).run_part(replace(bench, progress=fail), phase, finished=finished)
+    assert caught.value is error
+
+
+def test_a_failing_stick_is_no_full_drive(bench: Bench) -> None:
+    def fail(what: str, done: int, total: int) -> None:
+        raise OSError(errno.ENOSPC, "of the stick")
+
+    with pytest.raises(OSError, match="of the stick"):
+        start(replace(bench, progress=fail))
 
 
 def stop_after(calls: int) -> Progress:

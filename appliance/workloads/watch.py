@@ -1,0 +1,43 @@
+"""Tells how far a part is from within loops that are timed or touch the drive.
+
+Keeps apart what a stop, or the stick, raises in the midst of it: it is no failure of the drive.
+"""
+
+import time
+
+from appliance.workloads.base import Progress
+
+_POLL_S = 0.2
+
+
+class Watch:
+    """Seldom enough to cost nothing in a timed loop."""
+
+    def __init__(self, progress: Progress, what: str) -> None:
+        self._progress = progress
+        self._what = what
+        self._done = self._total = 0
+        self._next_s = 0.0
+        self.raised: BaseException | None = None
+        """What the progress has raised: to be raised again unchanged, whatever came of it."""
+
+    def tell(self, done: int, total: int) -> None:
+        """So far it is. Raises what a stop raises."""
+        self._done, self._total = done, total
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + _POLL_S
+        try:
+            self._progress(self._what, done, total)
+        except BaseException as error:
+            self.raised = error
+            raise
+
+    def handle(self) -> int:
+        """SQLite's progress handler: nothing may be raised through C, so it is kept for later."""
+        try:
+            self.tell(self._done, self._total)
+        except BaseException:  # noqa: BLE001 - open_database raises it again
+            return 1
+        return 0
