@@ -10,6 +10,7 @@ from pathlib import Path
 
 from appliance import VERSION
 from appliance.caches.ballast import release_ballast
+from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
 from appliance.campaign.advance import (
     Outcome,
@@ -114,6 +115,7 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
+            release_bounded()
             release_mounts()
             if release_ballast():
                 record(self.connection, self.this_boot, "ballast-released")

@@ -116,8 +116,11 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
             terminal.wait_for("[2 Plan]")
             terminal.send("n")
             terminal.wait_for("New campaign")
-            machine.press("2", "n")
-            _picture(machine, out / "vga-compose.png")
+            drives = machine.screenshot(out / "vga-Drives.png").read_bytes()
+            machine.press("2")
+            plan = _picture(machine, out / "vga-Plan.png", unlike=drives)
+            machine.press("n")
+            _picture(machine, out / "vga-compose.png", unlike=plan)
             terminal.send("Escape")
             terminal.wait_gone("New campaign")
             machine.press("esc", "3")
@@ -145,15 +148,19 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
         terminal.close()
 
 
-def _picture(machine: Machine, path: Path) -> None:
-    """A screenshot with something on it, taken when two in a row are the same."""
-    before = b""
+def _picture(machine: Machine, path: Path, *, unlike: bytes = b"") -> bytes:
+    """A screenshot with something on it, taken when two in a row are the same.
+
+    `unlike` is what was to be seen before: it has to have gone.
+    """
+    before = now = b""
     for _ in range(40):
         now = machine.screenshot(path).read_bytes()
-        if now == before:
+        if now == before and now != unlike:
             break
         before = now
         time.sleep(1)
     with Image.open(path) as picture:
         colours = picture.convert("RGB").getcolors(maxcolors=1 << 20) or []
     assert len(colours) >= 2, f"{path} is empty"
+    return now
