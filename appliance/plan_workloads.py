@@ -150,7 +150,7 @@ class SqlPlan:
     filesystem: FileSystem
     data_size_bytes: int
     free_ram_bytes: int
-    """0: half of the data's size, or no ballast where the machine has less RAM anyway."""
+    """0: half of the data's size but 256 MiB at least; no ballast where the machine has less."""
     seed: int
 
     kind: Literal["sql"] = "sql"

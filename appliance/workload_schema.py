@@ -210,7 +210,10 @@ class SqlTable(WorkloadTable):
     ] = 512 * MIB
     free_ram: Annotated[
         _FreeRam,
-        Field(description="RAM is filled until so much is free. Absent: half of data_size."),
+        Field(
+            description="RAM is filled until so much is free. "
+            "Absent: half of data_size, at least 256 MiB."
+        ),
     ] = 0
 
     def build(self) -> SqlPlan:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import override
 
 from appliance import sysfs
-from appliance.caches.ballast import FLOOR_BYTES, ballast, read_memory
+from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailed
@@ -31,6 +31,8 @@ from appliance.workloads.sql_database import (
 from appliance.workloads.sql_files import SqlFolder, prepare_folder
 from appliance.workloads.watch import Watch
 
+_LEAST_FREE_RAM_BYTES = 256 << 20
+"""With less the engine and the interface would wait for their own pages, unless asked for."""
 _THREAD_IO = Path("/proc/thread-self/io")
 
 
@@ -128,7 +130,7 @@ class SqlWorkload(Workload):
         """How much RAM the ballast is to leave; 0 for no ballast."""
         if self._plan.free_ram_bytes:
             return self._plan.free_ram_bytes
-        wanted = max(self._plan.data_size_bytes // 2, FLOOR_BYTES)
+        wanted = max(self._plan.data_size_bytes // 2, _LEAST_FREE_RAM_BYTES)
         total = read_memory("MemTotal")
         return wanted if wanted < total else 0
 

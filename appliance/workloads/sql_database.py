@@ -41,7 +41,7 @@ _HALF_DONE = 100
 def open_database(path: Path, watch: Watch) -> Iterator[sqlite3.Connection]:
     """The database, with SQLite's temporary files beside it for as long as it is open.
 
-    Raises what `watch` has met, even in the middle of a statement, which SQLite has then rolled back.
+    Raises what `watch` has met, even amid a statement; SQLite has rolled that back by then.
     Raises StepFailed when the drive or the database fails.
     """
     with _temporary_files_in(path.parent):
