@@ -4,7 +4,7 @@ A drive learns only from data that stays where it is, so nothing here is written
 """
 
 import json
-import os
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailed
@@ -12,6 +12,7 @@ from appliance.units import format_drive_size
 from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, layout_options, size_name
 from appliance.workloads.fio_run import FioRun, run_fio
+from appliance.workloads.kept import keep, write_durably
 
 _LAID_OUT = "laid-out.json"
 
@@ -51,13 +52,15 @@ def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
     check_fits(bench, target, size_bytes)
     bare = bench.folder is None
     note = bench.raw / _LAID_OUT if bare else target.with_suffix(".json")
+    remember = keep if bare else write_durably
     if _laid_out_bytes(note) >= size_bytes and (
         bare or (target.exists() and target.stat().st_size >= size_bytes)
     ):
         return
-    note.unlink(missing_ok=True)
+    if not bare:
+        note.unlink(missing_ok=True)
     write_whole(bench, target, size_bytes, seed=seed)
-    write_durably(note, json.dumps({"size_bytes": size_bytes}))
+    remember(note, json.dumps({"size_bytes": size_bytes}))
 
 
 def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> FioRun:
@@ -76,19 +79,11 @@ def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> Fi
     return done
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Replace the file so that after power loss there is the old text or the new one."""
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def remove_scratch(file: Path) -> None:
+    """Make room for the steps that follow."""
+    # All is measured: what remains costs room only, and a drive that fails fails the next step.
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
 
 
 def _laid_out_bytes(note: Path) -> int:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from appliance import sysfs
 from appliance.caches.ballast import read_memory
@@ -22,6 +23,7 @@ from appliance.run import Finished, run, run_watched
 from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, Options, buffer_bytes, file_stem
+from appliance.workloads.kept import stick_trouble
 
 # Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
@@ -66,7 +68,8 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
 
     Raises Refusal when it would write on a drive that was not released, or points elsewhere;
     StepFailed when it takes too much RAM, fio refuses it or gives no figures, O_DIRECT is not
-    supported, or the drive no longer answers; and whatever `bench.progress` raises.
+    supported, or the drive no longer answers; StickTrouble when nothing can be kept;
+    and whatever `bench.progress` raises.
     """
     text = job.text()
     check_buffers(job.name, job.options)
@@ -76,30 +79,37 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     job_file, json_file, stderr_file = (
         bench.raw / f"{stem}{suffix}" for suffix in (".fio", ".json", ".stderr")
     )
-    for stale in (json_file, stderr_file):
-        stale.unlink(missing_ok=True)
-    job_file.write_text(text)
+    with stick_trouble(bench.raw):
+        for stale in (json_file, stderr_file):
+            stale.unlink(missing_ok=True)
+        job_file.write_text(text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):
         raise StepFailed(f"fio refuses the job {job.name}: {mistake}")
-    command = [
-        "fio",
-        f"--output={json_file}",
-        "--output-format=json+",
-        "--eta=never",
-        *readonly,
-        str(job_file),
-    ]
-    if memory_max_bytes:
-        release_bounded()
-        command = bounded_command(command, memory_max_bytes=memory_max_bytes)
-    before = bench.read_counters()
-    poll = _watch(bench, job, label=label, before=before)
-    done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
-    after = bench.read_counters()
-    if done.stderr:
-        stderr_file.write_text(done.stderr)
-    output = _read_output(job, done, sysfs.read_text(json_file))
+    with TemporaryDirectory() as folder:
+        # First into RAM: what fio cannot write on the stick would look like a test without figures.
+        output_file = Path(folder) / json_file.name
+        command = [
+            "fio",
+            f"--output={output_file}",
+            "--output-format=json+",
+            "--eta=never",
+            *readonly,
+            str(job_file),
+        ]
+        if memory_max_bytes:
+            release_bounded()
+            command = bounded_command(command, memory_max_bytes=memory_max_bytes)
+        before = bench.read_counters()
+        poll = _watch(bench, job, label=label, before=before)
+        done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
+        after = bench.read_counters()
+        written = sysfs.read_text(output_file)
+    with stick_trouble(bench.raw):
+        json_file.write_text(written)
+        if done.stderr:
+            stderr_file.write_text(done.stderr)
+    output = _read_output(job, done, written)
     return FioRun(
         output=output,
         device_read_bytes=after.read_bytes - before.read_bytes,

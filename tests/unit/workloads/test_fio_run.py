@@ -1,8 +1,9 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, StickTrouble
 from appliance.workloads import fio_run
 from appliance.workloads.fio_job import FioJob, Options, classic_options, layout_options
 from appliance.workloads.fio_run import run_fio
@@ -83,3 +84,20 @@ def test_silence_counts_from_the_end_of_the_runtime(lab: FioBench, clock: Clock)
     wait(lab, clock, 75, moved=False)
     with pytest.raises(StepFailed, match="fio does not end"):
         run_fio(lab.bench, job, label="x")
+
+
+def test_a_stick_that_keeps_nothing_is_not_the_drives_fault(lab: FioBench) -> None:
+    job = make_job(lab, layout_options(SIZE_BYTES))
+    bench = replace(lab.bench, raw=lab.bench.raw / "gone")
+    with pytest.raises(StickTrouble, match=r"raw/gone cannot be written: No such file"):
+        run_fio(bench, job, label="x")
+    assert lab.happened == []
+
+
+def test_a_stick_that_goes_while_fio_runs_is_told_as_the_sticks(lab: FioBench) -> None:
+    def lose() -> None:
+        lab.bench.raw.rename(lab.bench.raw.with_name("moved"))
+
+    lab.during = lose
+    with pytest.raises(StickTrouble, match=r"raw cannot be written: No such file"):
+        run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")

@@ -1,13 +1,14 @@
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.caches.page_cache import Dropped, Pages
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.plan_workloads import FioPlan
 from appliance.run import Finished
-from appliance.workloads import fio
+from appliance.workloads import fio, kept
 from appliance.workloads.base import PartResult
 from appliance.workloads.fio import FioWorkload
 from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
@@ -195,6 +196,18 @@ def test_what_is_read_of_a_bare_drive_was_written_once_before(lab: FioBench) -> 
     assert option(lab.job("layout-32M"), "allow_file_create") == "0"
     found = workload.run_part(bench, "rand-read", finished={})
     assert found.results[0].cache.drive_state == "first step on it"
+
+
+def test_what_a_bare_drive_was_given_must_be_remembered(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kept, "write_durably", refuse)
+    workload = FioWorkload(replace(PLAN, filesystem=""))
+    with pytest.raises(StickTrouble, match=r"laid-out\.json cannot be written: No space left"):
+        workload.prepare(lab.bare(writable=True))
 
 
 def test_a_bare_drive_is_not_written_without_need(lab: FioBench) -> None:

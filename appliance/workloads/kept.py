@@ -1,0 +1,44 @@
+"""What a step keeps in its raw folder on the stick: an error there is never told as the drive's."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from appliance.errors import StickTrouble
+
+
+@contextmanager
+def stick_trouble(path: Path) -> Iterator[None]:
+    """Around all that is written at `path`. Raises StickTrouble for what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise StickTrouble(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="the stick is full, or it fails",
+        ) from error
+
+
+def keep(path: Path, text: str) -> None:
+    """`write_durably` for what a step remembers. Raises StickTrouble."""
+    with stick_trouble(path):
+        write_durably(path, text)
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Replace the file so that after power loss there is the old text or the new one.
+
+    Raises OSError.
+    """
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(path)
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
