@@ -8,7 +8,7 @@ guessed.
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args, override
 
@@ -29,14 +29,16 @@ from appliance.workloads.fio_file import (
     cached_at,
     check_fits,
     find_target,
-    write_durably,
+    remove_scratch,
     write_whole,
 )
 from appliance.workloads.fio_job import FioJob, Options, size_name
 from appliance.workloads.fio_run import FioRun, judge, make_results, run_fio
+from appliance.workloads.kept import keep
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
 """The file sizes where a plan gives none: multiples of the RAM that is left free."""
+_TIMES = {"0.5x": "half", "1x": "once", "2x": "twice"}
 
 _FILE = "matrix.dat"
 _MEMORY = "matrix.json"
@@ -56,14 +58,13 @@ class _Memory:
     """What must survive an interruption: in the step's raw folder."""
 
     sizes: dict[str, int]
+    free_ram_bytes: int = 0
+    """What automatic sizes were made from."""
     written_bytes: int = 0
     """How much of a bare drive was written; a file says so by its own size."""
 
     def save(self, raw: Path) -> None:
-        write_durably(
-            raw / _MEMORY,
-            json.dumps({"sizes": self.sizes, "written_bytes": self.written_bytes}),
-        )
+        keep(raw / _MEMORY, json.dumps(asdict(self)))
 
 
 class MatrixWorkload(Workload):
@@ -76,6 +77,8 @@ class MatrixWorkload(Workload):
         """The part that ended last in this very process."""
         self._ballast_bytes = 0
         self._held = ExitStack()
+        self._scratch: Path | None = None
+        """The file that no part needs any more."""
 
     @property
     @override
@@ -101,20 +104,27 @@ class MatrixWorkload(Workload):
             self._held.enter_context(kept_open((target,)))
         self._memory = _read_kept(bench.raw)
         given = {size_name(size): size for size in self._plan.file_sizes_bytes}
-        sizes = given or self._memory.sizes or _automatic_sizes(bench, target)
-        check_fits(bench, target, max(sizes.values()))
-        self._memory.sizes = sizes
+        if given:
+            self._memory.sizes = given
+        elif not self._memory.sizes:
+            self._memory.free_ram_bytes = read_memory("MemAvailable")
+            self._memory.sizes = _automatic_sizes(bench, target, self._memory.free_ram_bytes)
+        check_fits(bench, target, max(self._memory.sizes.values()))
         self._memory.save(bench.raw)
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         result = self._run_cell(bench, part)
         self._previous = part
+        if bench.folder is not None and {*finished, part}.issuperset(self.parts):
+            self._scratch = find_target(bench, _FILE)
         return result
 
     @override
     def close(self) -> None:
         self._held.close()
+        if self._scratch is not None:
+            remove_scratch(self._scratch)
 
     def _run_cell(self, bench: Bench, part: str) -> PartResult:
         size_word, record_word, operation = _parse_part(part)
@@ -126,6 +136,7 @@ class MatrixWorkload(Workload):
             return PartResult((), notes=("left out: the record is larger than the file",))
         target = find_target(bench, _FILE)
         notes = self._provide(bench, target, size_bytes, operation)
+        capped = self._explain_cap(size_word)
         wished, proven, reason = self._set_cache(bench, target, size_bytes, operation, part)
         job = FioJob(
             name=part,
@@ -144,10 +155,12 @@ class MatrixWorkload(Workload):
             proven=proven,
             reason=reason,
             ballast_bytes=self._ballast_bytes,
-            drive_state=bench.drive_state,
+            drive_state="; ".join(filter(None, (bench.drive_state, capped))),
         )
         if size_word in AUTOMATIC_SIZES:
             notes += (f"{size_word} is a file of {size_bytes} bytes",)
+        if capped:
+            notes += (capped,)
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
         return PartResult(_rows(part, run, state), notes=notes)
 
@@ -168,6 +181,16 @@ class MatrixWorkload(Workload):
         write_whole(bench, target, size_bytes, seed=self._plan.seed)
         self._remember_written(bench, size_bytes)
         return ("laid out before it, as no write of this size came before",)
+
+    def _explain_cap(self, size_word: str) -> str:
+        """Why an automatic size is not what its name says; empty where it is."""
+        size_bytes, free_ram_bytes = self._memory.sizes[size_word], self._memory.free_ram_bytes
+        if size_word not in AUTOMATIC_SIZES:
+            return ""
+        if size_bytes >= _wanted_bytes(size_word, free_ram_bytes):
+            return ""
+        times = _TIMES[size_word]
+        return f"file capped at {size_bytes} bytes, less than {times} the free RAM"
 
     def _remember_written(self, bench: Bench, size_bytes: int) -> None:
         if bench.folder is None and size_bytes > self._memory.written_bytes:
@@ -250,20 +273,23 @@ def _rows(part: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
     return (rate, *(row for row in make_results(part, run, state) if row.metric in kept))
 
 
-def _automatic_sizes(bench: Bench, target: Path) -> dict[str, int]:
-    """Half, once and twice the RAM that is free now, in whole MiB, and no more than fits."""
-    free_ram_bytes = read_memory("MemAvailable")
+def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[str, int]:
+    """Half, once and twice the free RAM, in whole MiB, and no more than fits."""
     room = bench.size_bytes
     if bench.folder is not None and target.exists():
         room += target.stat().st_blocks * 512
     room = int(room * _USABLE_SHARE)
     sizes = {
-        name: int(min(free_ram_bytes * times, room)) // _MIB * _MIB
-        for name, times in AUTOMATIC_SIZES.items()
+        name: min(_wanted_bytes(name, free_ram_bytes), room // _MIB * _MIB)
+        for name in AUTOMATIC_SIZES
     }
     if not min(sizes.values()):
         raise StepFailed(f"no test file fits: {bench.device} has room for {room} bytes")
     return sizes
+
+
+def _wanted_bytes(name: str, free_ram_bytes: int) -> int:
+    return int(free_ram_bytes * AUTOMATIC_SIZES[name]) // _MIB * _MIB
 
 
 def _read_kept(raw: Path) -> _Memory:
@@ -271,7 +297,8 @@ def _read_kept(raw: Path) -> _Memory:
         stored = json.loads((raw / _MEMORY).read_text())
         return _Memory(
             {str(name): int(size) for name, size in stored["sizes"].items()},
-            int(stored["written_bytes"]),
+            free_ram_bytes=int(stored["free_ram_bytes"]),
+            written_bytes=int(stored["written_bytes"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return _Memory({})

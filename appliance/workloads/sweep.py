@@ -12,7 +12,7 @@ from typing import override
 
 from appliance.plan_workloads import READING_TESTS, FioTest, SweepPlan
 from appliance.workloads.base import Bench, PartResult, Workload
-from appliance.workloads.fio_file import check_fits, find_target, write_durably, write_whole
+from appliance.workloads.fio_file import check_fits, find_target, remove_scratch, write_whole
 from appliance.workloads.fio_job import (
     BLOCK_BYTES,
     FioJob,
@@ -22,6 +22,7 @@ from appliance.workloads.fio_job import (
 )
 from appliance.workloads.fio_run import judge, make_results, run_fio
 from appliance.workloads.idle import wait_idle
+from appliance.workloads.kept import keep
 
 _FILE = "sweep.dat"
 _LAID_OUT = "sweep.json"
@@ -50,6 +51,8 @@ class SweepWorkload(Workload):
     def __init__(self, plan: SweepPlan) -> None:
         self._plan = plan
         self._cells = {cell.name: cell for cell in _list_cells(plan)}
+        self._scratch: Path | None = None
+        """The file that no part needs any more."""
 
     @property
     @override
@@ -91,7 +94,14 @@ class SweepWorkload(Workload):
         run = run_fio(bench, job, label=part)
         state = judge(run, wished="bypass", proven=True, reason="O_DIRECT", drive_state=drive_state)
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
+        if bench.folder is not None and {*finished, part}.issuperset(self.parts):
+            self._scratch = target
         return PartResult(make_results(part, run, state), notes=notes)
+
+    @override
+    def close(self) -> None:
+        if self._scratch is not None:
+            remove_scratch(self._scratch)
 
     def _lay_out(self, bench: Bench, cell: _Cell, target: Path) -> None:
         """Write the set once, before the first test that reads it; read as it is where it may not.
@@ -106,7 +116,7 @@ class SweepWorkload(Workload):
         wanted = cell.test in READING_TESTS and cell.set_bytes not in laid_out
         if bench.writable and (short or wanted):
             write_whole(bench, target, cell.set_bytes, seed=self._plan.seed)
-            write_durably(memory, json.dumps([*laid_out, cell.set_bytes]))
+            keep(memory, json.dumps([*laid_out, cell.set_bytes]))
 
 
 def _list_cells(plan: SweepPlan) -> list[_Cell]:

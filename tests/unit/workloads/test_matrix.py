@@ -7,7 +7,7 @@ import pytest
 
 from appliance.caches import ballast as ballast_module
 from appliance.caches.page_cache import Pages
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, StickTrouble
 from appliance.plan_workloads import MatrixPlan
 from appliance.workloads import matrix
 from appliance.workloads.base import PartResult
@@ -150,7 +150,9 @@ def test_a_reread_that_ram_answers_is_warm(lab: FioBench) -> None:
 
 
 def test_a_reread_after_an_interruption_reads_once_before_it(lab: FioBench) -> None:
-    run_all(lab, replace(PLAN, operations=("write",)))
+    with closing(MatrixWorkload(PLAN)) as interrupted:
+        interrupted.prepare(lab.bench)
+        interrupted.run_part(lab.bench, "32M/1M/write", finished={})
     lab.happened.clear()
     workload = MatrixWorkload(PLAN)
     workload.prepare(lab.bench)
@@ -223,10 +225,46 @@ def test_automatic_sizes_follow_free_ram_and_are_kept(lab: FioBench, tmp_path: P
     assert option(lab.job("2x_1M_write"), "size") == str(256 << 20)
 
 
-def test_automatic_sizes_never_exceed_the_drive(lab: FioBench) -> None:
+def test_automatic_sizes_never_exceed_the_drive_and_say_so(lab: FioBench) -> None:
     lab.bench = replace(lab.bench, size_bytes=100 << 20)
-    run_all(lab, replace(PLAN, file_sizes_bytes=(), operations=("write",)))
+    plan = replace(PLAN, file_sizes_bytes=(), operations=("write",))
+    found = run_all(lab, plan)
     assert option(lab.job("2x_1M_write"), "size") == str(95 << 20)
+    capped = f"file capped at {95 << 20} bytes, less than twice the free RAM"
+    assert found["2x/1M/write"].notes[-1] == capped
+    states = {part: result.results[0].cache.drive_state for part, result in found.items()}
+    assert states == {
+        "0.5x/1M/write": "first step on it",
+        "1x/1M/write": f"first step on it; {capped.replace('twice', 'once')}",
+        "2x/1M/write": f"first step on it; {capped}",
+    }
+    workload = MatrixWorkload(plan)
+    workload.prepare(lab.bench)  # after an interruption it is still known
+    assert workload.run_part(lab.bench, "2x/1M/write", finished={}).notes[-1] == capped
+
+
+def test_the_file_goes_with_the_last_part(lab: FioBench) -> None:
+    assert lab.bench.folder is not None
+    file = lab.bench.folder / "matrix.dat"
+    plan = replace(PLAN, operations=("write", "read"))
+    with closing(MatrixWorkload(plan)) as interrupted:
+        interrupted.prepare(lab.bench)
+        interrupted.run_part(lab.bench, "32M/1M/write", finished={})
+    assert file.exists()
+    with closing(MatrixWorkload(plan)) as workload:
+        workload.prepare(lab.bench)
+        workload.run_part(lab.bench, "32M/1M/read", finished={"32M/1M/write": 5})
+        assert file.exists()
+    assert not file.exists()
+
+
+def test_sizes_that_cannot_be_kept_are_the_sticks_trouble(lab: FioBench) -> None:
+    bench = replace(lab.bench, raw=lab.bench.raw / "gone")
+    with (
+        pytest.raises(StickTrouble, match=r"matrix\.json cannot be written"),
+        closing(MatrixWorkload(PLAN)) as workload,
+    ):
+        workload.prepare(bench)
 
 
 def test_a_drive_that_errs_leaves_a_marked_row(lab: FioBench) -> None:

@@ -1,3 +1,4 @@
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,3 +139,28 @@ def test_a_set_that_does_not_fit_is_refused_before_anything_is_written(lab: FioB
     with pytest.raises(StepFailed, match="a test file of 2G"):
         run_all(lab, replace(PLAN, set_sizes_bytes=(32 << 20, 2 << 30)))
     assert lab.happened == []
+
+
+def test_the_file_goes_with_the_last_part(lab: FioBench) -> None:
+    assert lab.bench.folder is not None
+    file = lab.bench.folder / "sweep.dat"
+    plan = replace(PLAN, filesystem="ext4", tests=("seq-read",))
+    with closing(SweepWorkload(plan)) as interrupted:
+        interrupted.prepare(lab.bench)
+        interrupted.run_part(lab.bench, "32M/seq-read/randommap", finished={})
+    assert file.exists()
+    with closing(SweepWorkload(plan)) as workload:
+        workload.prepare(lab.bench)
+        finished = {"32M/seq-read/randommap": 9}
+        workload.run_part(lab.bench, "64M/seq-read/randommap", finished=finished)
+        assert file.exists()
+    assert not file.exists()
+
+
+def test_the_last_part_does_nothing_to_a_bare_drive(lab: FioBench) -> None:
+    with closing(SweepWorkload(replace(PLAN, tests=("seq-read",)))) as workload:
+        for part in workload.parts:
+            workload.run_part(
+                lab.bare(writable=True), part, finished=dict.fromkeys(workload.parts, 9)
+            )
+    assert Path(lab.bench.device).exists()
