@@ -1,13 +1,18 @@
 """Which state of the page cache the I/O really met: what was set up against what was counted. Pure.
 
 Bytes that the application moved are set against bytes that its device served. A contradiction is
-never smoothed over: it makes the state `partial` or `warm`, and unproven, with the reason.
+never smoothed over: it makes the state `partial` or `warm`, and unproven, with the reason. Where
+the sum could hide one the state stays, unproven.
 """
 
 from appliance.measure.samples import CacheState, PageCache
 
 COLD_SHARE = 0.95
 """Of the bytes read, what a cold cache makes the device serve at least; read-ahead adds to it."""
+AHEAD_SHARE = 1.5
+AHEAD_BYTES = 1 << 20
+"""Beyond that share and so many bytes more, read-ahead could make up for what RAM answered: the
+sum of bytes then proves nothing, though nothing speaks against a cold cache either."""
 BYPASS_SHARE = 0.99
 WARM_SHARE = 0.01
 """What the device may serve at most of bytes that RAM is said to have answered."""
@@ -53,6 +58,8 @@ def judge_reads(
     elif wished == "cold" and device_read_bytes < app_read_bytes * COLD_SHARE:
         met = "partial"
         problem = f"a cold cache was wished for, but RAM answered a part: {served}"
+    elif wished == "cold" and device_read_bytes > app_read_bytes * AHEAD_SHARE + AHEAD_BYTES:
+        problem = f"read-ahead may hide what RAM answered: {served}"
     elif wished == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
         met = "partial"
         problem = f"the cache was to be bypassed, but something else answered: {served}"

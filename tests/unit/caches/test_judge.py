@@ -37,7 +37,9 @@ def written(wished: PageCache, device: int, *, app: int = 100 * MB) -> CacheStat
     [
         ("cold", 100, "cold", "proven"),
         ("cold", 95, "cold", "proven"),
-        ("cold", 300, "cold", "proven"),  # read-ahead
+        ("cold", 151, "cold", "proven"),  # read-ahead
+        ("cold", 152, "cold", "unproven"),
+        ("cold", 300, "cold", "unproven"),
         ("cold", 94, "partial", "unproven"),
         ("cold", 50, "partial", "unproven"),
         ("cold", 1, "warm", "unproven"),
@@ -64,6 +66,11 @@ def test_reads(wished: PageCache, device_mb: int, met: PageCache, proof: str) ->
     assert "as set up" in state.proof_reason
     assert f"the device served {device_mb * MB} of {100 * MB} bytes read" in state.proof_reason
     assert (state.ballast_bytes, state.drive_state) == (7, "trained 2 times")
+
+
+def test_a_small_file_may_be_read_ahead() -> None:
+    assert read("cold", 4096 + (1 << 20), app=4096).proof == "proven"
+    assert read("cold", 6144 + (1 << 20) + 1, app=4096).proof == "unproven"
 
 
 @pytest.mark.parametrize("wished", ["cold", "warm", "bypass", "bounded"])
@@ -96,6 +103,7 @@ def test_a_contradiction_says_what_was_wished_for() -> None:
         "a cold cache was wished for, but RAM answered a part: "
     )
     assert read("cold", 0).proof_reason.startswith("a cold cache was wished for, but RAM answered:")
+    assert read("cold", 300 * MB).proof_reason.startswith("read-ahead may hide what RAM answered: ")
     assert read("warm", 50 * MB).proof_reason.startswith("a warm cache was wished for, but the dev")
     assert read("bypass", 50 * MB).proof_reason.startswith("the cache was to be bypassed, but some")
     assert read("bounded", 0).proof_reason.startswith("the cache was to be bounded, but RAM answ")
