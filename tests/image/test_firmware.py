@@ -13,6 +13,8 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
     plan = _plan(
         ["LAB-NVME-1", _HOSTILE.replace('"', '\\"')], 'cycles = 1\npower = "warm"\ncharts = "none"'
     )
+    # After the boots the drives are used otherwise: the step overwrites the reference OS.
+    plan += '[[workload]]\nkind = "lottery"\nfile_size = "1M"\npasses = ["direct"]\n'
     drives = [
         ModelledDrive(serial="LAB-NVME-1", bus="nvme"),
         ModelledDrive(serial=_HOSTILE, bus="usb"),
@@ -27,6 +29,8 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
     assert {(row.power, row.cold_proof) for row in result.boot_times()} == {("warm", "warm")}
     assert result.lines_of("ready")[0].fields["firmware"] == "bios"
     assert result.power_ons == 1
+    steps = result.lines_of("step-done")
+    assert {line.fields["drive"] for line in steps} == {"LAB-NVME-1", _HOSTILE}
 
 
 def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) -> None:
