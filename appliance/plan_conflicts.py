@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from appliance.drives.model import Drive
 from appliance.plan_model import Plan, PlannedDrive
 from appliance.plan_text import show_value
-from appliance.plan_workloads import WorkloadPlan, needed_bytes, wanted_ram_bytes
+from appliance.plan_workloads import WorkloadPlan, data_bytes, needed_bytes, wanted_ram_bytes
 from appliance.units import format_drive_size, printable
 
 # Partition table, alignment and the file system around the installed system.
 _INSTALL_EXTRA_BYTES = 64 << 20
+# Their files stay on the file system, for what a drive has learned of them; others clear up.
+_KEEPING = frozenset({"fio", "lottery", "sql"})
 
 
 def find_conflicts(
@@ -32,8 +34,7 @@ def find_conflicts(
     conflicts: list[str] = []
     found: list[str] = []
     for planned in plan.drives:
-        needs = _needs_of(plan, planned, root_bytes=root_bytes)
-        conflicts += _check_live(planned, drives, stick=stick, needs=needs)
+        conflicts += _check_live(plan, planned, drives, stick=stick, root_bytes=root_bytes)
         found += [each.path for each in _find_live(planned, drives)]
     conflicts += [
         f"{printable(path)} is named twice in the plan, by serial and by WWN"
@@ -45,18 +46,35 @@ def find_conflicts(
     return tuple(conflicts)
 
 
-def _needs_of(plan: Plan, planned: PlannedDrive, *, root_bytes: int) -> list[tuple[str, int]]:
-    """What is to be done on the drive and how many bytes it takes there."""
-    needs = []
+def _check_room(
+    plan: Plan, planned: PlannedDrive, drive_bytes: int, *, root_bytes: int
+) -> Iterator[tuple[str, int]]:
+    """What does not fit on the drive, and how many bytes it takes there."""
     if plan.boot is not None:
-        install_bytes = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
-        needs.append(("the boot test", install_bytes))
-    needs += [
-        (_name(number, each), needed_bytes(each))
-        for number, each in enumerate(plan.workloads, start=1)
-        if planned in plan.drives_of(each)
-    ]
-    return needs
+        needed = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
+        if drive_bytes < needed:
+            yield "the boot test", needed
+    made = ""
+    kept: dict[str, tuple[str, int]] = {}
+    for number, each in enumerate(plan.workloads, start=1):
+        if planned not in plan.drives_of(each):
+            continue
+        if each.writes and each.filesystem != made:
+            made = each.filesystem
+            kept = {}
+        # What a kind finds of its own it uses again, or puts its new files in its place.
+        others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
+        needed = needed_bytes(each, others_bytes=sum(size_bytes for _, size_bytes in others))
+        if drive_bytes < needed:
+            beside = " and ".join(name for name, _ in others)
+            beside = f", beside the files of {beside}," if beside else ""
+            yield f"{_name(number, each)}{beside}", needed
+            continue
+        own_bytes = data_bytes(each)
+        # The file of fio never becomes smaller.
+        is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
+        if each.filesystem and each.kind in _KEEPING and not is_smaller:
+            kept[each.kind] = _name(number, each), own_bytes
 
 
 def _name(number: int, workload: WorkloadPlan) -> str:
@@ -87,11 +105,12 @@ def _find_live(planned: PlannedDrive, drives: Sequence[Drive]) -> list[Drive]:
 
 
 def _check_live(
+    plan: Plan,
     planned: PlannedDrive,
     drives: Sequence[Drive],
     *,
     stick: Drive | None,
-    needs: Sequence[tuple[str, int]],
+    root_bytes: int,
 ) -> Iterator[str]:
     key = "serial" if planned.serial else "WWN"
     name = f"drive {show_value(planned.identity)}"
@@ -118,12 +137,11 @@ def _check_live(
     if drive.holders:
         holders = ", ".join(printable(each) for each in drive.holders)
         yield f"{name} ({printable(drive.path)}) is in use by {holders}"
-    for what, needed in needs:
-        if drive.size_bytes < needed:
-            yield (
-                f"{name} holds {format_drive_size(drive.size_bytes)}; "
-                f"{what} needs about {format_drive_size(needed)}"
-            )
+    for what, needed in _check_room(plan, planned, drive.size_bytes, root_bytes=root_bytes):
+        yield (
+            f"{name} holds {format_drive_size(drive.size_bytes)}; "
+            f"{what} needs about {format_drive_size(needed)}"
+        )
 
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:

@@ -167,15 +167,19 @@ WorkloadPlan = FioPlan | LotteryPlan | MatrixPlan | SweepPlan | SqlPlan
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
 
 
-def needed_bytes(workload: WorkloadPlan) -> int:
-    """What `workload` takes of a drive, file system included; 0 where that shows at run time."""
-    data_bytes = _data_bytes(workload)
+def needed_bytes(workload: WorkloadPlan, *, others_bytes: int = 0) -> int:
+    """What `workload` takes of a drive, file system included; 0 where that shows at run time.
+
+    `others_bytes` is what lies on that file system already.
+    """
+    size_bytes = data_bytes(workload) + others_bytes
     if not workload.filesystem:
-        return data_bytes
-    return max(data_bytes + data_bytes // 10 + (64 << 20), _SMALLEST_BYTES[workload.filesystem])
+        return size_bytes
+    return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[workload.filesystem])
 
 
-def _data_bytes(workload: WorkloadPlan) -> int:
+def data_bytes(workload: WorkloadPlan) -> int:
+    """The files of `workload`, or how far into the bare drive it reaches."""
     match workload:
         case FioPlan():
             return _fio_bytes(workload)

@@ -63,11 +63,71 @@ def test_what_does_not_fit_is_told_for_each_workload() -> None:
     plan = plan_of(
         'kind = "fio"\nsize = "4G"', 'kind = "lottery"', 'kind = "sql"\ndata_size = "1G"'
     )
+    holds = 'drive "A" holds 4.0 GB; workload'
     assert find_conflicts(plan, [HDD], stick=None) == (
-        'drive "A" holds 4.0 GB; workload 1 (fio) needs about 4.3 GB',
-        'drive "A" holds 4.0 GB; workload 3 (sql) needs about 4.8 GB',
+        f"{holds} 1 (fio) needs about 4.3 GB",
+        f"{holds} 3 (sql), beside the files of workload 2 (lottery), needs about 5.9 GB",
     )
-    assert find_conflicts(plan, [replace(HDD, size_bytes=5 * GIB)], stick=None) == ()
+    assert find_conflicts(plan, [replace(HDD, size_bytes=6 * GIB)], stick=None) == ()
+
+
+LOTTERY = 'kind = "lottery"'  # 1000 MiB of files
+FIO = 'kind = "fio"\nfilesystem = "ext4"'  # 1 GiB
+SQL = 'kind = "sql"'  # 2 GiB
+
+
+@pytest.mark.parametrize(
+    ("tables", "needs_bytes"),
+    [
+        ((LOTTERY, FIO), 2024 * MIB),
+        ((LOTTERY, FIO, SQL), 4072 * MIB),
+        ((FIO, SQL, LOTTERY), 4072 * MIB),
+        # The same files again, or others in their place.
+        ((LOTTERY, LOTTERY), 1000 * MIB),
+        ((LOTTERY, 'kind = "lottery"\nfile_size = "10M"', FIO), 1124 * MIB),
+        ((SQL, 'kind = "sql"\ndata_size = "256M"', LOTTERY), 2048 * MIB),
+        # A large file of fio stays large.
+        ((FIO, 'kind = "fio"\nfilesystem = "ext4"\nsize = "1M"', LOTTERY), 2024 * MIB),
+        (('kind = "fio"\nfilesystem = "ext4"\nsize = "1M"', FIO, LOTTERY), 2024 * MIB),
+        # These delete their files, which lie beside the others' as long as they are there.
+        (('kind = "matrix"\nfile_sizes = ["2G"]', LOTTERY), 2048 * MIB),
+        ((LOTTERY, 'kind = "matrix"\nfile_sizes = ["2G"]'), 3048 * MIB),
+        (
+            (LOTTERY, 'kind = "sweep"\nfilesystem = "ext4"\nset_sizes = ["1G"]', SQL),
+            3048 * MIB,
+        ),
+        # Another file system is a new one, and so is one after writing to the bare drive.
+        ((FIO, 'kind = "lottery"\nfilesystem = "xfs"', FIO), 1024 * MIB),
+        ((LOTTERY, 'kind = "fio"\nsize = "1M"', FIO), 1024 * MIB),
+        ((LOTTERY, 'kind = "fio"\ntests = ["seq-read"]', FIO), 2024 * MIB),
+    ],
+)
+def test_files_that_stay_must_fit_together(tables: tuple[str, ...], needs_bytes: int) -> None:
+    needs_bytes += needs_bytes // 10 + 64 * MIB
+    plan = plan_of(*tables)
+
+    assert find_conflicts(plan, [replace(HDD, size_bytes=needs_bytes)], stick=None) == ()
+    lines = find_conflicts(plan, [replace(HDD, size_bytes=needs_bytes - 1)], stick=None)
+    assert lines
+    assert all(" needs about " in line for line in lines)
+
+
+def test_all_that_take_the_room_are_named() -> None:
+    (line,) = find_conflicts(plan_of(LOTTERY, FIO, SQL), [HDD], stick=None)
+    assert line == (
+        'drive "A" holds 4.0 GB; workload 3 (sql), beside the files of workload 1 (lottery) and '
+        "workload 2 (fio), needs about 4.8 GB"
+    )
+
+
+def test_each_drive_has_files_of_its_own() -> None:
+    drives = '[[drive]]\nserial = "A"\nerase = "A"\n[[drive]]\nserial = "B"\nerase = "B"\n'
+    plan = parse_plan(
+        f'version = 1\n{drives}[[workload]]\n{SQL}\non = "A"\n[[workload]]\n{SQL}\non = "B"\n'
+        f'[[workload]]\n{FIO}\non = "B"\n[[workload]]\n{LOTTERY}\non = "A"\n'
+    )
+    other = replace(HDD, path="/dev/sdb", serial="B")
+    assert find_conflicts(plan, [HDD, other], stick=None) == ()
 
 
 def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
