@@ -7,6 +7,7 @@ as the drive's.
 from collections.abc import Iterable, Sequence
 
 from appliance import stats
+from appliance.measure.steady_state import WINDOW
 from appliance.report.blocks import (
     count,
     find_ram_share,
@@ -87,10 +88,18 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
             if test.name == name:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
-                ran = len(test.rounds)
-                rounds = f" (last {min(ran, fio.WINDOW)} of {ran} rounds)" if ran > 1 else ""
-                told.append((f"{label} {figure}{rounds}", test.window))
+                told.append((f"{label} {figure}{_say_rounds(test)}", test.window))
         yield _compare(f"fio, {name}", told)
+
+
+def _say_rounds(test: fio.Test) -> str:
+    if test.steady is None:
+        return ""
+    ran = len(test.rounds)
+    if test.steady:
+        return f" (last {WINDOW} of {ran} rounds)"
+    mean = f"; mean of the last {WINDOW}" if ran > WINDOW else ""
+    return f" (not steady after {count(ran, 'round')}{mean})"
 
 
 def _judge_matrix(workload: Workload) -> Iterable[Finding]:

@@ -185,6 +185,29 @@ def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
     assert test.get("iops") == pytest.approx(115.0)
 
 
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ([50.0, 40.0, 40.0, 40.0, 40.0, 40.0], "40.0 MB/s (last 5 of 6 rounds)"),
+        (
+            [50.0, 40.0, 30.0, 30.0, 20.0, 20.0],
+            "28.0 MB/s (not steady after 6 rounds; mean of the last 5)",
+        ),
+        ([50.0], "50.0 MB/s (not steady after 1 round)"),
+    ],
+)
+def test_a_sentence_says_where_a_drive_did_not_get_steady(
+    one: sqlite3.Connection, tmp_path: Path, rates: list[float], said: str
+) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    for number, rate in enumerate(rates, start=1):
+        row = make_results(f"seq-write/round-{number}", BYPASS, bw_bytes_s=rate * MB)
+        add_results(one, step, row)
+    mean = sum(rates[-5:]) / len(rates[-5:])
+    add_results(one, step, make_results("seq-write", BYPASS, bw_bytes_s=mean * MB))
+    assert said in _words(_export(one, tmp_path))
+
+
 def test_the_workloads_own_sum_over_rounds_counts(one: sqlite3.Connection) -> None:
     step = add_step(one, "fio", "A", position=0)
     for variant, iops in (("own/round-1", 10.0), ("own/round-1/read", 7.0), ("own", 8.0)):
@@ -194,6 +217,8 @@ def test_the_workloads_own_sum_over_rounds_counts(one: sqlite3.Connection) -> No
     tests = {test.name: test for test in fio.find_tests(workload.steps[0])}
     assert {name: test.get("iops") for name, test in tests.items()} == {"own": 8.0, "own/read": 7.0}
     assert len(tests["own"].rounds) == 1
+    # Of a job that reads and writes the whole is judged, as in its rounds.
+    assert tests["own"].steady is tests["own/read"].steady is False
 
 
 def test_repetitions_of_a_pass_are_told_apart(one: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@ A test that ran in rounds is shown as the mean of its last rounds, the window of
 
 from dataclasses import dataclass
 
+from appliance.measure.steady_state import WINDOW, judge_rounds
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -26,7 +27,6 @@ NOTE = (
     " last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
-WINDOW = 5
 _ROUND = "round-"
 _NO_TESTS = {OTHER, "precondition"}
 
@@ -40,6 +40,8 @@ class Test:
     """In their order; its only run where it was not repeated."""
     summary: Figure | None
     """What the workload itself made of the rounds."""
+    steady: bool | None = None
+    """By SNIA's rules, as the workload judged the whole test; None where there were no rounds."""
 
     @property
     def window(self) -> tuple[Figure, ...]:
@@ -77,9 +79,16 @@ def find_tests(step: StepFigures) -> tuple[Test, ...]:
             name=name,
             rounds=tuple(found) or (whole[name],),
             summary=whole.get(name) if found else None,
+            steady=_judge_steady(rounds.get(name.rpartition("/")[0]) or found),
         )
         for name, found in rounds.items()
     )
+
+
+def _judge_steady(rounds: list[Figure]) -> bool | None:
+    """By the rate, as the workload does it (workloads.fio); one that does not count ends them."""
+    rates = [rate for figure in rounds if (rate := figure.get("bw_bytes_s")) is not None]
+    return (len(rates) == len(rounds) and judge_rounds(rates).steady) if rounds else None
 
 
 def make_block(workload: Workload) -> BlockView:
