@@ -12,8 +12,9 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
-from appliance.caches.page_cache import Progress, drop_caches
+from appliance.caches.page_cache import drop_caches
 from appliance.errors import StepFailed
+from appliance.progress import Progress
 from appliance.run import run
 
 FOLDER = Path("/run/kaltstart/ballast")

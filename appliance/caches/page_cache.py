@@ -6,7 +6,7 @@ is said, and never raised: only a file or drive that fails is an error.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +28,13 @@ from appliance.caches.cachestat import (
 )
 from appliance.caches.holders import find_mappers, mounted_file_system
 from appliance.errors import StepFailed
+from appliance.progress import Progress
 
 __all__ = [
     "Dropped",
     "Extent",
     "Pages",
     "PagesUnknown",
-    "Progress",
     "Target",
     "Warmed",
     "drop_caches",
@@ -45,8 +45,6 @@ __all__ = [
     "warm_page_cache",
 ]
 
-Progress = Callable[[str, int, int], None]
-"""As in workloads.base, which lies above: what is done, bytes done, bytes in all; may raise."""
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 _TRIES = 3

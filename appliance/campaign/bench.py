@@ -23,6 +23,7 @@ from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
+from appliance.progress import Progress
 from appliance.stick import RAW, Stick
 from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
 from appliance.store.connect import transaction
@@ -33,7 +34,7 @@ from appliance.store.steps import (
     select_parts,
     upsert_file_system,
 )
-from appliance.workloads.base import Bench, Progress
+from appliance.workloads.base import Bench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

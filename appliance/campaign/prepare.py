@@ -7,6 +7,7 @@ from appliance.campaign.journal import record
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import parse_plan
+from appliance.progress import Progress
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -16,7 +17,6 @@ from appliance.store.campaigns import (
     update_installed,
 )
 from appliance.store.connect import transaction
-from appliance.workloads.base import Progress
 from appliance.workloads.reference_os import install_reference_os
 
 

@@ -30,6 +30,7 @@ from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
 from appliance.plan import parse_plan
 from appliance.plan_workloads import WorkloadPlan
+from appliance.progress import Progress
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -50,7 +51,7 @@ from appliance.store.steps import (
     update_step_running,
 )
 from appliance.units import printable
-from appliance.workloads.base import Bench, PartResult, Progress, Workload
+from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.registry import make_workload
 
 _BLOCK = Path("/sys/class/block")

@@ -11,13 +11,7 @@ from typing import Protocol
 
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import Result, Ticket
-
-Progress = Callable[[str, int, int], None]
-"""What is being done, and how much of how much is done (bytes, or any count; 0, 0 where unknown).
-
-Raises when a person asked for a stop: call it at least four times a second, hold nothing that its
-exception would leave behind.
-"""
+from appliance.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Protocol, override
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.errors import StepFailed
 from appliance.plan_workloads import LotteryPass
-from appliance.workloads.base import Progress
+from appliance.progress import Progress
 from appliance.workloads.lottery_draw import LotteryFile
 from appliance.workloads.watch import Watch
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from appliance.drives.model import Drive
 from appliance.drives.writable import unlocked
 from appliance.errors import StepFailed
+from appliance.progress import Progress
 from appliance.run import run
 from appliance.stick import Stick
-from appliance.workloads.base import Progress
 from appliance.workloads.session_set import write_session_set
 
 SLOTS = 16

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.workloads.base import Progress
+from appliance.progress import Progress
 
 _SEED = 1
 _MEDIAN_BYTES = 24 << 10

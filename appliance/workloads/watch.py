@@ -5,7 +5,7 @@ Keeps apart what a stop, or the stick, raises in the midst of it: it is no failu
 
 import time
 
-from appliance.workloads.base import Progress
+from appliance.progress import Progress
 
 _POLL_S = 0.2
 

@@ -11,8 +11,8 @@ from appliance.campaign.prepare import prepare
 from appliance.campaign.steps import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.progress import Progress
 from appliance.stick import Stick
-from appliance.workloads.base import Progress
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
 PLAN = """

@@ -12,9 +12,10 @@ from appliance.caches.page_cache import Dropped, Extent, Pages, Warmed
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.fio import parse_fio
 from appliance.measure.samples import Result
+from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.workloads import fio, fio_run, matrix
-from appliance.workloads.base import Bench, Progress
+from appliance.workloads.base import Bench
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "fio"
 ANSWERS = {

@@ -13,8 +13,9 @@ from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import PageCache, Result, Ticket
 from appliance.plan_workloads import LotteryPass, LotteryPlan
+from appliance.progress import Progress
 from appliance.workloads import lottery as module
-from appliance.workloads.base import Bench, Progress
+from appliance.workloads.base import Bench
 from appliance.workloads.lottery import LotteryWorkload, judge_ticket
 from appliance.workloads.lottery_draw import LotteryFile
 from appliance.workloads.lottery_passes import BufferedReader, MappedReader, Pulse

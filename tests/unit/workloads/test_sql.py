@@ -17,9 +17,10 @@ from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import Result
 from appliance.plan_workloads import SqlPlan
+from appliance.progress import Progress
 from appliance.workloads import sql as module
 from appliance.workloads import sql_database, watch
-from appliance.workloads.base import Bench, PartResult, Progress
+from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.sql import SqlWorkload
 from appliance.workloads.sql_data import PHASES
 

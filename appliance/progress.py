@@ -1,0 +1,10 @@
+"""How whatever takes long says how far it is."""
+
+from collections.abc import Callable
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, and how much of how much is done (bytes, or any count; 0, 0 where unknown).
+
+Raises when a person asked for a stop: call it at least four times a second, hold nothing that its
+exception would leave behind.
+"""
