@@ -37,7 +37,12 @@ def write_durably(path: Path, text: str) -> None:
         out.flush()
         os.fsync(out.fileno())
     fresh.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """What is in the folder will be there after power loss. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:

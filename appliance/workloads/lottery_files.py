@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance.errors import StepFailed
 from appliance.plan_workloads import LotteryPlan
 from appliance.workloads.base import Bench
+from appliance.workloads.kept import sync_folder, write_durably
 from appliance.workloads.lottery_draw import LotteryFile, spread_regions
 from appliance.workloads.watch import Watch
 
@@ -112,13 +113,9 @@ def _lay_out(
                 if chunk % _SYNC_EVERY_CHUNKS == _SYNC_EVERY_CHUNKS - 1:
                     os.fdatasync(out.fileno())
             os.fsync(out.fileno())
-    _sync_folder(folder)
-    with (folder / _MANIFEST).open("w") as manifest:
-        manifest.write(wanted)
-        manifest.flush()
-        os.fsync(manifest.fileno())
-    _sync_folder(folder)
-    _sync_folder(folder.parent)
+    sync_folder(folder)
+    write_durably(folder / _MANIFEST, wanted)
+    sync_folder(folder.parent)
 
 
 def _write_all(fd: int, content: bytes) -> int:
@@ -127,14 +124,6 @@ def _write_all(fd: int, content: bytes) -> int:
     while view:
         view = view[os.write(fd, view) :]
     return len(content)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailed:

@@ -15,6 +15,7 @@ from pathlib import Path
 from appliance.errors import StepFailed
 from appliance.plan_workloads import SqlPlan
 from appliance.workloads.base import Bench
+from appliance.workloads.kept import sync_folder, write_durably
 from appliance.workloads.sql_data import (
     DATA_VERSION,
     Answers,
@@ -76,15 +77,9 @@ class SqlFolder:
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Put it in the place of any other, on the drive. Raises StepFailed."""
-        new = self._manifest.with_suffix(".new")
         try:
-            with new.open("w") as out:
-                json.dump(asdict(manifest), out)
-                out.flush()
-                os.fsync(out.fileno())
-            new.replace(self._manifest)
-            for folder in (self.path, self.path.parent):
-                _sync_folder(folder)
+            write_durably(self._manifest, json.dumps(asdict(manifest)))
+            sync_folder(self.path.parent)
         except OSError as error:
             raise StepFailed(f"{self._manifest} cannot be written: {error.strerror}") from error
 
@@ -163,11 +158,3 @@ def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailed:
         f"with their dump and journal; the file system has {free_bytes} bytes free",
         hint="choose a smaller data_size",
     )
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
