@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from appliance.errors import StepFailed
+from appliance.errors import KaltstartError, StepFailed
 
 _END_PATIENCE_S = 10
 # A process that waits for its drive ends only when the drive answers, killed or not.
@@ -21,8 +21,13 @@ _GROUP_PATIENCE_S = 60
 _LOOK_EVERY_S = 0.05
 
 
-class StillRunning(StepFailed):
-    """A process that was killed does not end: what it works on is not free yet."""
+class StillRunning(KaltstartError):
+    """A process that was killed does not end: what it works on is not free yet.
+
+    Nothing more may be done with its drive for now, so this is no failure of a step.
+    """
+
+    exit_code = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""For all tests. Only tests/lab and tests/image may start processes; the others must be pure."""
+"""For all tests. Those of tests/unit, tests/report and tests/tui are pure: they start no process."""
 
 import sys
 from collections.abc import Iterator

@@ -12,10 +12,11 @@ from appliance.campaign import bench
 from appliance.campaign import steps as module
 from appliance.campaign.steps import StepPosition, StoppedByPersonError, run_steps
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import LotteryPlan, WorkloadPlan
+from appliance.run import StillRunning
 from appliance.store.connect import open_database, transaction
 from appliance.store.steps import StepRow, insert_step, select_steps
 from appliance.workloads.base import Bench, PartResult
@@ -373,12 +374,15 @@ def test_an_error_of_the_drive_fails_its_step_and_no_more(machine: Machine) -> N
     assert machine.log.count("close") == 2
 
 
-def test_what_holds_up_the_stick_fails_no_step(machine: Machine) -> None:
-    def fill() -> None:
-        raise StickTrouble("the stick is full")
+@pytest.mark.parametrize("trouble", [StickTrouble("it is full"), StillRunning("fio does not end")])
+def test_what_holds_up_the_campaign_fails_no_step(
+    machine: Machine, trouble: KaltstartError
+) -> None:
+    def hold_up() -> None:
+        raise trouble
 
-    machine.during["two"] = fill
-    with pytest.raises(StickTrouble):
+    machine.during["two"] = hold_up
+    with pytest.raises(type(trouble)):
         machine.run()
     first, second = machine.steps()
     assert (first.state, second.state) == ("planned", "planned")
