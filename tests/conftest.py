@@ -1,4 +1,4 @@
-"""For all tests. Those of tests/unit, tests/report and tests/tui are pure: they start no process."""
+"""For all tests. Those of tests/unit, report and tui are pure: they start no process."""
 
 import sys
 from collections.abc import Iterator
