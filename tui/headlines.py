@@ -89,7 +89,8 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         # `direct`, and `direct/2` from the second repetition on
         ratios = [row.value for row in own if row.metric == "touch_ratio"]
         shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
-        touch = f"repeat/first {' -> '.join(f'{ratio:.2f}' for ratio in shown)}" if shown else ""
+        ratio = " -> ".join(f"{ratio:.2f}" for ratio in shown)
+        touch = f"repeat/first {ratio:>5}" if shown else ""
         yield Figure(
             drawable(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),

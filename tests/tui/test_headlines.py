@@ -28,7 +28,7 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
     ]
     assert find_figures("lottery", rows(lottery_results()), tickets) == (
         Figure("cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm"),
-        Figure("direct", "  100.0 MB/s  repeat/first 1.70", "bypass"),
+        Figure("direct", "  100.0 MB/s  repeat/first  1.70", "bypass"),
     )
     repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
     assert repeated[0].text.endswith("repeat/first 25.00 -> 25.20")

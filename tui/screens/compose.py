@@ -183,7 +183,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         """Whether anything is lost, which must be plain before anybody goes on."""
         text = "No test is chosen yet."
         if self._writes():
-            text = "EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you released each."
+            text = "EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each."
         elif self._chosen():
             text = "NOTHING IS WRITTEN: these tests only read, so no drive has to be released."
         self.query_one("#writes", Line).show(text)
