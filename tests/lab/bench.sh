@@ -13,25 +13,17 @@ side = max((job["read"], job["write"]), key=lambda side: side["io_bytes"])
 print(side["bw_bytes"], side["iops"])')"
 }
 until [ "$(ask 'SELECT state FROM campaign')" = done ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
+drive=$(blkid -U "$(ask 'SELECT uuid FROM file_system')")
+blockdev --setrw "$drive"
 mkdir -p /run/kaltstart/bench
-while read -r serial uuid; do
-  drive=$(blkid -U "$uuid")
-  blockdev --setrw "$drive"
-  mount -o noatime "$drive" /run/kaltstart/bench
-  step=$(ask "SELECT id FROM step WHERE kind = 'fio' AND device = '$serial'")
-  for test in seq-read rand-read seq-write rand-write; do
-    by_hand "$serial/$test" "/var/lib/kaltstart/raw/$step/$test.fio"
-  done
-  if [ -d /run/kaltstart/bench/lottery ]; then
-    files=$(cd /run/kaltstart/bench/lottery && printf 'lottery/%s:' ?)
-    cd /run/kaltstart/bench
-    for round in 1 2 3; do
-      by_hand "$serial/sequential-$round" --name=hand "--filename=${files%:}" --file_service_type=sequential \
-        --readonly --direct=1 --rw=read --bs=1M --ioengine=psync
-    done
-    cd /run
-  fi
-  umount /run/kaltstart/bench
-  blockdev --setro "$drive"
-done < <(ask 'SELECT d.serial, f.uuid FROM file_system f JOIN drive d ON d.id = f.drive_id ORDER BY d.serial')
+mount -o noatime "$drive" /run/kaltstart/bench
+for test in seq-read rand-read seq-write rand-write; do
+  by_hand "$test" "/var/lib/kaltstart/raw/$(ask "SELECT id FROM step WHERE kind = 'fio'")/$test.fio"
+done
+cd /run/kaltstart/bench
+files=$(printf 'lottery/%s:' a b c d e f g h i j)
+for round in 1 2 3; do
+  by_hand "sequential-$round" --name=hand "--filename=${files%:}" --file_service_type=sequential \
+    --readonly --direct=1 --rw=read --bs=1M --ioengine=psync --loops=10
+done
 say end
