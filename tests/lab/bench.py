@@ -18,8 +18,8 @@ from tests.lab.faults import parse_faults
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.stick import get_database, make_stick, put_file
 
-# Every request takes 10 ms. A drive that takes no time would show nothing but how much of the host's
-# processors the emulator got; here what a program adds to the drive's time comes out.
+# Every request takes 10 ms. A drive that takes no time would show nothing but how much of the
+# host's processors the emulator got; here what a program adds to the drive's time comes out.
 _DRIVE = ModelledDrive(
     serial="LAB-EVEN-1", model="ssd", name="LAB-EVEN-1", faults=parse_faults(["slow@0+4G x10"])
 )
@@ -122,13 +122,12 @@ def run_bench(out: Path) -> list[Measure]:
     if database is None:
         raise RuntimeError(f"no database on {setup.stick}")
     with closing(sqlite3.connect(database)) as connection:
-        ours = {
-            variant: value
-            for variant, value in connection.execute(
+        ours: dict[str, float] = dict(
+            connection.execute(
                 "SELECT variant, value FROM results"
                 " WHERE workload = 'fio' AND metric = 'bw_bytes_s'"
-            )
-        }
+            ).fetchall()
+        )
         rates = [
             row[0]
             for row in connection.execute(
