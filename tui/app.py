@@ -27,7 +27,9 @@ from tui.screens.run import RunPage
 from tui.state import Snapshot
 from tui.widgets.scrollbar import CellScrollBar
 
-_IDLE_POLL_S = 1.0
+_TICK_S = 0.5
+_READ_EVERY_S = 1.0
+_READ_BESIDE_STEP_S = 2.0
 _KERNEL_MAY_TAKE_S = 1.0
 _ANSWER_DUE_S = 20.0
 _REQUESTS = {
@@ -74,21 +76,28 @@ class KaltstartApp(App[None]):
         self._reading = False
         self._pending: dict[int, float] = {}
         self._stopping = False
+        self._read_at_s = 0.0
 
     def on_mount(self) -> None:
-        """Read at once, then every second, and twice as often while the engine is at work."""
+        """Read at once, then as often as what happens asks for."""
         self.read()
-        self.set_interval(_IDLE_POLL_S, self.read)
-        self.set_interval(_IDLE_POLL_S / 2, self._read_if_busy)
+        self.set_interval(_TICK_S, self._read_if_due)
 
-    def _read_if_busy(self) -> None:
-        if self.snapshot.busy:
+    def _read_if_due(self) -> None:
+        every_s = _READ_EVERY_S
+        if self.snapshot.countdown is not None:
+            every_s = _TICK_S
+        elif self.snapshot.status is not None and self.snapshot.status.step is not None:
+            # What the interface does now, it does beside a measurement.
+            every_s = _READ_BESIDE_STEP_S
+        if time.monotonic() - self._read_at_s >= every_s - _TICK_S / 2:
             self.read()
 
     def read(self) -> None:
         """Read a snapshot, unless the reading before still hangs."""
         if not self._reading:
             self._reading = True
+            self._read_at_s = time.monotonic()
             self.run_worker(self._read(), group="read", exit_on_error=False)
 
     async def _read(self) -> None:

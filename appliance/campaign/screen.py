@@ -12,6 +12,7 @@ from appliance.stick import RUN
 from appliance.store.requests import select_new_requests, update_request
 
 _POLL_S = 0.25
+_SHOW_EVERY_S = 2
 _INTERFACE_WAIT_S = 60
 
 
@@ -120,7 +121,7 @@ class Screen:
                 asked_s = now_s
                 if self.stop_asked():
                     raise StoppedByPersonError
-            if what != shown or now_s - shown_s >= 1:
+            if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
                 shown, shown_s = what, now_s
                 show()
 
