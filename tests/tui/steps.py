@@ -8,6 +8,8 @@ from tui.app import KaltstartApp
 from tui.screens.page import Page
 from tui.widgets.line import Line
 
+_TURNS = 100
+
 
 def app_of(pilot: Pilot[Any]) -> KaltstartApp:
     """The app, by its own type."""
@@ -54,6 +56,15 @@ def page(pilot: Pilot[Any]) -> Page:
 def text_of(pilot: Pilot[Any], selector: str) -> str:
     """A line of the topmost screen."""
     return pilot.app.screen.query_one(selector, Line).text
+
+
+async def scrolled_to(pilot: Pilot[Any], text: str) -> None:
+    """Let the screen come to where `text` is: what has the focus is scrolled to a few turns later."""
+    for _ in range(_TURNS):
+        if text in drawn(pilot):
+            return
+        await pilot.pause()
+    raise AssertionError(f"{text!r} does not come into view:\n{drawn(pilot)}")
 
 
 def drawn(pilot: Pilot[Any]) -> str:
