@@ -59,7 +59,7 @@ def text_of(pilot: Pilot[Any], selector: str) -> str:
 
 
 async def scrolled_to(pilot: Pilot[Any], text: str) -> None:
-    """Let the screen come to where `text` is: what has the focus is scrolled to a few turns later."""
+    """Let the screen come to where `text` is: the focus is scrolled to a few turns later."""
     for _ in range(_TURNS):
         if text in drawn(pilot):
             return
