@@ -94,7 +94,8 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
     A step whose drive is not here waits until all others are done. Raises StoppedByPersonError and
-    what holds up the whole campaign (StickTrouble, StillMountedError); steps can be resumed then.
+    what holds up the whole campaign (StickTrouble, StillMountedError, StillRunning): steps can be
+    resumed then.
     """
     workloads = parse_plan(load_campaign(site, campaign_id).plan_toml).workloads
     steps = select_steps(site.connection, campaign_id)
@@ -188,10 +189,10 @@ class _StepRun:
             raise AssertionError("the drive is looked for first")
         if step.attempts >= MAX_ATTEMPTS:
             raise StepFailed(f"given up after {step.attempts} attempts that did not come to an end")
+        release_mounts()
         with transaction(connection):
             update_step_running(connection, step.id)
             self._record("step-start", f"attempt {step.attempts + 1}")
-        release_mounts()
         self._stat = _BLOCK / drive.name / "stat"
         self._accounted = self._read_counters()
         start_s = select_activity_end_s(connection, step.id)
