@@ -17,6 +17,7 @@ from textual.worker import Worker, WorkerState
 
 from tui import terminal
 from tui.charset import drawable
+from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Port
 from tui.screens.dialog import Ask
 from tui.screens.drives import DrivesPage
@@ -27,9 +28,6 @@ from tui.screens.run import RunPage
 from tui.state import Snapshot
 from tui.widgets.scrollbar import CellScrollBar
 
-_TICK_S = 0.5
-_READ_EVERY_S = 1.0
-_READ_BESIDE_STEP_S = 2.0
 _KERNEL_MAY_TAKE_S = 1.0
 _ANSWER_DUE_S = 20.0
 _REQUESTS = {
@@ -77,20 +75,21 @@ class KaltstartApp(App[None]):
         self._pending: dict[int, float] = {}
         self._stopping = False
         self._read_at_s = 0.0
+        self._read_at_cpu_s = 0.0
 
     def on_mount(self) -> None:
         """Read at once, then as often as what happens asks for."""
         self.read()
-        self.set_interval(_TICK_S, self._read_if_due)
+        self.set_interval(TICK_S, self._read_if_due)
 
     def _read_if_due(self) -> None:
-        every_s = _READ_EVERY_S
-        if self.snapshot.countdown is not None:
-            every_s = _TICK_S
-        elif self.snapshot.status is not None and self.snapshot.status.step is not None:
-            # What the interface does now, it does beside a measurement.
-            every_s = _READ_BESIDE_STEP_S
-        if time.monotonic() - self._read_at_s >= every_s - _TICK_S / 2:
+        status = self.snapshot.status
+        every_s = read_every_s(
+            hurried=self.snapshot.countdown is not None or bool(self._pending),
+            beside_step=status is not None and status.step is not None,
+            cost_s=time.process_time() - self._read_at_cpu_s,
+        )
+        if time.monotonic() - self._read_at_s >= every_s - TICK_S / 2:
             self.read()
 
     def read(self) -> None:
@@ -98,6 +97,7 @@ class KaltstartApp(App[None]):
         if not self._reading:
             self._reading = True
             self._read_at_s = time.monotonic()
+            self._read_at_cpu_s = time.process_time()
             self.run_worker(self._read(), group="read", exit_on_error=False)
 
     async def _read(self) -> None:

@@ -1,0 +1,20 @@
+"""How often the interface looks and draws: seldom enough not to be seen in a measurement. Pure."""
+
+TICK_S = 0.5
+_READ_EVERY_S = 1.0
+_SLOWEST_S = 10.0
+_SHARE_BESIDE_STEP = 0.01
+"""Of one processor, what the interface may take while a workload runs."""
+
+
+def read_every_s(*, hurried: bool, beside_step: bool, cost_s: float) -> float:
+    """Seconds from one reading to the next.
+
+    `hurried`: a countdown runs, or an answer is awaited. `cost_s` is the processor time that the
+    reading before took, with all that was drawn for it.
+    """
+    if hurried:
+        return TICK_S
+    if not beside_step:
+        return _READ_EVERY_S
+    return min(max(cost_s / _SHARE_BESIDE_STEP, _READ_EVERY_S), _SLOWEST_S)
