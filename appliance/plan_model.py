@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.plan_workloads import WorkloadPlan
+from appliance.plan_workloads import CacheMode, WorkloadPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PlannedDrive:
 
     serial: str
     wwn: str
-    role: Literal["target", "control"]
+    role: Literal["target", "control", "cache", "backing"]
     erase: str
 
     @property
@@ -48,6 +48,27 @@ class Boot:
     """None: learned in a rehearsal ("auto")."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayPlan:
+    """The array of the campaign's drive with the role "cache" and that with the role "backing".
+
+    Names are bcache's own (Documentation/admin-guide/bcache.rst).
+    """
+
+    cache_mode: CacheMode
+    bucket_bytes: int
+    block_bytes: int
+    """0: the larger logical block of the two drives."""
+    sequential_cutoff_bytes: int
+    congested_read_threshold_us: int
+    congested_write_threshold_us: int
+    writeback_percent: int
+    clean_timeout_s: int
+    """How long to wait before each reading test for the array to be clean."""
+
+    kind: Literal["bcache"] = "bcache"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A plan without mistakes: the boot test, if any, then the workloads in their order."""
@@ -57,6 +78,7 @@ class Plan:
     drives: tuple[PlannedDrive, ...]
     boot: Boot | None
     workloads: tuple[WorkloadPlan, ...] = ()
+    array: ArrayPlan | None = None
 
     def drives_of(self, workload: WorkloadPlan) -> tuple[PlannedDrive, ...]:
         """The drives that `workload` runs on, in the plan's order."""

@@ -18,6 +18,7 @@ LotteryPass = Literal["cold", "warm", "direct", "mmap", "buffered-app"]
 Operation = Literal[
     "write", "rewrite", "read", "reread", "rand-read", "rand-write", "backward", "stride"
 ]
+CacheMode = Literal["writethrough", "writeback", "writearound", "none"]
 Distribution = Literal["uniform", "zipf"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})

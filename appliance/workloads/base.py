@@ -11,7 +11,47 @@ from typing import Protocol
 
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import Result, Ticket
+from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
+
+
+class ArrayControl(Protocol):
+    """What a workload may do with the array it runs on, mounted or not."""
+
+    @property
+    def clean_timeout_s(self) -> float:
+        """How long `come_to_rest` may wait."""
+        ...
+
+    def come_to_rest(self) -> str:
+        """Wait until nothing is dirty in the cache; say what was not reached, nothing if it was.
+
+        Call it before each part that reads: writing back falsifies it. Writes back what RAM still
+        holds first.
+        """
+        ...
+
+    def set_cache_mode(self, mode: CacheMode) -> None:
+        """From now on. Raises StepFailed."""
+        ...
+
+    def empty_cache(self) -> None:
+        """Write back what is dirty, then take the cache away and give an empty one: no block of
+        the array is in it afterwards. What is stored on the array stays. Raises StepFailed.
+        """
+        ...
+
+    def read_members(self) -> "MemberCounters":
+        """What the array's drives have served until now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemberCounters:
+    """The counters of an array's two drives."""
+
+    backing: DiskStats
+    cache: DiskStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +73,8 @@ class Bench:
     """What the device has served until now; the device's own, not its partitions'."""
     drive_state: str
     """What is known of the drive's own cache when the step begins."""
+    array: ArrayControl | None = None
+    """None: the bench is a single drive."""
 
 
 @dataclass(frozen=True, slots=True)
