@@ -1,4 +1,4 @@
-"""File systems made on whole released drives, and where they are mounted while a step runs.
+"""File systems made on whole released drives and arrays, and where they are mounted while a step runs.
 
 A file system is known by its UUID, which the campaign stores: one that was not made for this
 campaign is never taken for it. Nothing here decides whether a drive may be written to: see
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from appliance.drives.writable import Unlocked
+from appliance.drives.writable import Writable
 from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
 
@@ -34,14 +34,14 @@ class StillMountedError(KaltstartError):
     exit_code = 4
 
 
-def clear_signatures(target: Unlocked) -> None:
+def clear_signatures(target: Writable) -> None:
     """Take away whatever marks a partition table or file system, and the partitions' nodes."""
     run(["wipefs", "--all", "--quiet", "--force", target.path], timeout_s=120)
     # Fails where nothing was there to be read again; a stale node is then still refused by mkfs.
     run(["blockdev", "--rereadpt", target.path], check=False, timeout_s=120)
 
 
-def make_file_system(target: Unlocked, kind: str, *, poll: Callable[[], None]) -> str:
+def make_file_system(target: Writable, kind: str, *, poll: Callable[[], None]) -> str:
     """Make it on the whole drive, overwriting it; return its UUID.
 
     What `poll` raises ends it half-made. Raises StepFailed.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
@@ -19,6 +20,15 @@ from appliance.run import run
 
 _LOCK_TRIES = 50
 _LOCK_PAUSE_S = 0.2
+
+
+class Writable(Protocol):
+    """What may be written to now: an unlocked drive, or an array of unlocked drives."""
+
+    @property
+    def path(self) -> str:
+        """Where programs reach it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

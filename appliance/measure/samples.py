@@ -98,3 +98,11 @@ class ActivitySample:
     read_ios: int
     write_ios: int
     busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class DirtySample:
+    """How much of an array's data was only in its cache, `t_s` after the step's start."""
+
+    t_s: float
+    dirty_bytes: int

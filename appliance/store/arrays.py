@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from appliance.measure.samples import DirtySample
 from appliance.store.clock import timestamp
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"
@@ -22,14 +23,6 @@ class ArrayRow:
     """making: superblocks may be there or not | made | parting: on its way to | apart"""
     reason: str
     """Why it could not be taken apart; empty while nothing is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class DirtySample:
-    """How much of an array's data was only in its cache, `t_s` after the step's start."""
-
-    t_s: float
-    dirty_bytes: int
 
 
 def insert_array(

@@ -28,8 +28,21 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayCondition:
+    """The array as a part of a step met it."""
+
+    mode: str
+    """bcache's cache_mode."""
+    dirty_bytes: int
+    """What was only in the cache when the part began to measure."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileSystemRow:
-    """The file system that a campaign made on one of its drives."""
+    """The file system that a campaign made on one of its drives.
+
+    That of an array belongs to its backing drive.
+    """
 
     kind: str
     uuid: str
@@ -122,15 +135,21 @@ def select_parts(connection: sqlite3.Connection, step_id: int) -> dict[str, int]
 
 
 def insert_results(
-    connection: sqlite3.Connection, step_id: int, device: str, results: Iterable[Result]
+    connection: sqlite3.Connection,
+    step_id: int,
+    device: str,
+    results: Iterable[Result],
+    *,
+    array: ArrayCondition | None = None,
 ) -> None:
-    """Figures, each with its cache state."""
+    """Figures, each with its cache state; on an array also with that of its cache."""
     at = timestamp()
     connection.executemany(
         """
         INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
-            page_cache_proof, proof_reason, ballast_bytes, drive_state, valid, at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
+            array_dirty_bytes, valid, at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
             (
@@ -145,6 +164,8 @@ def insert_results(
                 result.cache.proof_reason,
                 result.cache.ballast_bytes,
                 result.cache.drive_state,
+                None if array is None else array.mode,
+                None if array is None else array.dirty_bytes,
                 int(result.valid),
                 at,
             )
