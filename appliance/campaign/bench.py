@@ -1,4 +1,4 @@
-"""The drive of one step, opened for it: writable if released, with the file system it wants.
+"""What one step works on, opened for it: writable if released, with the file system it wants.
 
 A mark is what the campaign itself has left on a drive (reference OS, file system). It is forgotten
 in the database before it is overwritten, so a mark that is known and not there means another disk.
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from appliance.arrays.model import Array
 from appliance.drives.file_system import (
     clear_signatures,
     make_file_system,
@@ -19,7 +20,7 @@ from appliance.drives.file_system import (
 )
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
-from appliance.drives.writable import Unlocked, unlocked
+from appliance.drives.writable import Writable, unlocked
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
@@ -34,18 +35,17 @@ from appliance.store.steps import (
     select_parts,
     upsert_file_system,
 )
-from appliance.workloads.base import Bench
+from appliance.workloads.base import ArrayControl, Bench
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOrder:
-    """What a step wants of its drive."""
+    """What a step wants of what it works on."""
 
     connection: sqlite3.Connection
-    stick: Stick
     step: StepRow
-    drive_row: CampaignDriveRow
-    drive: Drive
+    owner: CampaignDriveRow
+    """The drive whose marks these are; of an array its backing drive."""
     filesystem: FileSystem
     writes: bool
     progress: Progress
@@ -56,41 +56,66 @@ class BenchOrder:
 
 
 @contextmanager
-def open_bench(order: BenchOrder) -> Iterator[Bench]:
-    """The bench, for as long as the block lasts.
+def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterator[Bench]:
+    """The bench on a drive, for as long as the block lasts.
 
     Raises Refusal before anything is written when the drive is not released, not the released one,
     or lacks a mark; StepFailed when it fails; StillMountedError when it cannot be let go of.
     """
-    bench = Bench(
-        device=order.drive.path,
+    if not order.writes:
+        with _held(drive):
+            _check_drive_marks(order, drive)
+            yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
+        return
+    row = order.owner
+    if not row.released:
+        raise Refusal(f"drive {row.identity} is not released for writing")
+    with unlocked(drive, stick=stick.drive, released_identity=row.identity) as target:
+        _check_drive_marks(order, target.drive)
+        bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
+        with _on_writable(order, target, bench) as ready:
+            yield ready
+
+
+@contextmanager
+def open_array_bench(
+    order: BenchOrder, array: Array, *, size_bytes: int, control: ArrayControl
+) -> Iterator[Bench]:
+    """The bench on an assembled array, whose drives are unlocked; else as on a drive."""
+    _check_file_system(order, array.path)
+    bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
+    with _on_writable(order, array, replace(bench, array=control)) as ready:
+        yield ready
+
+
+def _make_bench(order: BenchOrder, *, device: str, size_bytes: int) -> Bench:
+    """A bench that only reads, without a file system."""
+    return Bench(
+        device=device,
         folder=None,
         writable=False,
         raw=_make_raw(order.step),
-        size_bytes=order.drive.size_bytes,
+        size_bytes=size_bytes,
         progress=order.progress,
         read_counters=order.read_counters,
         drive_state=order.drive_state,
     )
-    if not order.writes:
-        with _held(order.drive):
-            _check_marks(order, order.drive)
-            yield bench
+
+
+@contextmanager
+def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[Bench]:
+    if not order.writes and not order.filesystem:
+        yield bench
         return
-    row = order.drive_row
-    if not row.released:
-        raise Refusal(f"drive {row.identity} is not released for writing")
-    with unlocked(order.drive, stick=order.stick.drive, released_identity=row.identity) as target:
-        _check_marks(order, target.drive)
-        if not order.filesystem:
-            # Nothing may take what will be left of it for a whole file system afterwards.
-            _forget_marks(order)
-            clear_signatures(target)
-            yield replace(bench, writable=True)
-            return
-        _provide_file_system(order, target)
-        with mounted(target.path, order.filesystem) as folder:
-            yield replace(bench, writable=True, folder=folder, size_bytes=_room_bytes(folder))
+    if not order.filesystem:
+        # Nothing may take what will be left of it for a whole file system afterwards.
+        _forget_marks(order)
+        clear_signatures(target)
+        yield replace(bench, writable=True)
+        return
+    _provide_file_system(order, target)
+    with mounted(target.path, order.filesystem) as folder:
+        yield replace(bench, writable=True, folder=folder, size_bytes=_room_bytes(folder))
 
 
 def _make_raw(step: StepRow) -> Path:
@@ -116,39 +141,54 @@ def _held(drive: Drive) -> Iterator[None]:
         os.close(fd)
 
 
-def _check_marks(order: BenchOrder, drive: Drive) -> None:
+def _check_drive_marks(order: BenchOrder, drive: Drive) -> None:
     """Raises Refusal unless the drive carries what this campaign has left on it.
 
     The serial number of a USB dock stays when the disk in it is changed.
     """
-    step = order.step
-    made = select_file_system(order.connection, step.campaign_id, step.drive_id)
-    installed = order.drive_row.install_uuid
-    if made and read_file_system_uuid(drive.path) != made.uuid:
-        raise Refusal(f"drive {step.device} no longer carries the file system made on it")
+    made = _check_file_system(order, drive.path)
+    installed = order.owner.install_uuid
     if not made and installed and drive.disk_uuid != installed:
-        raise Refusal(f"drive {step.device} no longer carries its reference OS")
+        raise Refusal(f"drive {order.step.device} no longer carries its reference OS")
+
+
+def _check_file_system(order: BenchOrder, path: str) -> bool:
+    """Whether this campaign made one. Raises Refusal when it is another one's by now."""
+    made = select_file_system(order.connection, order.step.campaign_id, order.owner.drive_id)
+    if made and read_file_system_uuid(path) != made.uuid:
+        raise Refusal(f"{name_device(order.step)} no longer carries the file system made on it")
+    return made is not None
+
+
+def name_device(step: StepRow) -> str:
+    """What a step works on, in a sentence."""
+    return "the array" if step.drive_id is None else f"drive {step.device}"
 
 
 def _forget_marks(order: BenchOrder) -> None:
-    step = order.step
     with transaction(order.connection):
-        delete_file_system(order.connection, step.campaign_id, step.drive_id)
-        update_uninstalled(order.connection, step.campaign_id, step.drive_id)
+        forget_marks(order.connection, order.step.campaign_id, order.owner.drive_id)
 
 
-def _provide_file_system(order: BenchOrder, target: Unlocked) -> None:
+def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
+    """Whatever this campaign left on the drive is about to be overwritten."""
+    delete_file_system(connection, campaign_id, drive_id)
+    update_uninstalled(connection, campaign_id, drive_id)
+
+
+def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     kind, connection, step = order.filesystem, order.connection, order.step
-    known = select_file_system(connection, step.campaign_id, step.drive_id)
+    owner_id = order.owner.drive_id
+    known = select_file_system(connection, step.campaign_id, owner_id)
     if known and known.kind == kind:
         return
     if select_parts(connection, step.id):
-        raise StepFailed("the file system of this step is no longer on the drive")
+        raise StepFailed(f"the file system of this step is no longer on {name_device(step)}")
     _forget_marks(order)
     label = f"making {kind}"
     uuid = make_file_system(target, kind, poll=lambda: order.progress(label, 0, 0))
     with transaction(connection):
-        upsert_file_system(connection, step.campaign_id, step.drive_id, kind=kind, uuid=uuid)
+        upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
         order.record("file-system", f"{kind} {uuid}")
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from appliance import VERSION
+from appliance.arrays.apart import release_arrays
 from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
@@ -24,6 +25,7 @@ from appliance.campaign.advance import (
 )
 from appliance.campaign.finish import finish, write_report
 from appliance.campaign.journal import record, refuse
+from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.opening import open_stick, publish_drives, show_trouble
 from appliance.campaign.prepare import prepare
 from appliance.campaign.resume import resume_campaign
@@ -31,7 +33,8 @@ from appliance.campaign.screen import Screen
 from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.steps import StoppedByPersonError, has_steps_left, run_steps
+from appliance.campaign.step_run import StepPosition, StoppedByPersonError
+from appliance.campaign.steps import has_steps_left, run_steps
 from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
@@ -93,6 +96,7 @@ class Appliance:
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
+        forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._watch_drives()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
@@ -117,6 +121,7 @@ class Appliance:
         try:
             release_bounded()
             release_mounts()
+            release_arrays(tell=lambda _label, _done, _total: None)
             if release_ballast():
                 record(self.connection, self.this_boot, "ballast-released")
         except KaltstartError as error:
@@ -136,7 +141,7 @@ class Appliance:
         if names == self._block_names:
             return
         try:
-            publish_drives(self.stick)
+            publish_drives(self.stick, self.connection)
             for drive in find_drives():
                 if drive.identity and drive.path != self.stick.drive.path:
                     insert_drive(self.connection, describe(drive))
@@ -173,6 +178,7 @@ class Appliance:
             pause(self.site, campaign_id, "stopped by a key")
         except KaltstartError as error:
             pause(self.site, campaign_id, error.message)
+        self._block_names = frozenset()  # what is on the drives is another thing now
 
     def _advance(self, campaign_id: int) -> None:
         if not self._any_drive_needed_is_here(campaign_id):
@@ -311,6 +317,9 @@ class Appliance:
                     self._run_campaign(campaign_id)
                 case "report":
                     self._accept(request, write_report(self.site, int(payload["campaign_id"])))
+                case "take-apart":
+                    self._accept(request, "taking the array apart")
+                    self._take_apart(str(payload["set_uuid"]))
                 case "stop":
                     self._accept(request, "nothing is running")
                 case "poweroff" | "reboot":
@@ -324,6 +333,26 @@ class Appliance:
             self._decline(request, reasons_of(error), error.exit_code)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
+
+    def _take_apart(self, set_uuid: str) -> None:
+        self.screen.show("running", "Taking the array apart", campaign_id=None)
+        progress = self.screen.step_progress()
+        place = StepPosition(1, 1, "array", "array")
+        try:
+            said = take_apart_left_behind(
+                self.site,
+                set_uuid,
+                stick=self.stick,
+                tell=lambda label, done, total: progress(place, label, done, total),
+            )
+        except StoppedByPersonError:
+            said = "stopped; it can be taken apart later"
+        except KaltstartError as error:
+            said = f"the array cannot be taken apart: {error}"
+            refuse(self.connection, self.this_boot, (said,))
+        record(self.connection, self.this_boot, "take-apart", said)
+        self._block_names = frozenset()  # the drives are looked at again
+        self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)
 
     def _accept(self, request: Request, answer: str) -> None:
         update_request(self.connection, request.id, "accepted", answer, 0)

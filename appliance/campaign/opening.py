@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import asdict
 
+from appliance.campaign.leftovers import find_array_members
 from appliance.campaign.status import Status, write_json, write_status
 from appliance.console import announce
 from appliance.drives.probe import find_drives, find_settled_drives
@@ -43,13 +44,17 @@ def show_trouble(status: Status, error: KaltstartError) -> None:
     write_status(status)
     announce("refused", reason=str(error))
     with suppress(KaltstartError):  # the trouble may be that drives cannot be listed
-        publish_drives(None)
+        publish_drives(None, None)
 
 
-def publish_drives(stick: Stick | None) -> None:
+def publish_drives(stick: Stick | None, connection: sqlite3.Connection | None) -> None:
     """Write /run/kaltstart/drives.json: all drives, which may be used, and why not."""
     rows = []
-    for drive in find_drives():
+    drives = find_drives()
+    members = find_array_members(connection, drives)
+    for drive in drives:
         offered, reason = may_offer(drive, stick=stick.drive if stick else None)
-        rows.append(asdict(drive) | {"offered": offered, "reason": reason})
+        member = members.get(drive.path)
+        array = None if member is None else asdict(member)
+        rows.append(asdict(drive) | {"offered": offered, "reason": reason, "array": array})
     write_json(RUN / "drives.json", {"drives": rows})

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import partial
 
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.steps import StepPosition, StoppedByPersonError
+from appliance.campaign.step_run import StepPosition, StoppedByPersonError
 from appliance.stick import RUN
 from appliance.store.requests import select_new_requests, update_request
 

@@ -33,6 +33,8 @@ class Drive:
     partition_uuids: tuple[str, ...] = ()
     disk_uuid: str = ""
     """GUID of the partition table, lower case; empty without one."""
+    file_system: str = ""
+    """What lies on the whole disk, in libblkid's word: `ext4`, `bcache`; empty without one."""
     twins: tuple[str, ...] = ()
     """Paths of other drives that show the same identity."""
 

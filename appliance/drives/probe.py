@@ -112,6 +112,7 @@ def _drive(node: _Node) -> Drive:
         partition_labels=_unique(_text(part, "partlabel") for part in parts),
         partition_uuids=_unique(_text(part, "partuuid").lower() for part in parts),
         disk_uuid=_text(node, "ptuuid").lower(),
+        file_system=_text(node, "fstype"),
     )
 
 

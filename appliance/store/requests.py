@@ -20,7 +20,7 @@ class Request:
     at: str
     boot_id: str
     kind: str
-    """start | resume | stop | report | poweroff | reboot"""
+    """start | resume | stop | report | poweroff | reboot | take-apart"""
     payload: str
     """A JSON object."""
     state: str

@@ -36,8 +36,10 @@ class ArrayControl(Protocol):
         ...
 
     def empty_cache(self) -> None:
-        """Write back what is dirty, then take the cache away and give an empty one: no block of
-        the array is in it afterwards. What is stored on the array stays. Raises StepFailed.
+        """Write back what is dirty, take the cache away and give an empty one.
+
+        No block of the array is in it afterwards; what is stored on the array stays. Raises
+        StepFailed.
         """
         ...
 

@@ -1,0 +1,169 @@
+"""What an array did in each part of a step, and the control a workload has over it."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from appliance.arrays.live import (
+    clear_counters,
+    empty_cache,
+    read_counters_settled,
+    read_state,
+    set_cache_mode,
+    wait_clean,
+)
+from appliance.campaign.arrays import OpenArray
+from appliance.console import announce
+from appliance.measure.diskstats import DiskStats, parse_stat
+from appliance.measure.samples import CacheState, Result
+from appliance.plan_model import ArrayPlan
+from appliance.plan_workloads import CacheMode
+from appliance.progress import Progress
+from appliance.store.steps import ArrayCondition
+from appliance.workloads.base import MemberCounters
+
+_BLOCK = Path("/sys/class/block")
+_COUNTED = CacheState(
+    page_cache="partial",
+    proof="unproven",
+    proof_reason="what reached the array, whatever RAM answered before",
+)
+
+
+class ArrayWatch:
+    """One array while one step runs on it."""
+
+    def __init__(self, opened: OpenArray, *, plan: ArrayPlan, tell: Progress) -> None:
+        self._array = opened.array
+        self._cache = opened.cache
+        self._plan = plan
+        self._tell = tell
+        self._first_dirty_bytes = 0
+        self._part_dirty_bytes = 0
+        self._met_bytes = 0
+        self._array_before = DiskStats(0, 0, 0, 0)
+        self._before = MemberCounters(self._array_before, self._array_before)
+
+    @property
+    def stat_paths(self) -> dict[str, Path]:
+        """Where the counters of the array and of its drives are, by kernel name."""
+        array = self._array
+        return {name: _BLOCK / name / "stat" for name in (array.name, array.cache, array.backing)}
+
+    @property
+    def size_bytes(self) -> int:
+        """The array's size."""
+        # In units of 512 bytes, whatever the logical block (block/genhd.c).
+        return int((_BLOCK / self._array.name / "size").read_text()) * 512
+
+    def read_dirty_bytes(self) -> int:
+        """What is only in the cache now."""
+        return read_state(self._array).dirty_bytes
+
+    @property
+    def condition(self) -> ArrayCondition:
+        """As the part that runs met the array."""
+        return ArrayCondition(read_state(self._array).cache_mode, self._met_bytes)
+
+    # What the workload may do
+
+    @property
+    def clean_timeout_s(self) -> float:
+        """How long `come_to_rest` may wait."""
+        return self._plan.clean_timeout_s
+
+    def come_to_rest(self) -> str:
+        """Wait until the array is clean; say what was not reached."""
+        # Only what is in the cache device is dirty to bcache; RAM would make it so in a moment.
+        os.sync()
+        remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
+        self._met_bytes = self.read_dirty_bytes()
+        return remark
+
+    def set_cache_mode(self, mode: CacheMode) -> None:
+        """From now on."""
+        set_cache_mode(self._array, mode)
+        self._plan = replace(self._plan, cache_mode=mode)
+
+    def empty_cache(self) -> None:
+        """No block of the array is in the cache afterwards."""
+        announce("array", set=self._array.set_uuid, state="emptying")
+        empty_cache(self._array, self._cache, plan=self._plan, tell=self._tell)
+
+    def read_members(self) -> MemberCounters:
+        """What the two drives have served until now."""
+        return MemberCounters(
+            backing=_read_stat(self._array.backing), cache=_read_stat(self._array.cache)
+        )
+
+    # What is measured
+
+    def begin_step(self) -> None:
+        """Clear bcache's own counters."""
+        clear_counters(self._array, tell=self._tell)
+        self._first_dirty_bytes = self.read_dirty_bytes()
+
+    def begin_part(self) -> None:
+        """From here on it is the next part that moves the counters."""
+        self._array_before = _read_stat(self._array.name)
+        self._before = self.read_members()
+        self._part_dirty_bytes = self._met_bytes = self.read_dirty_bytes()
+
+    def end_part(self, part: str) -> tuple[Result, ...]:
+        """What the array and its drives did in the part."""
+        now, array = self.read_members(), _read_stat(self._array.name)
+        before = self._before
+        figures = {
+            "backing_read_bytes": now.backing.read_bytes - before.backing.read_bytes,
+            "backing_write_bytes": now.backing.write_bytes - before.backing.write_bytes,
+            "cache_read_bytes": now.cache.read_bytes - before.cache.read_bytes,
+            "cache_write_bytes": now.cache.write_bytes - before.cache.write_bytes,
+            "dirty_start_bytes": self._part_dirty_bytes,
+            "dirty_end_bytes": self.read_dirty_bytes(),
+        }
+        variant = f"array/{part}"
+        results = [Result(variant, metric, value, _COUNTED) for metric, value in figures.items()]
+        array_bytes = array.read_bytes - self._array_before.read_bytes
+        if array_bytes:
+            ratio = read_hit_ratio(
+                array_read_bytes=array_bytes, backing_read_bytes=figures["backing_read_bytes"]
+            )
+            results.append(Result(variant, "hit_ratio", ratio, _COUNTED))
+        return tuple(results)
+
+    def end_step(self, *, is_whole: bool) -> tuple[Result, ...]:
+        """Bcache's own counters since `begin_step`.
+
+        `is_whole`: whether all parts were done since then; the rows are not valid otherwise.
+        """
+        state = read_counters_settled(self._array, tell=self._tell)
+        lookups = state.cache_hits + state.cache_misses
+        figures: dict[str, float] = {
+            "cache_hits": state.cache_hits,
+            "cache_misses": state.cache_misses,
+            "bypassed_bytes": state.bypassed_bytes,
+            "dirty_start_bytes": self._first_dirty_bytes,
+            "dirty_end_bytes": state.dirty_bytes,
+        }
+        if lookups:
+            figures["hit_ratio"] = state.cache_hits / lookups
+        reason = "bcache's own counters over the whole step"
+        if not is_whole:
+            reason = "bcache's own counters since the step's last start: it was interrupted"
+        cache = replace(_COUNTED, proof_reason=reason)
+        return tuple(
+            Result("array", metric, value, cache, valid=is_whole)
+            for metric, value in figures.items()
+        )
+
+
+def read_hit_ratio(*, array_read_bytes: int, backing_read_bytes: int) -> float:
+    """The share of the bytes read from the array that its disk did not have to read. Pure.
+
+    The disk also reads what the cache fills beyond a request: the ratio is never below 0.
+    """
+    return max(0.0, 1 - backing_read_bytes / array_read_bytes)
+
+
+def _read_stat(name: str) -> DiskStats:
+    return parse_stat((_BLOCK / name / "stat").read_text())

@@ -1,0 +1,191 @@
+"""The campaign's array: made when a step wants it, taken apart before a drive is wanted alone.
+
+What may be on the drives is committed before they are written to, so that after a power cut in any
+state the next start knows the array by its set's UUID. One that is not in the database is nobody's
+business here and is never touched.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from appliance.arrays.apart import release_arrays, take_apart
+from appliance.arrays.live import assembled
+from appliance.arrays.make import make_array
+from appliance.arrays.model import Array
+from appliance.arrays.set_uuid import array_set_uuid
+from appliance.campaign.advance import Site, await_drive, find_released_drive
+from appliance.campaign.bench import forget_marks
+from appliance.campaign.journal import record
+from appliance.console import announce
+from appliance.drives.model import Drive
+from appliance.drives.writable import Unlocked, unlocked
+from appliance.errors import KaltstartError, Refusal
+from appliance.plan_model import ArrayPlan
+from appliance.progress import Progress
+from appliance.stick import Stick
+from appliance.store.arrays import (
+    ArrayRow,
+    insert_array,
+    select_array,
+    update_array,
+)
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.connect import transaction
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRows:
+    """The two drives of a campaign's array."""
+
+    backing: CampaignDriveRow
+    cache: CampaignDriveRow
+
+
+@dataclass(frozen=True, slots=True)
+class OpenArray:
+    """An array that is assembled, and its drives unlocked."""
+
+    array: Array
+    cache: Unlocked
+
+
+def select_members(site: Site, campaign_id: int) -> MemberRows:
+    """The campaign's drives with the roles backing and cache."""
+    rows = {row.role: row for row in select_campaign_drives(site.connection, campaign_id)}
+    return MemberRows(backing=rows["backing"], cache=rows["cache"])
+
+
+def find_member(row: CampaignDriveRow) -> Drive:
+    """The live drive. Raises Refusal when it is not here or not released."""
+    if not row.released:
+        raise Refusal(f"drive {row.identity} is not released for writing")
+    return await_drive(partial(find_released_drive, row=row))
+
+
+@contextmanager
+def open_array(
+    site: Site,
+    campaign_id: int,
+    *,
+    stick: Stick,
+    plan: ArrayPlan,
+    may_make: bool,
+    tell: Progress,
+) -> Iterator[OpenArray]:
+    """The campaign's array, for as long as the block lasts; it is made if it is not there.
+
+    Raises Refusal when a drive is not here, is not released, or carries another array than the
+    campaign's, or (with `may_make` false) there is none; StepFailed; ArrayStuckError.
+    """
+    release_arrays(tell=tell)
+    members = select_members(site, campaign_id)
+    backing, cache = find_member(members.backing), find_member(members.cache)
+    row = select_array(site.connection, campaign_id)
+    if row is None or row.state != "made":
+        if not may_make:
+            raise Refusal("the array this step began on is no longer there")
+        if row is not None:
+            take_apart_array(site, row, stick=stick, tell=tell)
+    with ExitStack() as stack:
+        unlock = partial(_unlock, stack, stick)
+        targets = unlock(members.backing, backing), unlock(members.cache, cache)
+        if row is None or row.state != "made":
+            set_uuid = _make(site, campaign_id, members, targets, plan=plan, tell=tell)
+        else:
+            set_uuid = row.set_uuid
+        array = stack.enter_context(assembled(*targets, plan=plan, set_uuid=set_uuid, tell=tell))
+        yield OpenArray(array, targets[1])
+
+
+def _unlock(stack: ExitStack, stick: Stick, row: CampaignDriveRow, drive: Drive) -> Unlocked:
+    return stack.enter_context(unlocked(drive, stick=stick.drive, released_identity=row.identity))
+
+
+def _make(
+    site: Site,
+    campaign_id: int,
+    members: MemberRows,
+    targets: tuple[Unlocked, Unlocked],
+    *,
+    plan: ArrayPlan,
+    tell: Progress,
+) -> str:
+    """Make the array, known to the database before the first write; return its set's UUID."""
+    set_uuid = array_set_uuid(members.backing.slot)
+    with transaction(site.connection):
+        for member in (members.backing, members.cache):
+            forget_marks(site.connection, campaign_id, member.drive_id)
+        insert_array(
+            site.connection,
+            campaign_id=campaign_id,
+            backing_drive_id=members.backing.drive_id,
+            cache_drive_id=members.cache.drive_id,
+            set_uuid=set_uuid,
+        )
+        _note(site, campaign_id, "array-making", members, set_uuid)
+    announce("array", id=campaign_id, set=set_uuid, state="making")
+    make_array(*targets, plan=plan, set_uuid=set_uuid, tell=tell)
+    with transaction(site.connection):
+        update_array(site.connection, set_uuid, "made")
+        _note(site, campaign_id, "array-made", members, set_uuid)
+    announce("array", id=campaign_id, set=set_uuid, state="made")
+    return set_uuid
+
+
+def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress) -> None:
+    """Take the array apart, whatever state it is in, and wipe its superblocks.
+
+    Raises Refusal when none of its drives is here, StepFailed, ArrayStuckError; it stays `parting`
+    then, with the reason. A drive that is not here keeps its superblock: the row says so.
+    """
+    release_arrays(tell=tell)
+    members = select_members(site, row.campaign_id)
+    with transaction(site.connection):
+        for member in (members.backing, members.cache):
+            forget_marks(site.connection, row.campaign_id, member.drive_id)
+        update_array(site.connection, row.set_uuid, "parting")
+        _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
+    announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
+    try:
+        absent = _part(members, row.set_uuid, stick=stick, tell=tell)
+    except KaltstartError as error:
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, "parting", reason=error.message)
+        raise
+    with transaction(site.connection):
+        update_array(site.connection, row.set_uuid, "parting" if absent else "apart", reason=absent)
+        _note(site, row.campaign_id, "array-apart", members, absent or row.set_uuid)
+    announce("array", id=row.campaign_id, set=row.set_uuid, state="apart")
+
+
+def _part(members: MemberRows, set_uuid: str, *, stick: Stick, tell: Progress) -> str:
+    """Returns what is still to be done, for want of a drive."""
+    found: dict[str, Drive] = {}
+    missing: list[Refusal] = []
+    for member in (members.backing, members.cache):
+        try:
+            found[member.role] = find_member(member)
+        except Refusal as error:
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    with ExitStack() as stack:
+        targets = {
+            member.role: _unlock(stack, stick, member, found[member.role])
+            for member in (members.backing, members.cache)
+            if member.role in found
+        }
+        take_apart(targets.get("backing"), targets.get("cache"), set_uuid=set_uuid, tell=tell)
+    return missing[0].message if missing else ""
+
+
+def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:
+    record(
+        site.connection,
+        site.this_boot,
+        event,
+        f"{members.backing.identity} with the cache {members.cache.identity}: {detail}",
+        campaign_id=campaign_id,
+    )

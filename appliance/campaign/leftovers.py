@@ -1,0 +1,142 @@
+"""Arrays that are still on their drives: which they are, in words, and taking them apart."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.arrays.superblock import read_superblock
+from appliance.campaign.advance import Site
+from appliance.campaign.arrays import take_apart_array
+from appliance.campaign.journal import record
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, Refusal
+from appliance.progress import Progress
+from appliance.stick import Stick
+from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
+from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
+from appliance.store.connect import transaction
+from appliance.units import printable
+
+_MEMBER = "bcache"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    """What a drive is in an array that is not assembled now."""
+
+    set_uuid: str
+    role: str
+    """cache | backing"""
+    ours: bool
+    """Whether a campaign of this stick made it."""
+    campaign_id: int | None
+    explanation: str
+    """One sentence for people."""
+
+
+def find_array_members(
+    connection: sqlite3.Connection | None, drives: Sequence[Drive]
+) -> dict[str, ArrayMember]:
+    """By path, what each drive with a superblock of bcache belongs to.
+
+    Reads the superblocks; `connection` None: no database is open, so that none is known as ours.
+    """
+    carriers = [drive for drive in drives if drive.file_system == _MEMBER]
+    if not carriers:
+        return {}
+    rows = select_leftover_arrays(connection) if connection else ()
+    members = {}
+    for drive in carriers:
+        try:
+            superblock = read_superblock(drive.path)
+        except KaltstartError:
+            continue  # a drive that does not answer now
+        if superblock is None:
+            continue
+        row = next((row for row in rows if superblock.belongs_to(row.set_uuid)), None)
+        members[drive.path] = ArrayMember(
+            set_uuid=row.set_uuid if row else superblock.set_uuid,
+            role=superblock.kind,
+            ours=row is not None,
+            campaign_id=row.campaign_id if row else None,
+            explanation=_explain(connection, row, superblock.kind),
+        )
+    return members
+
+
+def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: str) -> str:
+    if row is None or connection is None:
+        return (
+            f"{kind} drive of a bcache array that was not made here: "
+            "left alone unless you release this drive for erasing"
+        )
+    campaign = select_campaign(connection, row.campaign_id)
+    names = {
+        each.drive_id: printable(each.identity)
+        for each in select_campaign_drives(connection, row.campaign_id)
+    }
+    pair = f"{names[row.backing_drive_id]} with the cache {names[row.cache_drive_id]}"
+    whose = f"{kind} drive of the array {pair} of campaign {row.campaign_id}"
+    if campaign is not None and campaign.state != "done":
+        return f"{whose}, which is {campaign.state}; it is taken apart at its end, or here"
+    why = f" ({printable(row.reason)})" if row.reason else ""
+    return f"{whose}, left behind{why}: take it apart here"
+
+
+def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
+    """Arrays none of whose drives, both here, carries them any more: somebody used them anew."""
+    for row in select_leftover_arrays(site.connection):
+        here = [_find(drives, member) for member in _members_of(site.connection, row)]
+        found = [drive for drive in here if drive is not None]
+        if len(found) < len(here) or any(_carries(drive, row) for drive in found):
+            continue
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, "apart", reason="no longer on its drives")
+            record(
+                site.connection,
+                site.this_boot,
+                "array-overwritten",
+                row.set_uuid,
+                campaign_id=row.campaign_id,
+            )
+
+
+def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignDriveRow]:
+    rows = select_campaign_drives(connection, row.campaign_id)
+    wanted = {row.backing_drive_id, row.cache_drive_id}
+    return [each for each in rows if each.drive_id in wanted]
+
+
+def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
+    try:
+        return find_by_identity(drives, serial=row.serial, wwn=row.wwn)
+    except Refusal:
+        return None
+
+
+def _carries(drive: Drive, row: ArrayRow) -> bool:
+    """Whether the array may still be on the drive: one that does not answer may carry it."""
+    try:
+        superblock = read_superblock(drive.path)
+    except KaltstartError:
+        return True
+    return superblock is not None and superblock.belongs_to(row.set_uuid)
+
+
+def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Progress) -> str:
+    """Take apart an array that a campaign of this stick made; return what became of it.
+
+    Raises Refusal for any other, and when none of its drives is here; StepFailed.
+    """
+    rows = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    if set_uuid not in rows:
+        raise Refusal(
+            f"no campaign of this stick left an array {printable(set_uuid)} behind",
+            hint="an array that was not made here is never touched",
+        )
+    take_apart_array(site, rows[set_uuid], stick=stick, tell=tell)
+    left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    if set_uuid in left:
+        return f"taken apart as far as its drives are here: {left[set_uuid].reason}"
+    return "the array is taken apart"

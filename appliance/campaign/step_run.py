@@ -1,0 +1,297 @@
+"""One attempt at one step: its parts in their order, and what is stored after each.
+
+A finished part is committed on the stick before the next one begins, so an interruption of any kind
+costs the part that was under way and nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from appliance.campaign.advance import Site
+from appliance.campaign.array_watch import ArrayWatch
+from appliance.campaign.bench import BenchOrder
+from appliance.campaign.journal import record
+from appliance.campaign.states import MAX_ATTEMPTS
+from appliance.campaign.subject import OpenSubject, Subject
+from appliance.console import announce
+from appliance.drives.file_system import release_mounts
+from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.measure.activity import ActivityRecorder
+from appliance.measure.dirty import DirtyRecorder
+from appliance.measure.diskstats import DiskStats, parse_stat
+from appliance.measure.samples import CacheState, DirtySample, Result
+from appliance.plan_workloads import WorkloadPlan
+from appliance.progress import Progress
+from appliance.store.arrays import insert_array_samples
+from appliance.store.connect import transaction
+from appliance.store.steps import (
+    StepRow,
+    insert_activity,
+    insert_part,
+    insert_results,
+    insert_tickets,
+    select_activity_end_s,
+    select_parts,
+    select_steps,
+    update_step_ended,
+    update_step_interrupted,
+    update_step_running,
+)
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.registry import make_workload
+
+_UNMEASURED = CacheState(
+    page_cache="partial",
+    proof="unproven",
+    proof_reason="what the device did beside the measured parts: layout, pre-reading, file system",
+)
+
+
+class StoppedByPersonError(Exception):
+    """A stop was asked for in the middle of something that can be stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepPosition:
+    """Where the campaign is, for people."""
+
+    position: int
+    """From 1."""
+    of: int
+    kind: str
+    device: str
+    part: str = ""
+    part_number: int = 0
+    parts: int = 0
+
+
+ShowStep = Callable[[StepPosition, str, int, int], None]
+"""Position, what is being done, how much of how much; raises StoppedByPersonError."""
+
+
+@dataclass(slots=True)
+class StepRun:
+    """One attempt at one step."""
+
+    site: Site
+    step: StepRow
+    plan: WorkloadPlan
+    subject: Subject
+    place: StepPosition
+    show: ShowStep
+    _stat: Path = Path()
+    _watch: ArrayWatch | None = None
+    _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    """The device's counters as they were read last."""
+    _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    """The device's counters up to which every byte stands in a stored row."""
+    _recorders: "_Recorders | None" = None
+
+    def work(self) -> None:
+        """Raises StepFailed or Refusal when the step has failed."""
+        connection, step = self.site.connection, self.step
+        if step.attempts >= MAX_ATTEMPTS:
+            raise StepFailed(f"given up after {step.attempts} attempts that did not come to an end")
+        release_mounts()
+        with transaction(connection):
+            update_step_running(connection, step.id)
+            self._record("step-start", f"attempt {step.attempts + 1}")
+        try:
+            with self.subject.opened(self._progress()) as opened:
+                self._work_on(opened)
+        except (StepFailed, Refusal):
+            raise
+        except BaseException:
+            with transaction(connection):
+                # Not counted where it was stored as done, or as interrupted already.
+                update_step_interrupted(connection, step.id)
+            raise
+
+    def _work_on(self, opened: OpenSubject) -> None:
+        connection, step = self.site.connection, self.step
+        is_whole = not select_parts(connection, step.id)
+        self._watch = opened.watch
+        self._stat = next(iter(opened.stats.values()))
+        self._seen = DiskStats(0, 0, 0, 0)
+        self._accounted = self._read_counters()
+        recorders = _Recorders(opened, start_s=select_activity_end_s(connection, step.id))
+        self._recorders = recorders
+        try:
+            with recorders.entered():
+                with opened.open_bench(self._order()) as bench:
+                    if self._watch:
+                        self._watch.begin_step()
+                    self._do_parts(bench)
+                on_array = self._watch.end_step(is_whole=is_whole) if self._watch else ()
+        except (StepFailed, Refusal):
+            with transaction(connection):
+                self._store_rest()
+            raise
+        except BaseException:
+            with transaction(connection):
+                self._store_rest()
+                update_step_interrupted(connection, step.id)
+                self._record("step-interrupted")
+            raise
+        with transaction(connection):
+            self._insert_results(on_array)
+            self._store_rest()
+            update_step_ended(connection, step.id, "done")
+            self._record("step-done")
+        announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
+
+    def _do_parts(self, bench: Bench) -> None:
+        connection, step = self.site.connection, self.step
+        workload = make_workload(self.plan)
+        parts = workload.parts
+        finished = select_parts(connection, step.id)
+        if all(part in finished for part in parts):
+            return
+        self.place = replace(self.place, parts=len(parts))
+        try:
+            self._do_parts_of(workload, bench, finished)
+        except BaseException:
+            with suppress(KaltstartError):  # what went wrong first is what counts
+                workload.close()
+            raise
+        workload.close()
+
+    def _do_parts_of(
+        self,
+        workload: Workload,
+        bench: Bench,
+        finished: dict[str, int],
+    ) -> None:
+        connection = self.site.connection
+        with _failing_as_step("layout"):
+            workload.prepare(bench)
+        for number, part in enumerate(workload.parts, start=1):
+            if part in finished:
+                continue
+            self.place = replace(self.place, part=part, part_number=number)
+            bench.progress(part, 0, 0)
+            if self._watch:
+                self._watch.begin_part()
+            with _failing_as_step(part):
+                result = workload.run_part(bench, part, finished=finished)
+            finished[part] = len(result.results)
+            on_array = self._watch.end_part(part) if self._watch else ()
+            with transaction(connection):
+                self._insert_results(on_array)
+                self._store_part(part, result)
+                self._store_recorded()
+
+    def _store_part(self, part: str, result: PartResult) -> None:
+        connection, step = self.site.connection, self.step
+        self._insert_results(result.results)
+        insert_tickets(connection, step.id, result.tickets)
+        self._store_other(result.results)
+        insert_part(connection, step.id, part, results=len(result.results))
+        for note in result.notes:
+            self._record("step-note", f"{part}: {note}")
+
+    def _store_rest(self) -> None:
+        self._store_other(())
+        self._store_recorded()
+
+    def _store_recorded(self) -> None:
+        if self._recorders:
+            insert_activity(self.site.connection, self.step.id, self._recorders.activity.take())
+            insert_array_samples(self.site.connection, self.step.id, self._recorders.take_dirty())
+
+    def _insert_results(self, results: Sequence[Result]) -> None:
+        if not results:
+            return
+        array = None
+        if self._watch:
+            array = self._watch.condition
+        insert_results(self.site.connection, self.step.id, self.step.device, results, array=array)
+
+    def _store_other(self, results: tuple[Result, ...]) -> None:
+        """What the device did since the last stored row, and what `results` do not say of it."""
+        now = self._read_counters()
+        before, self._accounted = self._accounted, now
+        done = {
+            "device_read_bytes": now.read_bytes - before.read_bytes,
+            "device_write_bytes": now.write_bytes - before.write_bytes,
+        }
+        for result in results:
+            if result.metric in done:
+                done[result.metric] -= int(result.value)
+        others = [
+            Result("other", metric, value, _UNMEASURED) for metric, value in done.items() if value
+        ]
+        self._insert_results(others)
+
+    def _read_counters(self) -> DiskStats:
+        # A drive that is gone counts no further: what it did last is not known.
+        with suppress(OSError, IndexError, ValueError):
+            self._seen = parse_stat(self._stat.read_text())
+        return self._seen
+
+    def _order(self) -> BenchOrder:
+        earlier = self._steps_before()
+        return BenchOrder(
+            connection=self.site.connection,
+            step=self.step,
+            owner=self.subject.owner,
+            filesystem=self.plan.filesystem,
+            writes=self.plan.writes,
+            progress=self._progress(),
+            read_counters=self._read_counters,
+            record=self._record,
+            drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
+        )
+
+    def _steps_before(self) -> int:
+        steps = select_steps(self.site.connection, self.step.campaign_id)
+        return sum(
+            each.drive_id == self.step.drive_id and each.position < self.step.position
+            for each in steps
+        )
+
+    def _progress(self) -> Progress:
+        def tell(label: str, done: int, total: int) -> None:
+            self.show(self.place, label, done, total)
+
+        return tell
+
+    def _record(self, event: str, detail: str = "") -> None:
+        record(
+            self.site.connection,
+            self.site.this_boot,
+            event,
+            f"{self.step.kind} on {self.step.device}" + (f": {detail}" if detail else ""),
+            campaign_id=self.step.campaign_id,
+        )
+
+
+class _Recorders:
+    """What looks at the devices each second while a step runs."""
+
+    def __init__(self, opened: OpenSubject, *, start_s: float) -> None:
+        self.activity = ActivityRecorder(opened.stats, start_s=start_s)
+        self._dirty = (
+            DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
+        )
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Both at work."""
+        with self.activity, self._dirty or nullcontext():
+            yield
+
+    def take_dirty(self) -> tuple[DirtySample, ...]:
+        """What was seen of an array since the last take."""
+        return self._dirty.take() if self._dirty else ()
+
+
+@contextmanager
+def _failing_as_step(part: str) -> Iterator[None]:
+    """What the system says of a file under test, it says of the drive."""
+    try:
+        yield
+    except OSError as error:
+        raise StepFailed(f"{part}: {error}") from error
