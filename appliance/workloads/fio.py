@@ -1,7 +1,9 @@
 """The workload `fio`: the four classic tests, or one job of a person's own, in a known cache state.
 
 Sets the page cache before each job, has fio run it, and says what state it really met. With
-`steady_state` a test is repeated in rounds until SNIA's rules call it steady.
+`steady_state` a test is repeated in rounds until SNIA's rules call it steady. An array comes to
+rest before a part that reads, but not between its rounds: what they leave dirty is a part of the
+state that they are to become steady in.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,8 +43,9 @@ from appliance.workloads.fio_run import (
     run_fio,
     weakest,
 )
+from appliance.workloads.idle import rest_array
 
-_FILE = "fio.dat"
+FILE = "fio.dat"
 _PRECONDITION = "precondition"
 _CUSTOM = "custom"
 _NOWHERE = Path("/dev/null")
@@ -70,8 +73,8 @@ class FioWorkload(Workload):
 
     @override
     def prepare(self, bench: Bench) -> None:
-        target = find_target(bench, _FILE)
-        ends = [self._whole_bytes] if self._plan.precondition else []
+        target = find_target(bench, FILE)
+        ends = [self.whole_bytes] if self._plan.precondition else []
         read_ends = [0]
         for part in self.parts:
             options, size_bytes = self._options(part)
@@ -86,7 +89,7 @@ class FioWorkload(Workload):
             lay_out(bench, target, _whole_blocks(max(ends)), seed=self._plan.seed)
             return
         check_fits(bench, target, max(ends))
-        preconditioned = self._whole_bytes if self._plan.precondition else 0
+        preconditioned = self.whole_bytes if self._plan.precondition else 0
         if bench.writable and max(read_ends) > preconditioned:
             # Some drives answer for what was never written without looking at their medium.
             lay_out(bench, target, _whole_blocks(max(read_ends)), seed=self._plan.seed)
@@ -95,20 +98,29 @@ class FioWorkload(Workload):
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         if part == _PRECONDITION:
             return self._precondition(bench)
+        notes: tuple[str, ...] = ()
+        if reads(self._options(part)[0]):
+            bench, notes = rest_array(bench)
+        result = self.run_test(bench, part, variant=part)
+        return replace(result, notes=notes + result.notes)
+
+    def run_test(self, bench: Bench, part: str, *, variant: str) -> PartResult:
+        """A part other than the preconditioning, under the name `variant`. Raises StepFailed."""
         if self._plan.steady_state:
-            return self._run_rounds(bench, part)
-        done = self._measure(bench, part, part, seed=self._plan.seed, state=_drive_state(bench))
-        return PartResult(make_results(part, done.run, done.state), notes=_notes(done))
+            return self._run_rounds(bench, part, variant)
+        done = self._measure(bench, part, variant, seed=self._plan.seed, state=_drive_state(bench))
+        return PartResult(make_results(variant, done.run, done.state), notes=_notes(done))
 
     @property
-    def _whole_bytes(self) -> int:
+    def whole_bytes(self) -> int:
+        """The size of the plan in whole blocks."""
         return self._plan.size_bytes // BLOCK_BYTES * BLOCK_BYTES
 
     def _options(self, part: str) -> tuple[Options, int]:
         """The job of a part, and the size for each of its processes."""
         plan = self._plan
         if part == _PRECONDITION:
-            return layout_options(self._whole_bytes), self._whole_bytes
+            return layout_options(self.whole_bytes), self.whole_bytes
         if part == _CUSTOM:
             return self.own_job()
         test = next(test for test in plan.tests if test == part)
@@ -127,7 +139,7 @@ class FioWorkload(Workload):
         defaults = [("ioengine", plan.ioengine), ("iodepth", str(plan.iodepth))]
         defaults += [("numjobs", str(plan.numjobs)), ("runtime", str(plan.runtime_s))]
         own = with_defaults(plan.options, defaults)
-        return own, own_size(own, self._whole_bytes)
+        return own, own_size(own, self.whole_bytes)
 
     def _precondition(self, bench: Bench) -> PartResult:
         results: tuple[Result, ...] = ()
@@ -143,7 +155,7 @@ class FioWorkload(Workload):
             notes += _notes(done)
         return PartResult(results, notes=notes)
 
-    def _run_rounds(self, bench: Bench, part: str) -> PartResult:
+    def _run_rounds(self, bench: Bench, part: str, variant: str) -> PartResult:
         """The test in rounds, each with another random order, all of them given by the seed."""
         rounds: list[_Measured] = []
         results: tuple[Result, ...] = ()
@@ -151,7 +163,7 @@ class FioWorkload(Workload):
         steadiness = judge_rounds(())
         while len(rounds) < self._plan.max_rounds and not steadiness.steady:
             number = len(rounds) + 1
-            name = f"{part}/round-{number}"
+            name = f"{variant}/round-{number}"
             state = f"{_drive_state(bench)}; round {number}"
             seed = self._plan.seed + number - 1
             done = self._measure(bench, part, name, seed=seed, state=state)
@@ -161,7 +173,7 @@ class FioWorkload(Workload):
             if not done.run.valid:
                 break
             steadiness = judge_rounds([each.run.output.bw_bytes_s for each in rounds])
-        results += _sum_up(part, rounds[-WINDOW:], steadiness, _drive_state(bench))
+        results += _sum_up(variant, rounds[-WINDOW:], steadiness, _drive_state(bench))
         notes += (f"after {len(rounds)} rounds {steadiness}",)
         return PartResult(results, notes=notes)
 
@@ -172,7 +184,7 @@ class FioWorkload(Workload):
         job = FioJob(
             name=name,
             options=options,
-            target=find_target(bench, _FILE),
+            target=find_target(bench, FILE),
             size_bytes=size_bytes,
             seed=seed,
             direct=plan.page_cache == "bypass",
@@ -242,7 +254,7 @@ def _notes(done: _Measured) -> tuple[str, ...]:
 
 
 def _sum_up(
-    part: str, window: list[_Measured], steadiness: Steadiness, drive_state: str
+    variant: str, window: list[_Measured], steadiness: Steadiness, drive_state: str
 ) -> tuple[Result, ...]:
     """The rows of the whole test over the last rounds; their bytes stand in the rounds' rows."""
     runs = [done.run for done in window]
@@ -259,4 +271,4 @@ def _sum_up(
         served = sum(run.device_read_bytes for run in runs)
         figures.append(("hit_ratio", hit_ratio(read_bytes, served)))
     valid = all(run.valid for run in runs)
-    return tuple(Result(part, metric, value, state, valid=valid) for metric, value in figures)
+    return tuple(Result(variant, metric, value, state, valid=valid) for metric, value in figures)

@@ -1,11 +1,12 @@
-"""Wait until a drive is at rest: what it does in the background falsifies the next read test.
+"""Wait until a drive or an array is at rest: what it does in the background falsifies what follows.
 
-Looks at the device's counters only: what a drive does inside, nobody outside can see.
+Looks at the device's counters, and at what an array says of itself: what a drive does inside,
+nobody outside can see. Must never wait within a timed part.
 """
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import override
 
 from appliance.workloads.base import Bench
@@ -25,6 +26,21 @@ class Rest:
     @override
     def __str__(self) -> str:
         return "idle" if self.idle else f"not idle after {self.waited_s:.0f} s"
+
+
+def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
+    """Let an array write back what is dirty in its cache; a single drive is left alone.
+
+    Returns the bench whose `drive_state` says how that ended, for the rows of the part that
+    follows, and what the diary is to know of it. Call it before the page cache is set: what RAM
+    still holds is written back first. Raises what `bench.progress` raises.
+    """
+    if bench.array is None:
+        return bench, ()
+    remark = bench.array.come_to_rest()
+    words = f"array not clean: {remark}" if remark else "array clean"
+    rested = replace(bench, drive_state=f"{bench.drive_state}; {words}")
+    return rested, (words,) if remark else ()
 
 
 def wait_idle(bench: Bench, *, timeout_s: float, quiet_s: float = QUIET_S) -> Rest:

@@ -1,7 +1,8 @@
 """The lottery (A2–A4): files drawn by tickets and read whole, in passes with known caches.
 
 Owns the passes' preparation and what their tickets add up to. Must never call a read cold or warm
-that was not looked at, and never read a file but for a ticket or to warm it.
+that was not looked at, and never read a file but for a ticket or to warm it. An array comes to rest
+before each pass: even a warm one asks the drive for what does not fit into RAM.
 """
 
 import resource
@@ -18,6 +19,7 @@ from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, PageCache, Result, Ticket
 from appliance.plan_workloads import LotteryPass, LotteryPlan
 from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.idle import rest_array
 from appliance.workloads.lottery_draw import (
     Draw,
     LotteryFile,
@@ -61,12 +63,13 @@ class LotteryWorkload(Workload):
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Draw every ticket of one pass. Raises StepFailed."""
         this = self._parts[part]
+        bench, remarks = rest_array(bench)
         targets = self._targets(bench)
         # The kernel forgets a bare drive's pages when nobody has it open any more.
         with kept_open(targets):
             proven, reason = self._set_cache(bench, this, targets)
             tickets, kept = self._read_all(bench, this, proven=proven)
-        notes = [] if proven else [reason]
+        notes = [*remarks] if proven else [*remarks, reason]
         if kept:
             notes.append(
                 f"the program's own cache answered {kept} of {len(tickets)} tickets; "

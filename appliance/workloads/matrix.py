@@ -2,7 +2,7 @@
 
 A RAM ballast, if wished for, stands from the first part to the last, as what one part leaves in RAM
 is what the next one meets. Which figures are the RAM's and which the drive's is counted, not
-guessed.
+guessed. An array comes to rest before an operation that reads; RAM keeps what it holds over that.
 """
 
 import json
@@ -34,6 +34,7 @@ from appliance.workloads.fio_file import (
 )
 from appliance.workloads.fio_job import FioJob, Options, size_name
 from appliance.workloads.fio_run import FioRun, judge, make_results, run_fio
+from appliance.workloads.idle import rest_array
 from appliance.workloads.kept import keep
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
@@ -46,6 +47,7 @@ _MIB = 1 << 20
 # A file system needs room for the map of its files as well; btrfs most of all.
 _USABLE_SHARE = 0.95
 _DROPPED_BEFORE: frozenset[Operation] = frozenset({"read", "rand-read", "backward", "stride"})
+_WRITING: frozenset[Operation] = frozenset({"write", "rewrite", "rand-write"})
 # These would take hours with small records on a disk; a sample of that length says as much.
 _LIMITED: frozenset[Operation] = frozenset({"rand-read", "rand-write", "backward", "stride"})
 _LIMIT_S = 60
@@ -136,6 +138,9 @@ class MatrixWorkload(Workload):
             return PartResult((), notes=("left out: the record is larger than the file",))
         target = find_target(bench, _FILE)
         notes = self._provide(bench, target, size_bytes, operation)
+        if operation not in _WRITING:
+            bench, remarks = rest_array(bench)
+            notes += remarks
         capped = self._explain_cap(size_word)
         wished, proven, reason = self._set_cache(bench, target, size_bytes, operation, part)
         job = FioJob(

@@ -10,6 +10,7 @@ from appliance.plan_workloads import (
 )
 from appliance.workloads.base import Workload
 from appliance.workloads.fio import FioWorkload
+from appliance.workloads.fio_modes import FioModesWorkload
 from appliance.workloads.lottery import LotteryWorkload
 from appliance.workloads.matrix import MatrixWorkload
 from appliance.workloads.sql import SqlWorkload
@@ -20,7 +21,7 @@ def make_workload(plan: WorkloadPlan) -> Workload:
     """The workload that a plan describes."""
     match plan:
         case FioPlan():
-            return FioWorkload(plan)
+            return FioModesWorkload(plan) if plan.modes else FioWorkload(plan)
         case LotteryPlan():
             return LotteryWorkload(plan)
         case MatrixPlan():

@@ -14,7 +14,7 @@ from appliance.workloads.fio import FioWorkload
 from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
 
 PLAN = FioPlan(
-    on="target",
+    on=("target",),
     filesystem="ext4",
     tests=("seq-read", "seq-write", "rand-read", "rand-write"),
     size_bytes=32 << 20,

@@ -28,7 +28,7 @@ SEED_1 = (
 
 def make_plan(*, passes: tuple[str, ...] = ("cold", "direct"), repeat: int = 1) -> LotteryPlan:
     return LotteryPlan(
-        on="",
+        on=(),
         filesystem="",
         file_size_bytes=100 << 20,
         tickets=TICKETS,

@@ -17,7 +17,7 @@ from appliance.workloads.lottery_files import prepare_files
 
 SIZE = (3 << 20) + 8192
 PLAN = LotteryPlan(
-    on="",
+    on=(),
     filesystem="ext4",
     file_size_bytes=SIZE,
     tickets=(("a", 2), ("b", 1)),

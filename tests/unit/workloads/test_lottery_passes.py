@@ -23,7 +23,7 @@ from appliance.workloads.lottery_passes import BufferedReader, MappedReader, Pul
 SIZE = (2 << 20) + 4096
 TICKETS = (("a", 1), ("b", 3), ("c", 2))
 PLAN = LotteryPlan(
-    on="",
+    on=(),
     filesystem="ext4",
     file_size_bytes=SIZE,
     tickets=TICKETS,

@@ -15,7 +15,7 @@ from appliance.workloads.matrix import MatrixWorkload
 from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
 
 PLAN = MatrixPlan(
-    on="target",
+    on=("target",),
     filesystem="xfs",
     file_sizes_bytes=(32 << 20,),
     record_sizes_bytes=(1 << 20,),

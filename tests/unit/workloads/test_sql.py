@@ -24,7 +24,7 @@ from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.sql import SqlWorkload
 from appliance.workloads.sql_data import PHASES
 
-PLAN = SqlPlan(on="", filesystem="ext4", data_size_bytes=1 << 20, free_ram_bytes=0, seed=1)
+PLAN = SqlPlan(on=(), filesystem="ext4", data_size_bytes=1 << 20, free_ram_bytes=0, seed=1)
 BALLAST = 12 << 20
 
 

@@ -13,7 +13,7 @@ from appliance.workloads.sweep import SweepWorkload
 from tests.unit.workloads.fio_bench import FioBench, make_fio_bench, option, total
 
 PLAN = SweepPlan(
-    on="array",
+    on=("array",),
     filesystem="",
     set_sizes_bytes=(32 << 20, 64 << 20),
     tests=("seq-read", "rand-read", "rand-write"),
