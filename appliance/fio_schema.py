@@ -11,6 +11,7 @@ from appliance.measure.fio_options import MAX_JOBS
 from appliance.plan_keys import Allowed, AllowedEach, Once, Size, drop_default, one_of
 from appliance.plan_workloads import (
     DEFAULT_MAX_ROUNDS,
+    DEFAULT_WARM_UP_ROUNDS,
     Distribution,
     FioPageCache,
     FioPlan,
@@ -93,6 +94,28 @@ class FioTable(WorkloadTable):
         Field(ge=5, le=1000, description="When to give up waiting for the steady state."),
         Allowed("a whole number from 5 to 1000"),
     ] = DEFAULT_MAX_ROUNDS
+    modes: Annotated[
+        list[Literal["writethrough", "writeback", "writearound"]],
+        Field(
+            min_length=1,
+            max_length=3,
+            description="The array's cache modes to be compared: all tests are done in each, "
+            "with a cache that was emptied and warmed up. Absent: the tests once.",
+            json_schema_extra=make_unique,
+        ),
+        Once,
+        Allowed("an array of at least one cache mode"),
+        AllowedEach(one_of("writethrough", "writeback", "writearound").text),
+    ] = []  # noqa: RUF012 - pydantic copies it
+    warm_up: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=1000,
+            description="How often a warm-up reads all of size at most before it is given up.",
+        ),
+        Allowed("a whole number from 2 to 1000"),
+    ] = DEFAULT_WARM_UP_ROUNDS
     options: Annotated[
         dict[str, str | int | float | bool],
         Field(
@@ -108,7 +131,7 @@ class FioTable(WorkloadTable):
     def build(self) -> FioPlan:
         """What it says, as the engine reads it."""
         return FioPlan(
-            on=self.on,
+            on=tuple(self.on),
             filesystem=FILE_SYSTEMS[self.filesystem],
             tests=() if self.options else tuple(self.tests),
             size_bytes=self.size,
@@ -122,6 +145,8 @@ class FioTable(WorkloadTable):
             steady_state=self.steady_state,
             max_rounds=self.max_rounds,
             seed=self.seed,
+            modes=tuple(self.modes),
+            warm_up_rounds=self.warm_up,
             options=tuple((key, _as_fio(value)) for key, value in self.options.items()),
         )
 
@@ -204,7 +229,7 @@ class SweepTable(WorkloadTable):
         quarters = (1, 2, 4, 8) if self.cache_size else ()
         by_cache = [self.cache_size * each // 4 // MIB * MIB for each in quarters]
         return SweepPlan(
-            on=self.on,
+            on=tuple(self.on),
             filesystem=FILE_SYSTEMS[self.filesystem],
             cache_size_bytes=self.cache_size,
             set_sizes_bytes=tuple(self.set_sizes or by_cache),

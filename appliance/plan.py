@@ -8,24 +8,26 @@ touch a drive.
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from appliance.errors import PlanError, Refusal
-from appliance.plan_checks import Problem, find_contradictions
+from appliance.plan_checks import find_contradictions
 from appliance.plan_conflicts import find_conflicts
 from appliance.plan_lines import Path, find_lines, line_of
-from appliance.plan_model import Boot, Campaign, Plan, PlannedDrive
+from appliance.plan_model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
+from appliance.plan_places import Problem
 from appliance.plan_text import compose_plan, show_value
-from appliance.plan_workloads import WorkloadPlan
+from appliance.plan_workloads import ARRAY, WorkloadPlan
 from appliance.units import printable
 
 if TYPE_CHECKING:
     from appliance.plan_schema import PlanFile
 
 __all__ = [
+    "ArrayPlan",
     "Boot",
     "Campaign",
     "Plan",
@@ -183,24 +185,40 @@ def _build_plan(file: "PlanFile") -> Plan:
             wake_margin_s=None if boot.wake_margin == "auto" else boot.wake_margin,
         ),
         workloads=tuple(_call_by_identity(each.build(), drives) for each in file.workload),
+        array=None if file.array is None else file.array.build(),
     )
 
 
 def _call_by_identity(workload: WorkloadPlan, drives: Sequence[PlannedDrive]) -> WorkloadPlan:
-    """`workload` with the drive it is `on` called as `drives` call it, should that be its WWN."""
-    if not workload.on:
-        return workload
-    (drive,) = (each for each in drives if workload.on in {each.serial, each.wwn})
-    return replace(workload, on=drive.identity)
+    """`workload` with the drives it is `on` called as `drives` call them, should that be by WWN."""
+    identities = {each.wwn: each.identity for each in drives}
+    return replace(workload, on=tuple(identities.get(each, each) for each in workload.on))
+
+
+def _show_place(place: str) -> str:
+    return "the array" if place == ARRAY else show_value(place)
+
+
+def _join(words: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def describe_plan(plan: Plan) -> str:
     """The plan in a sentence: `3 drives, 3 cold boots each, then fio; erases "A", "B"`."""
     count = len(plan.drives)
     parts = [f"{count} drive{'' if count == 1 else 's'}"]
+    if plan.array is not None and plan.cache_drive and plan.backing_drive:
+        parts.append(
+            f"a {plan.array.kind} array in {plan.array.cache_mode} mode of the disk "
+            f"{show_value(plan.backing_drive.identity)} and the cache "
+            f"{show_value(plan.cache_drive.identity)}"
+        )
     if plan.boot is not None:
         cycles = plan.boot.cycles
-        parts.append(f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'} each")
+        boots = f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'}"
+        parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
         charts = {
             "none": (),
             "first-last": ("the first and last repeated with a chart",),
@@ -209,17 +227,23 @@ def describe_plan(plan: Plan) -> str:
         parts += charts[plan.boot.charts]
     if plan.workloads:
         then = "then " if plan.boot is not None else ""
-        parts.append(f"{then}{_list_workloads(plan.workloads)}")
+        parts.append(f"{then}{_list_workloads(plan)}")
     erased = [show_value(each.identity) for each in plan.drives if each.released]
     writes = f"erases {', '.join(erased)}" if erased else "writes to no drive"
     return f"{', '.join(parts)}; {writes}"
 
 
-def _list_workloads(workloads: Sequence[WorkloadPlan]) -> str:
+def _list_booted(plan: Plan) -> str:
+    tested = [show_value(each.identity) for each in plan.booted_drives if each.is_tested]
+    return f"each of {_join([*tested, 'the array'])}" if tested else "the array"
+
+
+def _list_workloads(plan: Plan) -> str:
     """`lottery, fio on each drive, sweep on "A"`: neighbours on the same drives share them."""
     groups: list[tuple[str, list[str]]] = []
-    for each in workloads:
-        place = show_value(each.on) if each.on else "each drive"
+    each_drive = "each target and control drive" if plan.array else "each drive"
+    for each in plan.workloads:
+        place = _join(_show_place(place) for place in each.on) if each.on else each_drive
         if not groups or groups[-1][0] != place:
             groups.append((place, []))
         groups[-1][1].append(each.kind)

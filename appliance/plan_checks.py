@@ -1,60 +1,32 @@
-"""What no single key of a plan can be blamed for: clashes between keys, tables and releases.
+"""What no single key of a plan can be blamed for: clashes between keys.
 
 Pure. Takes what TOML made of the text, of any shape, and skips what `plan_schema` has complained
-about, so that every mistake is told at once. Must never take a drive for released that is not.
+about, so that every mistake is told at once. What concerns the drives is `plan_places`'.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.measure.fio_options import READING_MODES, check_option
+from appliance.measure.fio_options import check_option
 from appliance.plan_lines import Path
-from appliance.plan_text import NOT_YET, quote, show_size, show_value
+from appliance.plan_places import Problem, ShapedWorkload, check_places
+from appliance.plan_text import show_size, show_value
 from appliance.plan_workloads import (
+    ARRAY,
     DEFAULT_MAX_ROUNDS,
+    DEFAULT_WARM_UP_ROUNDS,
     RANDOM_TESTS,
-    READING_TESTS,
     FioPlan,
     LotteryPlan,
     MatrixPlan,
     SqlPlan,
     SweepPlan,
-    WorkloadPlan,
 )
 
 _SEQUENTIAL_BYTES = 1 << 20
 _MAX_CELLS = 2000
 _MAX_SWEEP_PARTS = 1000
-_MAX_DRIVES_READ = 100
-# What decides whether a workload writes.
-_WRITING_KEYS = frozenset({"on", "filesystem", "tests", "precondition", "options"})
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One mistake, where it is, and whether safety says no or the plan is none."""
-
-    path: Path
-    message: str
-    is_safety: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShapedWorkload:
-    """A `[[workload]]` table whose kind is known."""
-
-    index: int
-    plan: WorkloadPlan
-    """Broken keys have their defaults here."""
-    given: frozenset[str]
-    broken: frozenset[str]
-    """Keys that were complained about already."""
-
-    @property
-    def path(self) -> Path:
-        """Where it stands."""
-        return ("workload", self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +43,7 @@ def find_contradictions(
 ) -> list[Problem]:
     """Every contradiction in the plan, in no order."""
     problems = []
-    if not {"boot", "workload", "array"} & set(data):
+    if not {"boot", "workload"} & set(data):
         problems.append(
             Problem((), "there is nothing to do; add a [boot] table or [[workload]] tables")
         )
@@ -81,127 +53,8 @@ def find_contradictions(
             for clash in _check_workload(each)
             if not each.broken & set(clash.keys)
         ]
-    drives = data.get("drive")
-    if isinstance(drives, list):
-        tables = {
-            index: table
-            for index, table in enumerate(drives[:_MAX_DRIVES_READ])
-            if isinstance(table, dict)
-        }
-        problems += _check_drives(tables, boot=data.get("boot"))
-        for each in workloads:
-            problems += _check_place(each, tables)
+    problems += check_places(data, workloads)
     return problems
-
-
-def _check_drives(tables: Mapping[int, Mapping[str, Any]], *, boot: object) -> Iterator[Problem]:
-    installs = isinstance(boot, dict) and boot.get("mode", "install") == "install"
-    lines_of_key: dict[tuple[str, str], int] = {}
-    for index, table in tables.items():
-        for key in ("serial", "wwn"):
-            value = table.get(key)
-            if not isinstance(value, str):
-                continue
-            first = lines_of_key.setdefault((key, value), index)
-            if first != index:
-                yield Problem(
-                    ("drive", index, key),
-                    f"{show_value(value)} stands in drive {first + 1} already; "
-                    "each drive may be named only once",
-                )
-        yield from _check_drive(table, path=("drive", index), installs=installs)
-
-
-def _check_drive(table: Mapping[str, Any], *, path: Path, installs: bool) -> Iterator[Problem]:
-    if "serial" not in table and "wwn" not in table:
-        yield Problem(path, "has neither serial nor wwn; must have one of them")
-        return
-    key = "serial" if "serial" in table else "wwn"
-    identity, erase = table[key], table.get("erase")
-    if not isinstance(identity, str):
-        return
-    if identity != identity.strip(" "):
-        yield Problem((*path, key), "must not begin or end with a blank")
-    if isinstance(erase, str) and erase != identity:
-        yield Problem(
-            (*path, "erase"),
-            f"must repeat the {key} {show_value(identity)} exactly, not {show_value(erase)}",
-            is_safety=True,
-        )
-    if erase is None and installs and _is_tested(table):
-        yield Problem(
-            path,
-            f"{show_value(identity)} is not released: a boot test in install mode erases the "
-            f"drive; add erase = {quote(identity)}",
-        )
-
-
-def _is_tested(table: Mapping[str, Any]) -> bool:
-    role = table.get("role", "target")
-    return role in ["target", "control"]  # not a set: it may be unhashable
-
-
-def _identity_of(table: Mapping[str, Any]) -> str:
-    """What a `[[drive]]` table calls its drive; empty where it does not."""
-    identity = table["serial"] if "serial" in table else table.get("wwn")
-    return identity if isinstance(identity, str) else ""
-
-
-def _check_place(
-    workload: ShapedWorkload, tables: Mapping[int, Mapping[str, Any]]
-) -> Iterator[Problem]:
-    """The drives that a workload runs on: whether `on` is one, and whether they are released."""
-    if "on" in workload.broken:
-        return
-    wanted = workload.plan.on
-    places = {
-        index: table
-        for index, table in tables.items()
-        # Not a set: the values may be unhashable.
-        if (wanted in [table.get("serial"), table.get("wwn")] if wanted else _is_tested(table))
-    }
-    if wanted == "array":
-        yield Problem((*workload.path, "on"), f'"array": {NOT_YET}')
-        return
-    if wanted and not places:
-        known = " or ".join(show_value(_identity_of(each)) for each in tables.values())
-        yield Problem(
-            (*workload.path, "on"),
-            f"must be the serial number or WWN of a drive of this plan ({known}), "
-            f"not {show_value(wanted)}",
-        )
-        return
-    if len(places) > 1 and wanted:
-        numbers = " and ".join(str(index + 1) for index in places)
-        yield Problem((*workload.path, "on"), f"{show_value(wanted)} stands in drives {numbers}")
-        return
-    if workload.broken & _WRITING_KEYS or not workload.plan.writes:
-        return
-    for index, table in places.items():
-        identity = _identity_of(table)
-        if identity and table.get("erase") is None:
-            yield Problem(
-                workload.path,
-                f"the {workload.plan.kind} step writes to {show_value(identity)}, which is not "
-                f"released; {_ways_out(workload.plan, identity, index + 1)}",
-                is_safety=True,
-            )
-
-
-def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
-    release = f"add erase = {quote(identity)} to drive {number}"
-    if isinstance(plan, MatrixPlan | SqlPlan):
-        return f"{release}, or choose a released drive with on"
-    keys = []
-    if plan.filesystem:
-        keys.append('filesystem = "none"')
-    if isinstance(plan, FioPlan) and plan.precondition:
-        keys.append("precondition = 0")
-    if isinstance(plan, FioPlan) and plan.own_modes - READING_MODES:
-        keys.append('rw = "read" or "randread"')
-    if not isinstance(plan, LotteryPlan) and set(plan.tests) - READING_TESTS:
-        keys.append('tests = ["seq-read", "rand-read"]')
-    return f"{release}, or only read the bare drive with {' and '.join(keys)}"
 
 
 def _check_workload(workload: ShapedWorkload) -> Iterator[_Clash]:
@@ -233,6 +86,7 @@ def _check_fio(plan: FioPlan, given: frozenset[str]) -> Iterator[_Clash]:
         yield _Clash(
             ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
         )
+    yield from _check_modes(plan)
     if not {"ioengine", "iodepth"} & set(dict(plan.options)):
         yield from _check_depth(plan)
     if set(plan.tests) - RANDOM_TESTS and plan.size_bytes < plan.numjobs * _SEQUENTIAL_BYTES:
@@ -252,6 +106,17 @@ def _check_fio(plan: FioPlan, given: frozenset[str]) -> Iterator[_Clash]:
             )
     if plan.options and "tests" in given:
         yield _Clash(("options", "tests"), ("options",), "take the place of tests; leave one out")
+
+
+def _check_modes(plan: FioPlan) -> Iterator[_Clash]:
+    if plan.modes and plan.on != (ARRAY,):
+        yield _Clash(("modes", "on"), ("modes",), 'are the array\'s; need on = "array" alone')
+    if plan.modes and plan.options:
+        yield _Clash(
+            ("modes", "options"), ("modes",), "are compared with tests; leave modes or options out"
+        )
+    if plan.warm_up_rounds != DEFAULT_WARM_UP_ROUNDS and not plan.modes:
+        yield _Clash(("warm_up", "modes"), ("warm_up",), "is only for a step with modes")
 
 
 def _check_depth(plan: FioPlan | SweepPlan) -> Iterator[_Clash]:

@@ -5,17 +5,29 @@ Pure: it is given what `drives.probe` found, and must never touch a drive.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from appliance.drives.model import Drive
-from appliance.plan_model import Plan, PlannedDrive
-from appliance.plan_text import show_value
-from appliance.plan_workloads import WorkloadPlan, data_bytes, needed_bytes, wanted_ram_bytes
+from appliance.plan_model import ArrayPlan, Plan, PlannedDrive
+from appliance.plan_text import show_size, show_value
+from appliance.plan_workloads import (
+    ARRAY,
+    WorkloadPlan,
+    data_bytes,
+    needed_bytes,
+    wanted_ram_bytes,
+)
 from appliance.units import format_drive_size, printable
 
 # Partition table, alignment and the file system around the installed system.
 _INSTALL_EXTRA_BYTES = 64 << 20
 # Their files stay on the file system, for what a drive has learned of them; others clear up.
 _KEEPING = frozenset({"fio", "lottery", "sql"})
+# What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
+_ARRAY_START_BYTES = 16 * 512
+# "ca->sb.nbuckets is too small": rounded up to a power of two it must reach 1024 (Linux 6.12,
+# drivers/md/bcache/super.c, `cache_alloc`). make-bcache would be content with 128.
+_MIN_BUCKETS = 513
 
 
 def find_conflicts(
@@ -46,18 +58,32 @@ def find_conflicts(
     return tuple(conflicts)
 
 
-def _check_room(
-    plan: Plan, planned: PlannedDrive, drive_bytes: int, *, root_bytes: int
-) -> Iterator[tuple[str, int]]:
-    """What does not fit on the drive, and how many bytes it takes there."""
-    if plan.boot is not None:
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where steps run: a drive, or the array."""
+
+    name: str
+    """For people."""
+    place: str
+    """As `Plan.places_of` calls it."""
+    size_bytes: int
+    is_booted: bool
+    undone_by: frozenset[str]
+    """The places whose steps erase what lies here: an array's are its own drives."""
+
+
+def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[tuple[str, int]]:
+    """What does not fit there, and how many bytes it takes."""
+    if plan.boot is not None and room.is_booted:
         needed = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
-        if drive_bytes < needed:
+        if room.size_bytes < needed:
             yield "the boot test", needed
     made = ""
     kept: dict[str, tuple[str, int]] = {}
-    for number, each in enumerate(plan.workloads, start=1):
-        if planned not in plan.drives_of(each):
+    for number, each, where in _list_steps(plan):
+        if where in room.undone_by:
+            made, kept = "", {}
+        if where != room.place:
             continue
         if each.writes and each.filesystem != made:
             made = each.filesystem
@@ -65,7 +91,7 @@ def _check_room(
         # What a kind finds of its own it uses again, or puts its new files in its place.
         others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
         needed = needed_bytes(each, others_bytes=sum(size_bytes for _, size_bytes in others))
-        if drive_bytes < needed:
+        if room.size_bytes < needed:
             beside = " and ".join(name for name, _ in others)
             beside = f", beside the files of {beside}," if beside else ""
             yield f"{_name(number, each)}{beside}", needed
@@ -75,6 +101,30 @@ def _check_room(
         is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
         if each.filesystem and each.kind in _KEEPING and not is_smaller:
             kept[each.kind] = _name(number, each), own_bytes
+
+
+def _list_steps(plan: Plan) -> Iterator[tuple[int, WorkloadPlan, str]]:
+    for number, workload in enumerate(plan.workloads, start=1):
+        for place in plan.places_of(workload):
+            yield number, workload, place
+
+
+def _check_member(array: ArrayPlan, role: str, drive: Drive) -> Iterator[str]:
+    """What of a live drive is against making the array of it; to follow its name."""
+    logical_bytes = drive.logical_block_bytes
+    # "Superblock block size smaller than device block size" (super.c, `read_super_common`).
+    if 0 < array.block_bytes < logical_bytes:
+        yield (
+            f"has logical blocks of {logical_bytes} bytes; array.block must be that at least, "
+            f"not {array.block_bytes}"
+        )
+    needed_bytes = _MIN_BUCKETS * array.bucket_bytes
+    if role == "cache" and drive.size_bytes < needed_bytes:
+        yield (
+            f"holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
+            f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(needed_bytes)}; '
+            "make array.bucket smaller"
+        )
 
 
 def _name(number: int, workload: WorkloadPlan) -> str:
@@ -137,11 +187,42 @@ def _check_live(
     if drive.holders:
         holders = ", ".join(printable(each) for each in drive.holders)
         yield f"{name} ({printable(drive.path)}) is in use by {holders}"
-    for what, needed in _check_room(plan, planned, drive.size_bytes, root_bytes=root_bytes):
-        yield (
-            f"{name} holds {format_drive_size(drive.size_bytes)}; "
-            f"{what} needs about {format_drive_size(needed)}"
+    yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
+
+
+def _check_fit(
+    plan: Plan, planned: PlannedDrive, drive: Drive, *, root_bytes: int
+) -> Iterator[str]:
+    """What does not fit on the drive, nor on the array if the drive is of it."""
+    name = f"drive {show_value(planned.identity)}"
+    members = {each.identity for each in plan.drives if not each.is_tested}
+    rooms = [
+        _Room(
+            name,
+            place=planned.identity,
+            size_bytes=drive.size_bytes,
+            is_booted=planned.is_tested,
+            undone_by=frozenset() if planned.is_tested else frozenset({ARRAY}),
         )
+    ]
+    if plan.array is not None and not planned.is_tested:
+        yield from (f"{name} {each}" for each in _check_member(plan.array, planned.role, drive))
+    if planned.role == "backing":
+        rooms.append(
+            _Room(
+                f"the array on {name}",
+                place=ARRAY,
+                size_bytes=drive.size_bytes - _ARRAY_START_BYTES,
+                is_booted=True,
+                undone_by=frozenset(members),
+            )
+        )
+    for room in rooms:
+        for what, needed in _check_room(plan, room, root_bytes=root_bytes):
+            yield (
+                f"{room.name} holds {format_drive_size(room.size_bytes)}; "
+                f"{what} needs about {format_drive_size(needed)}"
+            )
 
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:

@@ -30,6 +30,11 @@ class PlannedDrive:
         return self.serial or self.wwn
 
     @property
+    def is_tested(self) -> bool:
+        """Whether it is measured by itself; cache and backing drive are only where `on` says so."""
+        return self.role in {"target", "control"}
+
+    @property
     def released(self) -> bool:
         """Whether the plan releases the drive for writing by repeating its identity."""
         return bool(self.erase) and self.erase == self.identity
@@ -80,6 +85,23 @@ class Plan:
     workloads: tuple[WorkloadPlan, ...] = ()
     array: ArrayPlan | None = None
 
-    def drives_of(self, workload: WorkloadPlan) -> tuple[PlannedDrive, ...]:
-        """The drives that `workload` runs on, in the plan's order."""
-        return tuple(each for each in self.drives if workload.on in {"", each.identity})
+    @property
+    def cache_drive(self) -> PlannedDrive | None:
+        """The array's cache; None without an array."""
+        return next((each for each in self.drives if each.role == "cache"), None)
+
+    @property
+    def backing_drive(self) -> PlannedDrive | None:
+        """What the array is a cache of; None without an array."""
+        return next((each for each in self.drives if each.role == "backing"), None)
+
+    @property
+    def booted_drives(self) -> tuple[PlannedDrive, ...]:
+        """Those with cycles of the boot test: the backing drive's are the array's."""
+        if self.boot is None:
+            return ()
+        return tuple(each for each in self.drives if each.is_tested or each.role == "backing")
+
+    def places_of(self, workload: WorkloadPlan) -> tuple[str, ...]:
+        """Where `workload` runs, one after the other: drives' identities, or ARRAY."""
+        return workload.on or tuple(each.identity for each in self.drives if each.is_tested)

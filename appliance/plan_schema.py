@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic.json_schema import JsonSchemaMode as Mode
 
-from appliance.plan_checks import ShapedWorkload
+from appliance.plan_array import ArrayTable
 from appliance.plan_keys import (
     OWN_WORDS,
     Allowed,
@@ -32,17 +32,14 @@ from appliance.plan_keys import (
     one_of,
 )
 from appliance.plan_lines import Path
+from appliance.plan_places import ShapedWorkload
 from appliance.plan_text import NOT_YET, show_value
-from appliance.workload_keys import WorkloadTable
+from appliance.workload_keys import MAX_DRIVES, WorkloadTable
 from appliance.workload_schema import WORKLOAD_TABLES, AnyTable
 
-MAX_DRIVES = 16
 MAX_WORKLOADS = 64
 
-_LATER_TABLES = ("array",)
 _LATER_VALUES = {
-    ("role", "cache"),
-    ("role", "backing"),
     ("mode", "replay"),
     ("kind", "surface"),
     ("kind", "verify"),
@@ -111,9 +108,12 @@ class DriveTable(Table):
         Allowed("the drive's WWN as a text in quotes"),
     ] = ""
     role: Annotated[
-        Literal["target", "control"],
-        Field(description="A target is what the campaign is about; a control is to compare with."),
-        one_of("target", "control"),
+        Literal["target", "control", "cache", "backing"],
+        Field(
+            description="A target is what the campaign is about; a control is to compare with. "
+            "The array is made of a cache and a backing drive."
+        ),
+        one_of("target", "control", "cache", "backing"),
     ] = "target"
     erase: Annotated[
         str,
@@ -200,6 +200,11 @@ class PlanFile(Table):
         Field(json_schema_extra=_never_null),
         Allowed("one [boot] table"),
     ] = None
+    array: Annotated[
+        ArrayTable | None,
+        Field(json_schema_extra=_never_null),
+        Allowed("one [array] table"),
+    ] = None
     workload: Annotated[
         list[Annotated[AnyTable, Field(discriminator="kind")]],
         Field(
@@ -217,6 +222,7 @@ _TABLES: dict[str | int, type[Table]] = {
     "campaign": CampaignTable,
     "drive": DriveTable,
     "boot": BootTable,
+    "array": ArrayTable,
 }
 
 
@@ -246,12 +252,11 @@ class _Place:
 
 def check_shape(data: Mapping[str, Any], *, at_most: int) -> Shape:
     """The checked plan, or (up to `at_most`) mistakes as key path and words."""
-    later = [key for key in _LATER_TABLES if key in data]
-    mistakes: list[tuple[Path, str]] = [((key,), NOT_YET) for key in later]
+    mistakes: list[tuple[Path, str]] = []
     plan = None
     broken: set[Path] = set()
     try:
-        plan = PlanFile.model_validate({key: data[key] for key in data if key not in later})
+        plan = PlanFile.model_validate(data)
     except ValidationError as error:
         for each in error.errors(include_url=False, include_context=False, include_input=False):
             place = _locate(each["loc"], each["type"], data)
@@ -264,7 +269,7 @@ def check_shape(data: Mapping[str, Any], *, at_most: int) -> Shape:
             if len(mistakes) >= at_most:
                 break
     workloads = list(_shape_workloads(data.get("workload"), broken))
-    return Shape(file=None if later else plan, mistakes=mistakes, workloads=workloads)
+    return Shape(file=plan, mistakes=mistakes, workloads=workloads)
 
 
 def _shape_workloads(tables: object, broken: set[Path]) -> Iterator[ShapedWorkload]:

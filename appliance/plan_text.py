@@ -71,18 +71,22 @@ def compose_plan(
     autostart: bool = False,
     on_finish: str = "tui",
     controls: Collection[str] = (),
+    roles: Mapping[str, str] | None = None,
+    array: Mapping[str, object] | None = None,
     typed: Mapping[str, str] | None = None,
     workloads: Sequence[Mapping[str, object]] = (),
 ) -> str:
     """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
     Without `cycles` there is no boot test. Each of `workloads` has the keys of a `[[workload]]`
-    table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings.
-    `controls` are the identities of the drives to compare with; the others are targets. `typed`
+    table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings; so has
+    `array` those of the table `[array]`, which may be empty. `controls` are the identities of the
+    drives to compare with, `roles` gives others (cache, backing); all else are targets. `typed`
     is, by identity, what the person typed to release each drive: it goes into the plan as it is,
     so that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed`
     every drive is released. Raises Refusal for a drive that no plan can name.
     """
+    roles = roles or {}
     lines = [
         "version = 1",
         "",
@@ -97,12 +101,13 @@ def compose_plan(
                 f"{printable(drive.path)} reports no serial number and no WWN that a plan can name",
                 hint="leave it out",
             )
+        role = "control" if drive.identity in controls else "target"
         release = drive.identity if typed is None else typed.get(drive.identity)
         lines += [
             "",
             "[[drive]]",
             f"{'serial' if drive.serial else 'wwn'} = {quote(drive.identity)}",
-            f"role = {quote('control' if drive.identity in controls else 'target')}",
+            f"role = {quote(roles.get(drive.identity, role))}",
         ]
         if release is not None:
             lines.append(f"erase = {quote(release)}")
@@ -116,10 +121,15 @@ def compose_plan(
             f"charts = {quote(charts)}",
             f"wake_margin = {quote('auto') if wake_margin_s is None else wake_margin_s}",
         ]
+    if array is not None:
+        lines += ["", "[array]", *_show_pairs(array)]
     for workload in workloads:
-        lines += ["", "[[workload]]"]
-        lines += [f"{_show_key(key)} = {_to_toml(value)}" for key, value in workload.items()]
+        lines += ["", "[[workload]]", *_show_pairs(workload)]
     return "\n".join(lines) + "\n"
+
+
+def _show_pairs(table: Mapping[str, object]) -> list[str]:
+    return [f"{_show_key(key)} = {_to_toml(value)}" for key, value in table.items()]
 
 
 def _show_key(key: str) -> str:

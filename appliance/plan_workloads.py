@@ -24,13 +24,17 @@ Distribution = Literal["uniform", "zipf"]
 READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
 DEFAULT_MAX_ROUNDS = 25
+DEFAULT_WARM_UP_ROUNDS = 10
+ARRAY = "array"
+"""What a plan and a step's `device` call the array of the cache and the backing drive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FioPlan:
     """The four classic tests, or one job of the person's own."""
 
-    on: str
+    on: tuple[str, ...]
+    """Drives' identities, or ARRAY; empty: every target and control drive."""
     filesystem: FileSystem
     tests: tuple[FioTest, ...]
     size_bytes: int
@@ -51,6 +55,11 @@ class FioPlan:
     seed: int
     options: tuple[tuple[str, str], ...]
     """fio's own options in their order; there are no tests then."""
+    modes: tuple[CacheMode, ...] = ()
+    """The array's cache modes in which all tests are done, one after the other, each with a cache
+    that was emptied and warmed up; empty: the tests once, in the mode of the plan."""
+    warm_up_rounds: int = DEFAULT_WARM_UP_ROUNDS
+    """How often at most the warm-up of a mode reads the whole file."""
 
     kind: Literal["fio"] = "fio"
 
@@ -77,7 +86,7 @@ class FioPlan:
 class LotteryPlan:
     """Files drawn by tickets without replacement."""
 
-    on: str
+    on: tuple[str, ...]
     filesystem: FileSystem
     file_size_bytes: int
     tickets: tuple[tuple[str, int], ...]
@@ -98,7 +107,7 @@ class LotteryPlan:
 class MatrixPlan:
     """File sizes × record sizes × operations, through the page cache."""
 
-    on: str
+    on: tuple[str, ...]
     filesystem: FileSystem
     file_sizes_bytes: tuple[int, ...]
     """Empty: three sizes up to twice the RAM that the ballast leaves free."""
@@ -120,7 +129,7 @@ class MatrixPlan:
 class SweepPlan:
     """Working sets from a part of a cache's size to a multiple of it."""
 
-    on: str
+    on: tuple[str, ...]
     filesystem: FileSystem
     cache_size_bytes: int = 0
     """What the sets are meant to be compared with; 0: not said."""
@@ -147,7 +156,7 @@ class SweepPlan:
 class SqlPlan:
     """Five timed phases of a database on the drive's file system."""
 
-    on: str
+    on: tuple[str, ...]
     filesystem: FileSystem
     data_size_bytes: int
     free_ram_bytes: int

@@ -5,11 +5,13 @@ Import it only where a plan is parsed: pydantic takes its time on a small machin
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from appliance.plan_keys import Allowed, AllowedEach, Once, Table, drop_default, one_of
 from appliance.plan_workloads import FileSystem, FioTest
 
+MAX_DRIVES = 16
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 # O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
 BLOCK_BYTES = 4 * KIB
@@ -54,21 +56,47 @@ def make_unique(schema: dict[str, Any]) -> None:
     drop_default(schema)
 
 
+def _take_one(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+class _PlacesSchema:
+    """Places in the JSON schema: a text, or an array of texts."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        several = handler(core)
+        return {"anyOf": [several["items"], {"uniqueItems": True, **several}]}
+
+
+_Places = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=256)]],
+    # Every drive, and the array.
+    Field(min_length=1, max_length=MAX_DRIVES + 1),
+    BeforeValidator(_take_one),
+    _PlacesSchema(),
+]
+
+
 class WorkloadTable(Table):
     """What all kinds have."""
 
     kind: Annotated[str, one_of("fio", "lottery", "matrix", "sweep", "sql")]
     on: Annotated[
-        str,
+        _Places,
         Field(
-            min_length=1,
-            max_length=256,
-            description="The serial number, or WWN, of the only drive it runs on. "
+            description="Where it runs, in this order: drives by serial number or WWN, or array. "
             "Absent: every target and control drive.",
             json_schema_extra=drop_default,
         ),
-        Allowed("the serial number of one of the plan's drives as a text in quotes"),
-    ] = ""
+        Once,
+        Allowed(
+            'the serial number of one of the plan\'s drives or "array" as a text in quotes, or an '
+            "array of such texts"
+        ),
+        AllowedEach('the serial number of one of the plan\'s drives or "array"'),
+    ] = []  # noqa: RUF012 - pydantic copies it
     seed: Annotated[
         int,
         Field(ge=0, le=0xFFFF_FFFF, description="The same seed gives the same accesses."),

@@ -119,7 +119,7 @@ class LotteryTable(WorkloadTable):
     def build(self) -> LotteryPlan:
         """What it says, as the engine reads it."""
         return LotteryPlan(
-            on=self.on,
+            on=tuple(self.on),
             filesystem=FILE_SYSTEMS[self.filesystem],
             file_size_bytes=self.file_size,
             tickets=tuple(self.tickets.items()),
@@ -183,7 +183,7 @@ class MatrixTable(WorkloadTable):
     def build(self) -> MatrixPlan:
         """What it says, as the engine reads it."""
         return MatrixPlan(
-            on=self.on,
+            on=tuple(self.on),
             filesystem=self.filesystem,
             file_sizes_bytes=tuple(self.file_sizes),
             record_sizes_bytes=tuple(self.record_sizes),
@@ -219,7 +219,7 @@ class SqlTable(WorkloadTable):
     def build(self) -> SqlPlan:
         """What it says, as the engine reads it."""
         return SqlPlan(
-            on=self.on,
+            on=tuple(self.on),
             filesystem=self.filesystem,
             data_size_bytes=self.data_size,
             free_ram_bytes=self.free_ram,

@@ -13,7 +13,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal
 from appliance.plan import Plan, find_conflicts, parse_plan
-from appliance.plan_workloads import FioPlan
+from appliance.plan_workloads import ARRAY, FioPlan
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     NewDrive,
@@ -90,7 +90,8 @@ def start_campaign(
     slots = (
         _free_slots(drives, [drive for _, drive in chosen]) if boot else range(1, len(chosen) + 1)
     )
-    cycles = plan_cycles(drives=len(chosen), cycles=boot.cycles, charts=boot.charts) if boot else ()
+    booted = plan.booted_drives
+    cycles = plan_cycles(drives=len(booted), cycles=boot.cycles, charts=boot.charts) if boot else ()
     with transaction(connection):
         campaign_id = insert_campaign(
             connection,
@@ -102,13 +103,13 @@ def start_campaign(
             max_attempts=MAX_ATTEMPTS,
             wake_margin_s=boot.wake_margin_s if boot else None,
         )
-        ids = []
+        ids: dict[str, int] = {}
         for (planned, drive), slot in zip(chosen, slots, strict=False):
-            ids.append(insert_drive(connection, describe(drive)))
+            ids[planned.identity] = insert_drive(connection, describe(drive))
             insert_campaign_drive(
                 connection,
                 campaign_id=campaign_id,
-                drive_id=ids[-1],
+                drive_id=ids[planned.identity],
                 role=planned.role,
                 released=planned.released,
                 slot=slot,
@@ -119,35 +120,35 @@ def start_campaign(
             insert_cycle(
                 connection,
                 campaign_id=campaign_id,
-                drive_id=ids[cycle.drive_index],
+                drive_id=ids[booted[cycle.drive_index].identity],
                 position=cycle.position,
                 cycle=cycle.cycle,
                 charted=cycle.charted,
                 power=boot.power if boot else "cold",
             )
-        for position, (workload_index, drive_index) in enumerate(plan_steps(plan)):
+        for position, (workload_index, place) in enumerate(plan_steps(plan)):
             insert_step(
                 connection,
                 campaign_id=campaign_id,
                 position=position,
                 kind=plan.workloads[workload_index].kind,
-                drive_id=ids[drive_index],
-                device=plan.drives[drive_index].identity,
+                # On the array: none of the two drives is it.
+                drive_id=None if place == ARRAY else ids[place],
+                device=place,
                 workload_index=workload_index,
             )
     return campaign_id
 
 
-def plan_steps(plan: Plan) -> tuple[tuple[int, int], ...]:
-    """Every step in its order, as the places of its workload and of its drive in the plan.
+def plan_steps(plan: Plan) -> tuple[tuple[int, str], ...]:
+    """Every step in its order: the index of its workload, and its place (`Plan.places_of`).
 
-    Drives take turns, so that drift hits all alike.
+    Places take turns, so that drift hits all alike.
     """
     return tuple(
-        (workload_index, drive_index)
+        (workload_index, place)
         for workload_index, workload in enumerate(plan.workloads)
-        for drive_index, drive in enumerate(plan.drives)
-        if drive in plan.drives_of(workload)
+        for place in plan.places_of(workload)
     )
 
 

@@ -16,9 +16,10 @@ class StepRow:
     campaign_id: int
     position: int
     kind: str
-    drive_id: int
+    drive_id: int | None
+    """None: the step is on the array."""
     device: str
-    """What the step is about, as people call it: the drive's identity."""
+    """What the step is about, as people call it: the drive's identity, or array."""
     state: str
     """planned | running | done | failed | skipped"""
     reason: str
@@ -54,11 +55,11 @@ def insert_step(
     campaign_id: int,
     position: int,
     kind: str,
-    drive_id: int,
+    drive_id: int | None,
     device: str,
     workload_index: int,
 ) -> None:
-    """A planned step."""
+    """A planned step; without `drive_id` it is on the array."""
     connection.execute(
         """
         INSERT INTO step (campaign_id, position, kind, drive_id, device, state, workload_index)

@@ -54,7 +54,7 @@ def make_drive(*, serial: str = "", wwn: str = "", path: str = "/dev/sda") -> Dr
 def test_a_hostile_identity_survives_the_round_trip(text: str) -> None:
     toml = compose_plan(
         name=text[:80],
-        drives=[make_drive(serial=text), make_drive(wwn=text)],
+        drives=[make_drive(serial=text), make_drive(wwn=f"x{text[1:]}")],
         cycles=7,
         power="warm",
     )
@@ -63,7 +63,7 @@ def test_a_hostile_identity_survives_the_round_trip(text: str) -> None:
     assert plan.campaign.name == text[:80]
     assert plan.drives == (
         PlannedDrive(serial=text, wwn="", role="target", erase=text),
-        PlannedDrive(serial="", wwn=text, role="target", erase=text),
+        PlannedDrive(serial="", wwn=f"x{text[1:]}", role="target", erase=f"x{text[1:]}"),
     )
     assert plan.boot is not None
     assert (plan.boot.cycles, plan.boot.power) == (7, "warm")

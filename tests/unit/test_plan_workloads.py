@@ -61,7 +61,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
     (
         'kind = "fio"',
         FioPlan(
-            on="",
+            on=(),
             filesystem="",
             tests=TESTS,
             size_bytes=GIB,
@@ -81,7 +81,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
     (
         'kind = "lottery"',
         LotteryPlan(
-            on="",
+            on=(),
             filesystem="ext4",
             file_size_bytes=100 * MIB,
             tickets=tuple(zip("abcdefghij", (4, 6, 8, 10, 12, 24, 18, 10, 6, 2), strict=True)),
@@ -93,7 +93,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
     (
         'kind = "matrix"',
         MatrixPlan(
-            on="",
+            on=(),
             filesystem="ext4",
             file_sizes_bytes=(),
             record_sizes_bytes=(4 * KIB, 64 * KIB, MIB),
@@ -114,7 +114,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
     (
         'kind = "sweep"\ncache_size = "8G"',
         SweepPlan(
-            on="",
+            on=(),
             filesystem="",
             cache_size_bytes=8 * GIB,
             set_sizes_bytes=(2 * GIB, 4 * GIB, 8 * GIB, 16 * GIB),
@@ -130,7 +130,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
     ),
     (
         'kind = "sql"',
-        SqlPlan(on="", filesystem="ext4", data_size_bytes=512 * MIB, free_ram_bytes=0, seed=1),
+        SqlPlan(on=(), filesystem="ext4", data_size_bytes=512 * MIB, free_ram_bytes=0, seed=1),
     ),
 ]
 
@@ -166,11 +166,10 @@ def test_workloads_need_no_boot_and_keep_their_order() -> None:
 
 def test_on_takes_serial_or_wwn_and_becomes_the_identity() -> None:
     plan = parse_plan(read_plan(PLANS / "valid/workloads.toml"))
-    hdd, ssd = plan.drives
-    assert plan.workloads[0].on == "LAB-HDD-1"
-    assert plan.drives_of(plan.workloads[0]) == (hdd,)
-    assert plan.drives_of(plan.workloads[2]) == (ssd,)
-    assert plan.drives_of(plan.workloads[1]) == (hdd, ssd)
+    assert plan.workloads[0].on == ("LAB-HDD-1",)
+    assert plan.places_of(plan.workloads[0]) == ("LAB-HDD-1",)
+    assert plan.places_of(plan.workloads[2]) == ("LAB-SSD-1",)
+    assert plan.places_of(plan.workloads[1]) == ("LAB-HDD-1", "LAB-SSD-1")
 
 
 def test_fio_options_become_text_in_their_order() -> None:
