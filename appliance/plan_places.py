@@ -93,7 +93,7 @@ def _check_names(tables: _Tables) -> Iterator[Problem]:
     for index, table in tables.items():
         identity = _identity_of(table)
         first = called.setdefault(identity, index)
-        if first != index and ("serial" in table) != ("serial" in tables[first]):
+        if identity and first != index and ("serial" in table) != ("serial" in tables[first]):
             yield Problem(
                 ("drive", index),
                 f"{show_value(identity)} is what drive {first + 1} is called too; "

@@ -92,8 +92,8 @@ class WorkloadTable(Table):
         ),
         Once,
         Allowed(
-            'the serial number of one of the plan\'s drives or "array" as a text in quotes, or an '
-            "array of such texts"
+            'the serial number of one of the plan\'s drives or "array" as a text in quotes, or '
+            "several in brackets"
         ),
         AllowedEach('the serial number of one of the plan\'s drives or "array"'),
     ] = []  # noqa: RUF012 - pydantic copies it

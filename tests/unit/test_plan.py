@@ -32,6 +32,10 @@ VALID = sorted(PLANS.glob("valid/*.toml"))
 INVALID = sorted(PLANS.glob("invalid/*.toml"))
 # What a JSON schema cannot say.
 BEYOND_SCHEMA = {
+    "array-absent",
+    "array-clashes",
+    "array-not-released",
+    "array-unused",
     "duplicates",
     "erase-differs",
     "not-released",
