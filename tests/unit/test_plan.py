@@ -49,6 +49,12 @@ KINDS = ("fio", "lottery", "matrix", "sweep", "sql")
 
 MINIMAL = 'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n'
 
+# The boot test is the array's.
+ARRAY = (
+    'version = 1\n[[drive]]\nserial = "S"\nrole = "cache"\nerase = "S"\n'
+    '[[drive]]\nserial = "H"\nrole = "backing"\nerase = "H"\n[boot]\n'
+)
+
 
 def problems_of(text: str) -> tuple[str, ...]:
     with pytest.raises(PlanError) as caught:
@@ -248,12 +254,17 @@ def test_the_schema_gives_the_defaults_the_parser_uses() -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     tables: dict[str, Any] = schema["$defs"]
     lines = []
-    for header, table in (("[campaign]", "CampaignTable"), ("[boot]", "BootTable")):
+    for header, table in (
+        ("[campaign]", "CampaignTable"),
+        ("[boot]", "BootTable"),
+        ("[array]", "ArrayTable"),
+    ):
         lines.append(header)
         for key, value in tables[table]["properties"].items():
-            lines.append(f"{key} = {json.dumps(value['default'])}")
-    head = MINIMAL.removesuffix("[boot]\n")
-    assert parse_plan(head + "\n".join(lines)) == parse_plan(MINIMAL)
+            if "default" in value:
+                lines.append(f"{key} = {json.dumps(value['default'])}")
+    head = ARRAY.removesuffix("[boot]\n")
+    assert parse_plan(head + "\n".join(lines)) == parse_plan(f"{ARRAY}[array]\n")
 
 
 def test_the_manual_has_every_key_of_the_schema() -> None:
@@ -264,6 +275,7 @@ def test_the_manual_has_every_key_of_the_schema() -> None:
         "### `[campaign]`": schema["$defs"]["CampaignTable"],
         "### `[[drive]]`": schema["$defs"]["DriveTable"],
         "### `[boot]`": schema["$defs"]["BootTable"],
+        "### `[array]`": schema["$defs"]["ArrayTable"],
     }
     for kind in KINDS:
         table = schema["$defs"][f"{kind.capitalize()}Table"]
@@ -278,7 +290,7 @@ def test_the_manual_has_every_key_of_the_schema() -> None:
 
 def test_the_manual_shows_plans_that_work() -> None:
     plans = re.findall(r"```toml\n(.*?)```", MANUAL.read_text(), re.DOTALL)
-    assert len(plans) == 4
+    assert len(plans) == 5
     for text in plans:
         parse_plan(text)
 
@@ -294,11 +306,15 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 13 + 3 + 13 + 5 + 5 + 10 + 3
+    assert examples == 13 + 9 + 3 + 15 + 5 + 5 + 10 + 3
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
     minimal = MINIMAL.replace('"A"', '"WD-WX41A"')
+    if key in {"modes", "warm_up"}:
+        needed = "" if key == "modes" else 'modes = ["writeback"]\n'
+        table = f'[[workload]]\nkind = "fio"\non = "array"\n{needed}'
+        return f"{ARRAY}[array]\n{table}{example}\n"
     if kind := re.search(r'kind = "(\w+)"', heading):
         needed = {
             "memory_max": 'page_cache = "bounded"\n',
@@ -310,8 +326,9 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
     if heading.startswith("`[[workload]]`"):
         kind_line = "" if key == "kind" else 'kind = "fio"\n'
         return f"{minimal}[[workload]]\n{kind_line}{example}\n"
-    if heading.startswith("`[campaign]`"):
-        return f"{minimal}[campaign]\n{example}\n"
+    if table_name := re.search(r"\[(campaign|array)\]", heading):
+        head = ARRAY if table_name[1] == "array" else minimal
+        return f"{head}{table_name[0]}\n{example}\n"
     if key in {"wwn", "role"}:
         return minimal.replace("[boot]", f"{example}\n[boot]")
     return minimal if key in {"serial", "erase"} else f"{minimal}{example}\n"
