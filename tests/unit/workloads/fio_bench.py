@@ -16,6 +16,7 @@ from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.workloads import fio, fio_run, matrix
 from appliance.workloads.base import Bench
+from tests.unit.workloads.fake_array import FakeArray
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "fio"
 ANSWERS = {
@@ -43,6 +44,8 @@ class FioBench:
     during: Callable[[], None] = lambda: None
     poll: Callable[[], None] = lambda: None
     """What is called while fio runs."""
+    backing_shares: list[float] = field(default_factory=list)
+    """How much of what each next job reads an array's backing drive serves; in the end nothing."""
     read_bytes: int = 1000
     write_bytes: int = 2000
     said: list[tuple[str, int, int]] = field(default_factory=list)
@@ -81,7 +84,11 @@ class FioBench:
         failed = stderr.exists()
         if "{" in text:
             done = parse_fio(text)
-            self.read_bytes += int(done.read.io_bytes * self.served_share)
+            served = int(done.read.io_bytes * self.served_share)
+            self.read_bytes += served
+            if isinstance(self.bench.array, FakeArray):
+                share = self.backing_shares.pop(0) if self.backing_shares else 0.0
+                self.bench.array.backing_read_bytes += int(served * share)
             self.write_bytes += done.write.io_bytes
             failed = bool(done.error)
         words = stderr.read_text() if stderr.exists() else ""
@@ -105,6 +112,12 @@ class FioBench:
             size_bytes=size_bytes,
             read_bytes=size_bytes,
         )
+
+    def on_array(self) -> FakeArray:
+        """From now on the bench is an array; it notes in the same list what happened."""
+        array = FakeArray(self.happened)
+        self.bench = replace(self.bench, array=array)
+        return array
 
     def job(self, name: str) -> str:
         """The text of a job that was run."""

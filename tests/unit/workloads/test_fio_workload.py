@@ -400,3 +400,36 @@ def test_the_seed_gives_the_same_job_again(lab: FioBench) -> None:
     first = lab.job("rand-read")
     run_all(lab, PLAN)
     assert lab.job("rand-read") == first
+
+
+def test_an_array_rests_before_what_reads_and_before_the_page_cache_is_set(lab: FioBench) -> None:
+    lab.on_array()
+    found = run_all(lab, replace(PLAN, precondition=1))
+    drop = "drop fio.dat device"
+    assert lab.happened == [
+        "fio layout-32M",
+        *(drop, "fio precondition_pass-1"),
+        *("array rest", drop, "fio seq-read", drop, "fio seq-write"),
+        *("array rest", drop, "fio rand-read", drop, "fio rand-write"),
+    ]
+    states = {part: result.results[0].cache.drive_state for part, result in found.items()}
+    assert states["rand-read"] == "first step on it; array clean"
+    assert states["rand-write"] == "first step on it"
+
+
+@pytest.mark.parametrize("rw", ["randrw", "read"])
+def test_an_array_rests_before_an_own_job_that_reads(lab: FioBench, rw: str) -> None:
+    array = lab.on_array()
+    array.remark = "12 MiB dirty"
+    found = run_all(lab, replace(PLAN, tests=(), options=(("rw", rw),)))["custom"]
+    assert lab.happened[1] == "array rest"
+    assert found.results[0].cache.drive_state == ("first step on it; array not clean: 12 MiB dirty")
+    assert found.notes[0] == "array not clean: 12 MiB dirty"
+
+
+def test_an_array_does_not_rest_between_rounds(lab: FioBench) -> None:
+    lab.on_array()
+    found = run_all(lab, replace(PLAN, tests=("rand-read",), steady_state=True))["rand-read"]
+    assert lab.happened.count("array rest") == 1
+    assert "; array clean; round 5" in found.results[-7].cache.drive_state
+    assert "; array clean; steady" in found.results[-1].cache.drive_state

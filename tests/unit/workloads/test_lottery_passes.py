@@ -19,6 +19,7 @@ from appliance.workloads.base import Bench
 from appliance.workloads.lottery import LotteryWorkload, judge_ticket
 from appliance.workloads.lottery_draw import LotteryFile
 from appliance.workloads.lottery_passes import BufferedReader, MappedReader, Pulse
+from tests.unit.workloads.fake_array import FakeArray
 
 SIZE = (2 << 20) + 4096
 TICKETS = (("a", 1), ("b", 3), ("c", 2))
@@ -383,3 +384,19 @@ def test_what_a_ticket_met(
     kind: LotteryPass, resident: int, *, proven: bool, met: PageCache
 ) -> None:
     assert judge_ticket(kind, resident, length=8192, proven=proven) == met
+
+
+@pytest.mark.parametrize("kind", ["cold", "warm", "direct"])
+def test_an_array_rests_before_each_pass(bench: Bench, machine: Machine, kind: LotteryPass) -> None:
+    array = FakeArray(remark="12 MiB dirty")
+    machine.direct = kind == "direct"
+    bench = replace(bench, array=array)
+    workload = LotteryWorkload(PLAN)
+    workload.prepare(bench)
+    assert array.happened == []
+
+    done = workload.run_part(bench, kind, finished={})
+
+    assert array.happened == ["array rest"]
+    assert done.notes == ("array not clean: 12 MiB dirty",)
+    assert all("array not clean" in result.cache.drive_state for result in done.results)

@@ -272,3 +272,24 @@ def test_a_drive_that_errs_leaves_a_marked_row(lab: FioBench) -> None:
     found = run_all(lab, replace(PLAN, operations=("write", "read")))["32M/1M/read"]
     assert not any(row.valid for row in found.results)
     assert "Input/output error" in found.notes[0]
+
+
+def test_an_array_rests_before_what_reads(lab: FioBench) -> None:
+    lab.on_array().remark = "12 MiB dirty"
+    found = run_all(lab, PLAN)
+    drop = "drop matrix.dat device"
+    assert lab.happened == [
+        "fio 32M_1M_write",
+        "fio 32M_1M_rewrite",
+        *("array rest", drop, "fio 32M_1M_read"),
+        *("array rest", "fio 32M_1M_reread"),
+        *("array rest", drop, "fio 32M_1M_rand-read"),
+        "fio 32M_1M_rand-write",
+        *("array rest", drop, "fio 32M_1M_backward"),
+        *("array rest", drop, "fio 32M_1M_stride"),
+    ]
+    dirty = "array not clean: 12 MiB dirty"
+    read = found["32M/1M/read"]
+    assert dirty in read.notes
+    assert read.results[0].cache.drive_state == f"first step on it; {dirty}"
+    assert found["32M/1M/rewrite"].results[0].cache.drive_state == "first step on it"

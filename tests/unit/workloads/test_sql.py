@@ -23,6 +23,7 @@ from appliance.workloads import sql_database, watch
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.sql import SqlWorkload
 from appliance.workloads.sql_data import PHASES
+from tests.unit.workloads.fake_array import FakeArray
 
 PLAN = SqlPlan(on=(), filesystem="ext4", data_size_bytes=1 << 20, free_ram_bytes=0, seed=1)
 BALLAST = 12 << 20
@@ -433,3 +434,23 @@ def test_temporary_files_lie_on_the_drive(bench: Bench, monkeypatch: pytest.Monk
     assert {path.parent for path in seen} == {database(bench).parent}
     with closing(sqlite3.connect(":memory:")) as connection:
         assert connection.execute("PRAGMA temp_store_directory").fetchall() == []
+
+
+def test_an_array_rests_before_each_phase_and_before_caches_are_dropped(
+    bench: Bench, caches: Caches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = FakeArray()
+
+    def drop(targets: Sequence[Target]) -> Dropped:
+        array.happened.append("drop")
+        return caches.drop(targets)
+
+    monkeypatch.setattr(module, "drop_page_cache", drop)
+    bench = replace(bench, array=array)
+    assert run(bench, PHASES, {}).results[0].cache.drive_state == "first step on it; array clean"
+    assert array.happened == ["array rest", "drop"] * len(PHASES)
+
+    array.remark = "12 MiB dirty"
+    done = start(bench).run_part(bench, "select", finished={})
+    assert "array not clean: 12 MiB dirty" in done.notes
+    assert done.results[0].cache.drive_state.endswith("; array not clean: 12 MiB dirty")
