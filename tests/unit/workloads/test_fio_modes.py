@@ -100,16 +100,25 @@ def test_a_round_reads_each_block_once_past_the_page_cache(lab: FioBench, array:
         assert option(text, "rw") == "randread"
         assert option(text, "direct") == "1"
         assert option(text, "size") == str(32 << 20)
-        assert option(text, "bs") == str(1 << 20)
+        assert option(text, "bs") == str(16 << 10)
         assert option(text, "ioengine") == "libaio"
         assert option(text, "iodepth") == "4"
         assert option(text, "randseed") == str(6 + number)  # another order each time
         assert not {"runtime", "numjobs", "norandommap"} & {
             line.partition("=")[0] for line in text.splitlines()
         }
-    odd = replace(PLAN, tests=("rand-read",), size_bytes=(1 << 20) + 8192)
-    warm_up(lab, odd, [])
-    assert option(lab.job("writeback_warm-up_1"), "bs") == "8192"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "bs"),
+    [(4 << 20, 4 << 10), (256 << 20, 128 << 10), (256 << 20 | 8192, 8192), (4 << 30, 1 << 20)],
+)
+def test_a_round_has_blocks_enough_and_no_larger_ones_than_divide_the_file(
+    lab: FioBench, array: FakeArray, size_bytes: int, bs: int
+) -> None:
+    lab.bench = replace(lab.bench, size_bytes=8 << 30)
+    warm_up(lab, replace(PLAN, size_bytes=size_bytes), [])
+    assert option(lab.job("writeback_warm-up_1"), "bs") == str(bs)
 
 
 def test_rounds_end_when_the_hit_ratio_has_settled(lab: FioBench, array: FakeArray) -> None:
@@ -209,7 +218,7 @@ def test_all_of_a_bare_array_is_written_before_it_is_read(lab: FioBench, array: 
 
 
 def test_buffers_of_the_warm_up_must_fit_into_ram(lab: FioBench, array: FakeArray) -> None:
-    plan = replace(PLAN, tests=("rand-read",), iodepth=512)
+    plan = replace(PLAN, tests=("rand-read",), size_bytes=4 << 30, iodepth=512)
     with pytest.raises(StepFailed, match=rf"warm-up would take {512 << 20} bytes of RAM"):
         FioModesWorkload(plan).prepare(lab.bench)
     assert lab.happened == []
