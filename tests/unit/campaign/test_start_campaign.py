@@ -12,6 +12,7 @@ from appliance.drives.model import Drive
 from appliance.errors import PlanError, Refusal
 from appliance.store.campaigns import knows_plan, update_campaign_state
 from appliance.store.connect import open_database
+from appliance.store.steps import select_steps
 from appliance.workloads.reference_os import SLOTS
 from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
 
@@ -214,6 +215,45 @@ def test_a_plan_without_boots_is_refused(connection: sqlite3.Connection) -> None
     with pytest.raises((PlanError, Refusal)):
         started(connection, plan("LAB-HDD-1", boot=""))
     assert count(connection) == [0, 0, 0, 0]
+
+
+ARRAY = (
+    'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\nrole = "backing"\nerase = "LAB-HDD-1"\n'
+    '[[drive]]\nserial = "LAB-SSD-1"\nrole = "cache"\nerase = "LAB-SSD-1"\n[array]\n'
+)
+SMALL = 'kind = "fio"\nsize = "1M"\n'
+
+
+def test_a_step_on_the_array_belongs_to_no_drive(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = (
+        f'{ARRAY}[[workload]]\n{SMALL}on = ["LAB-SSD-1", "array", "LAB-HDD-1"]\n'
+        f'[[workload]]\n{SMALL}on = "array"\n'
+    )
+    world.campaign_id = started(connection, text)
+    hdd, ssd = (row.drive_id for row in world.drive_rows())
+    steps = select_steps(connection, world.campaign_id)
+    assert [(each.workload_index, each.device, each.drive_id) for each in steps] == [
+        (0, "LAB-SSD-1", ssd),
+        (0, "array", None),
+        (0, "LAB-HDD-1", hdd),
+        (1, "array", None),
+    ]
+    assert world.cycles() == ()
+
+
+def test_the_boots_of_the_array_are_the_backing_drives(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    text = f'{ARRAY}[boot]\ncycles = 2\ncharts = "none"\n'
+    world.campaign_id = started(connection, text)
+    hdd, ssd = world.drive_rows()
+    assert [(row.role, row.slot) for row in (hdd, ssd)] == [("backing", 1), ("cache", 2)]
+    assert [(each.cycle, each.drive_id) for each in world.cycles()] == [
+        (1, hdd.drive_id),
+        (2, hdd.drive_id),
+    ]
 
 
 def test_a_failure_half_way_stores_nothing(

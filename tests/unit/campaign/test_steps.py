@@ -27,7 +27,7 @@ _COLD = CacheState(page_cache="cold", proof="proven")
 
 def _lottery(filesystem: str = "ext4") -> LotteryPlan:
     return LotteryPlan(
-        on="",
+        on=(),
         filesystem="ext4" if filesystem == "ext4" else "xfs" if filesystem == "xfs" else "",
         file_size_bytes=1 << 20,
         tickets=(("a", 1),),
