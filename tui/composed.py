@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tui.roles import MEMBERS, Role
 from tui.state import DriveRow
 
-type WorkloadTable = Mapping[str, str | tuple[str, ...]]
-"""One `[[workload]]` of a plan: its keys, as people would write them."""
+type PlanTable = Mapping[str, str | int | tuple[str, ...]]
+"""One `[[workload]]` of a plan, or its `[array]`: the keys, as people would write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,22 @@ class ComposedCampaign:
 
     name: str
     drives: tuple[DriveRow, ...]
-    controls: frozenset[str]
-    """The raw identities of the drives to compare with."""
+    roles: Mapping[str, Role]
+    """Of each drive, by its raw identity."""
     boot: BootChoice | None
-    workloads: tuple[WorkloadTable, ...]
+    workloads: tuple[PlanTable, ...]
     writes: bool
-    """Whether each drive must be released: without it the plan releases none."""
+    """Whether the targets and controls must be released: without it the plan releases none."""
+    array: PlanTable | None = None
+
+    @property
+    def released(self) -> tuple[DriveRow, ...]:
+        """The drives that somebody must release: an array is made of nothing else."""
+        return tuple(
+            drive
+            for drive in self.drives
+            if self.writes or self.roles[drive.raw_identity] in MEMBERS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +49,7 @@ class Mistake:
     """Something the plan's own checks refuse, and where it belongs in the form."""
 
     table: str
-    """campaign | boot | drive | workload; empty where it concerns more than one."""
+    """campaign | boot | array | drive | workload; empty where it concerns more than one."""
     index: int
     """Which of the drives or workloads, from 0."""
     key: str

@@ -159,13 +159,14 @@ class Port:
         return compose_plan(
             name=composed.name,
             drives=[_to_drive(drive) for drive in composed.drives],
-            controls=composed.controls,
+            roles=composed.roles,
             cycles=boot.cycles if boot else None,
             power=boot.power if boot else "cold",
             boot_set=boot.boot_set if boot else "256M",
             charts=boot.charts if boot else "first-last",
+            array=composed.array,
             workloads=composed.workloads,
-            typed=None if composed.writes else {},
+            typed={each.raw_identity: each.raw_identity for each in composed.released},
         )
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:

@@ -21,8 +21,8 @@ from tui.state import (
 _PROBLEM = re.compile(
     r"""
     (?:[^:]*\ line\ \d+:\ )?
-    (?: (?P<table>boot|campaign)\.(?P<key>\w+):\ | (?P<whole>boot|campaign):\
-      | (?P<array>drive|workload)\ (?P<number>\d+):\ (?:(?P<its_key>\w+)[^:\s]*:\ )? )?
+    (?: (?P<table>boot|campaign|array)\.(?P<key>\w+):\ | (?P<whole>boot|campaign|array):[ ]
+      | (?P<one>drive|workload)\ (?P<number>\d+):\ (?:(?P<its_key>\w+)(?:\ \d+)?[^:\s]*:\ )? )?
     (?P<text>.*)
     """,
     re.VERBOSE | re.DOTALL,
@@ -30,6 +30,7 @@ _PROBLEM = re.compile(
 # `drive "X" holds 4 GB; workload 2 (sql) needs about 8 GB` (appliance.plan_conflicts)
 _WORKLOAD = re.compile(r"workload (\d+) \(\w+\) (?:needs|is) ")
 _BOOT = re.compile(r"; the boot test needs ")
+_ARRAY = re.compile(r"\barray\.(\w+) must be |make array\.(\w+) smaller")
 
 
 def parse_status(value: dict[str, Any]) -> Status:
@@ -97,14 +98,15 @@ def parse_problems(lines: Iterable[str]) -> tuple[Mistake, ...]:
 
 def _parse_problem(line: str) -> Mistake:
     found = _PROBLEM.fullmatch(line)
-    if found is None or not (found["table"] or found["whole"] or found["array"]):
-        workload, boot = _WORKLOAD.search(line), _BOOT.search(line)
-        table = "workload" if workload else "boot" if boot else ""
-        return Mistake(table, int(workload[1]) - 1 if workload else 0, "", line)
+    if found is None or not (found["table"] or found["whole"] or found["one"]):
+        workload, boot, array = (each.search(line) for each in (_WORKLOAD, _BOOT, _ARRAY))
+        table = "workload" if workload else "boot" if boot else "array" if array else ""
+        key = array[1] or array[2] if array else ""
+        return Mistake(table, int(workload[1]) - 1 if workload else 0, key, line)
     key = found["key"] or found["its_key"] or ""
     text = found["text"]
     return Mistake(
-        table=found["table"] or found["whole"] or found["array"] or "",
+        table=found["table"] or found["whole"] or found["one"] or "",
         index=int(found["number"] or 1) - 1,
         key=key,
         text=f"{key}: {text}" if key else text,

@@ -68,6 +68,55 @@ async def _all_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
         await press(pilot, "enter")
 
 
+async def _pick_array(pilot: Pilot[Any]) -> None:
+    """The disk and the NVMe drive in an array, without boot timing."""
+    await press(pilot, "2", "n", "a", "down", "down", "a")
+    pilot.app.screen.query_one("#boot-on").focus()
+    await press(pilot, "space")
+
+
+async def _array(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _pick_array(pilot)
+    for kind in ("fio", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    pilot.app.screen.query_one("#fio-on-what").focus()
+    await press(pilot, "space", "tab", "space")
+
+
+async def _array_settings(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _pick_array(pilot)
+    pilot.app.screen.query_one("#array-settings").focus()
+    await press(pilot, "space")
+
+
+async def _array_kernel(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _array_settings(pilot, engine)
+    await press(pilot, "space")
+    pilot.app.screen.query_one("#values").focus()
+    await press(pilot, "space")
+
+
+async def _array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _array_settings(pilot, engine)
+    pilot.app.screen.query_one("#array-writeback-percent").focus()
+    await type_text(pilot, "all")
+    pilot.app.screen.query_one("#array-bucket").focus()
+    await type_text(pilot, "3K")
+    pilot.app.screen.query_one("#done").focus()
+    await press(pilot, "enter")
+    pilot.app.screen.query_one("#fio-on").focus()
+    await press(pilot, "space")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def _array_mistakes_inside(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _array_mistakes(pilot, engine)
+    await press(pilot, "enter")
+
+
 def _idle(engine: FakeEngine) -> None:
     engine.say()
 
@@ -218,6 +267,11 @@ SCENES = {
     "compose-all-tests": Scene(_idle, _all_tests),
     "compose-only-reading": Scene(_idle, _only_reading),
     "compose-mistakes": Scene(_idle, _mistakes),
+    "compose-array": Scene(_idle, _array),
+    "compose-array-mistakes": Scene(_idle, _array_mistakes),
+    "array": Scene(_idle, _array_settings),
+    "array-kernel": Scene(_idle, _array_kernel),
+    "array-mistakes": Scene(_idle, _array_mistakes_inside),
     "release": Scene(_idle, _release),
     "run-running": Scene(_campaign, _nothing),
     "run-countdown": Scene(_counting, _nothing),

@@ -125,6 +125,36 @@ def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another
             'drive "X" holds 4 GB; the boot test needs about 8 GB',
             Mistake("boot", 0, "", 'drive "X" holds 4 GB; the boot test needs about 8 GB'),
         ),
+        (
+            "plan.toml line 8: array.bucket: must be a size",
+            Mistake("array", 0, "bucket", "bucket: must be a size"),
+        ),
+        (
+            "plan.toml line 7: array: nothing runs on it",
+            Mistake("array", 0, "", "nothing runs on it"),
+        ),
+        (
+            'plan.toml line 9: workload 1: on 2: "X" is drive 1',
+            Mistake("workload", 0, "on", 'on: "X" is drive 1'),
+        ),
+        (
+            'drive "X" holds 4 MB; a cache needs 33 MB; make array.bucket smaller',
+            Mistake(
+                "array",
+                0,
+                "bucket",
+                'drive "X" holds 4 MB; a cache needs 33 MB; make array.bucket smaller',
+            ),
+        ),
+        (
+            'drive "X" has logical blocks of 4096 bytes; array.block must be that at least',
+            Mistake(
+                "array",
+                0,
+                "block",
+                'drive "X" has logical blocks of 4096 bytes; array.block must be that at least',
+            ),
+        ),
         ("anything else", Mistake("", 0, "", "anything else")),
     ],
 )

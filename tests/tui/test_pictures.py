@@ -15,7 +15,7 @@ from tui.charset import ALLOWED
 SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
-    *("results", "results-steps"),
+    *("results", "results-steps", "compose-array", "array"),
 )
 
 

@@ -9,10 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable
 
+from tui import roles
 from tui.charset import shorten
 from tui.composed import ComposedCampaign, Mistake
+from tui.roles import Role, Roles
+from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
 from tui.screens.dialog import Dialog
-from tui.screens.tests import OFFERS, BootRow, TestRow, WorkloadRow
+from tui.screens.tests import OFFERS, BootRow, Place, TestRow, WorkloadRow, find_places
 from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -31,21 +34,22 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     AUTO_FOCUS = "DataTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pick", show=False),
-        Binding("c", "change_role", show=False),
+        Binding("c", "take_control", show=False),
+        Binding("a", "take_into_array", show=False),
     ]
 
     def __init__(self, drives: tuple[DriveRow, ...], *, can_wake: bool, check: Check) -> None:
         super().__init__(" New campaign ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
-        self._picked: set[int] = set()
-        self._controls: set[int] = set()
+        self._roles: Roles = {}
+        self._places: tuple[Place, ...] = ()
         self._can_wake = can_wake
         self._check = check
         self._checking = False
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line("Drives: Space picks one, c makes it a control (to compare with)")
+        yield Line("Drives: Space picks one, c: a control to compare with, a: into an array")
         table: DataTable[Text] = DataTable(cursor_type="row", show_header=False, cell_padding=0)
         table.styles.height = min(_LISTED, max(1, len(self._drives)))
         table.add_column("drive", key="drive", width=_WIDTH)
@@ -53,6 +57,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         with Horizontal(classes="field gap"):
             yield Line("Name")
             yield Field("drive comparison", id="name")
+        yield ArrayRow()
         with Vertical(id="tests"):
             yield BootRow()
             for offer in OFFERS:
@@ -72,6 +77,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             table.add_row(self._row(number), key=str(number))
         if not self._drives:
             table.add_row(Text("No drive can be released; page 1 says why."))
+        self._show_array()
         self._show_what_it_does()
 
     def on_data_table_row_selected(self) -> None:
@@ -80,19 +86,33 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def action_pick(self) -> None:
         """Pick the drive under the cursor, or leave it out again."""
-        number = self._under_cursor()
-        if number is not None:
-            self._picked ^= {number}
-            self._controls -= {number}
-            self._show_drive(number)
+        self._turn(roles.turn_pick)
 
-    def action_change_role(self) -> None:
-        """Make a target a control, or the other way round."""
+    def action_take_control(self) -> None:
+        """Make a drive a control, or a control a target."""
+        self._turn(roles.turn_control)
+
+    def action_take_into_array(self) -> None:
+        """Put a drive into the array, or into its other place, or out of it."""
+
+        def turn(before: Roles, number: int) -> dict[int, Role]:
+            return roles.turn_member(before, number, is_disk=self._drives[number].rotational)
+
+        self._turn(turn)
+
+    def _turn(self, change: Callable[[Roles, int], dict[int, Role]]) -> None:
         number = self._under_cursor()
         if number is not None:
-            self._controls ^= {number}
-            self._picked |= {number}
-            self._show_drive(number)
+            self._give(change(self._roles, number))
+
+    def _give(self, wanted: dict[int, Role]) -> None:
+        """Each drive has its role now; what depends on it is shown anew."""
+        self._roles = wanted
+        table = self.query_one(DataTable)
+        for number in range(len(self._drives)):
+            table.update_cell(str(number), "drive", self._row(number))
+        self._show_array()
+        self._show_what_it_does()
 
     def on_input_submitted(self) -> None:
         """Enter in a field goes to the next one."""
@@ -106,6 +126,9 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     @override
     def choose(self, choice_id: str) -> None:
         if self._checking:
+            return
+        if choice_id == "array-settings":
+            self._set_array()
             return
         problem = self._find_problem()
         self.query_one("#problem", Line).show(problem or "Checking ...")
@@ -135,18 +158,23 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         rows = [row for row in self.query(WorkloadRow) if row.on]
         return ComposedCampaign(
             name=self.query_one("#name", Field).value.strip(),
-            drives=tuple(self._drives[number] for number in sorted(self._picked)),
-            controls=frozenset(self._drives[number].raw_identity for number in self._controls),
+            drives=tuple(self._drives[number] for number in sorted(self._roles)),
+            roles={
+                self._drives[number].raw_identity: self._roles[number] for number in self._roles
+            },
             boot=self.query_one(BootRow).read(),
             workloads=tuple(row.read() for row in rows),
             writes=self._writes(),
+            array=self.query_one(ArrayRow).settings.to_table() if self._array() else None,
         )
 
     def _find_problem(self) -> str:
         """What is missing before there is a plan to check at all."""
         boot = self.query_one(BootRow)
-        if not self._picked:
+        if not self._roles:
             return "Pick at least one drive (Space)."
+        if roles.has_members(self._roles) and self._array() is None:
+            return "An array needs a backing drive and a cache drive: press a on a second one."
         if not self._chosen():
             return "Choose at least one test (Space)."
         return boot.find_mistake() if boot.on else ""
@@ -155,19 +183,25 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         """Each by its test; the rest below."""
         chosen = [row for row in self._chosen() if isinstance(row, WorkloadRow)]
         owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
-        others = []
+        others, of_array = [], []
         for mistake in mistakes:
-            if mistake.table == "boot":
+            if mistake.table == "array":
+                of_array.append(mistake)
+            elif mistake.table == "boot":
                 owners[self.query_one(BootRow)].append(mistake)
             elif mistake.table == "workload" and mistake.index < len(chosen):
                 owners[chosen[mistake.index]].append(mistake)
             else:
                 others.append(mistake.text)
+        self.query_one(ArrayRow).show_mistakes(of_array)
         for row, own in owners.items():
             row.show_mistakes(own)
         self.query_one("#problem", Line).show(
             "\n".join(others) or "Nothing was started: see above (!)."
         )
+        if of_array:
+            self.query_one("#array-settings").focus()
+            return
         for row, own in owners.items():
             if own:
                 row.focus_mistake(own[0])
@@ -177,17 +211,46 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         return [row for row in self.query(TestRow) if row.on]
 
     def _writes(self) -> bool:
-        return any(row.writes for row in self._chosen())
+        """Whether anything is written to the targets and controls."""
+        return not self._is_array_alone() and any(row.writes_to_others for row in self._chosen())
+
+    def _is_array_alone(self) -> bool:
+        return roles.has_members(self._roles) and not roles.has_others(self._roles)
+
+    def _array(self) -> ArrayDrives | None:
+        """The two drives of the array; None as long as one is missing."""
+        backing, cache = (roles.find_holder(self._roles, each) for each in roles.MEMBERS)
+        if backing is None or cache is None:
+            return None
+        return ArrayDrives(backing=self._drives[backing], cache=self._drives[cache])
+
+    def _set_array(self) -> None:
+        array, row = self._array(), self.query_one(ArrayRow)
+        if array is not None:
+            dialog = ArrayDialog(array, row.settings, row.mistakes)
+            self.app.push_screen(dialog, self._take_array)
+
+    def _take_array(self, answer: ArrayAnswer | None) -> None:
+        if answer is None:
+            return
+        self.query_one(ArrayRow).take(answer.settings)
+        wanted = dict(self._roles)
+        wanted[self._drives.index(answer.drives.backing)] = "backing"
+        wanted[self._drives.index(answer.drives.cache)] = "cache"
+        self._give(wanted)
 
     def _show_what_it_does(self) -> None:
         """Whether anything is lost, which must be plain before anybody goes on."""
         text = "No test is chosen yet."
-        if self._writes():
+        has_array = roles.has_members(self._roles)
+        if has_array and not self._writes():
+            text = "EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both."
+        elif self._writes():
             text = "EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each."
         elif self._chosen():
             text = "NOTHING IS WRITTEN: these tests only read, so no drive has to be released."
         self.query_one("#writes", Line).show(text)
-        only_reads = bool(self._chosen()) and not self._writes()
+        only_reads = bool(self._chosen()) and not self._writes() and not has_array
         self.query_one("#continue", Choice).relabel("Start" if only_reads else "Continue")
         self.query_one("#problem", Line).show("")
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
@@ -204,16 +267,25 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         is_drive = table.has_focus and 0 <= table.cursor_row < len(self._drives)
         return table.cursor_row if is_drive else None
 
-    def _show_drive(self, number: int) -> None:
-        self.query_one(DataTable).update_cell(str(number), "drive", self._row(number))
+    def _show_array(self) -> None:
+        """Whether there is an array, and where each test may run then."""
+        array = self._array()
+        self.query_one(ArrayRow).show_array(
+            is_there=roles.has_members(self._roles), is_whole=array is not None
+        )
+        has_others = roles.has_others(self._roles)
+        places = find_places(array, has_others=has_others) if array else ()
+        if places != self._places:
+            self._places = places
+            for row in self.query(WorkloadRow):
+                row.offer_places(places)
 
     def _row(self, number: int) -> Text:
         drive = self._drives[number]
-        mark = "[x]" if number in self._picked else "[ ]"
-        role = "control" if number in self._controls else "target"
+        mark = "[x]" if number in self._roles else "[ ]"
         text = (
             f"{mark} {shorten(drive.model, 20):20} {shorten(drive.identity, 20):20}"
             f" {drive.size:>7} {drive.kind:5} {shorten(drive.device, 7):7}"
-            f" {role if number in self._picked else ''}"
+            f" {self._roles.get(number, '')}"
         )
         return Text(shorten(text, _WIDTH), no_wrap=True)

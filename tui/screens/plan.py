@@ -113,12 +113,13 @@ class PlanPage(Page):
         )
         if composed is None:
             return
-        for number, drive in enumerate(composed.drives if composed.writes else (), 1):
+        released = composed.released
+        for number, drive in enumerate(released, 1):
             problem = self._find_change(drive)
             if problem:
                 app.say(f"{problem} Nothing was started.")
                 return
-            dialog = ReleaseDialog(drive, number=number, count=len(composed.drives))
+            dialog = ReleaseDialog(drive, number=number, count=len(released))
             if not await self.app.push_screen_wait(dialog):
                 app.say("Not released. Nothing was started, nothing was written.")
                 return

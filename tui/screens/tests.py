@@ -11,7 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from tui.composed import BootChoice, Mistake, WorkloadTable
+from tui.composed import BootChoice, Mistake, PlanTable
+from tui.screens.array import ArrayDrives
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
@@ -19,22 +20,44 @@ from tui.widgets.toggle import Toggle
 
 _MAX_CYCLES = 1000
 _READING = ("seq-read", "rand-read")
+_COMPARED = ("writethrough", "writeback", "writearound")
+_MODES = {False: "in one cache mode", True: "in three cache modes"}
 _POWER = {"cold": "cold: off, wake by clock", "warm": "warm: restart"}
 _CHARTS = {"first-last": "charts: first-last", "none": "charts: none", "all": "charts: all"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a test works."""
+class Place:
+    """What a test runs on, where an array is composed."""
+
+    label: str
+    on: tuple[str, ...]
+    """As the plan has it; empty: every target and control."""
+
+
+def find_places(array: ArrayDrives, *, has_others: bool) -> tuple[Place, ...]:
+    """What a test can run on; `has_others`: a target or control was picked too."""
+    is_usual = array.backing.rotational and not array.cache.rotational
+    parts = "SSD, disk and array" if is_usual else "cache drive, backing drive and array"
+    places = (
+        Place(f"on {parts}", (array.cache.raw_identity, array.backing.raw_identity, "array")),
+        Place("on the array", ("array",)),
+    )
+    return (*places, Place("on every other drive", ())) if has_others else places
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a test works on what it runs on."""
 
     label: str
     file_system: str
     writes: bool
 
 
-_BARE_READING = _Place("bare drive, only reads", "none", writes=False)
-_BARE = _Place("bare drive, reads and writes", "none", writes=True)
-_ON = tuple(_Place(f"files on {kind}", kind, writes=True) for kind in ("ext4", "xfs", "btrfs"))
+_BARE_READING = _Layout("bare drive, only reads", "none", writes=False)
+_BARE = _Layout("bare drive, reads and writes", "none", writes=True)
+_ON = tuple(_Layout(f"files on {kind}", kind, writes=True) for kind in ("ext4", "xfs", "btrfs"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +70,11 @@ class _Offer:
     key: str
     setting: str
     default: str
-    places: tuple[_Place, ...]
+    layouts: tuple[_Layout, ...]
     narrows_tests: bool = False
     """Whether only reading means leaving out the tests that write."""
+    has_modes: bool = False
+    """Whether it can compare cache modes of an array."""
 
 
 OFFERS = (
@@ -60,7 +85,7 @@ OFFERS = (
         key="file_size",
         setting="File size",
         default="100M",
-        places=(_BARE_READING, *_ON),
+        layouts=(_BARE_READING, *_ON),
     ),
     _Offer(
         kind="fio",
@@ -69,8 +94,9 @@ OFFERS = (
         key="size",
         setting="Size",
         default="1G",
-        places=(_BARE_READING, _BARE, *_ON),
+        layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
+        has_modes=True,
     ),
     _Offer(
         kind="matrix",
@@ -79,7 +105,7 @@ OFFERS = (
         key="free_ram",
         setting="Free RAM",
         default="1G",
-        places=_ON,
+        layouts=_ON,
     ),
     _Offer(
         kind="sweep",
@@ -88,7 +114,7 @@ OFFERS = (
         key="cache_size",
         setting="Cache size",
         default="1G",
-        places=(_BARE_READING, _BARE, *_ON),
+        layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
     ),
     _Offer(
@@ -98,7 +124,7 @@ OFFERS = (
         key="data_size",
         setting="Data size",
         default="512M",
-        places=_ON,
+        layouts=_ON,
     ),
 )
 
@@ -152,8 +178,8 @@ class TestRow(Vertical):
         """A setting that has a few values takes the next one."""
 
     @property
-    def writes(self) -> bool:
-        """Whether it writes to the drive."""
+    def writes_to_others(self) -> bool:
+        """Whether it writes to drives that are not in an array."""
         return True
 
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
@@ -164,8 +190,8 @@ class TestRow(Vertical):
 
     def focus_mistake(self, mistake: Mistake) -> None:
         """Go to the field that is to blame, or to the row."""
-        fields = [each for each in self.query(Field) if each.name == mistake.key]
-        (fields[0] if fields else self.query_one(Toggle)).focus()
+        named = [each for each in self.query("Field, Choice") if each.name == mistake.key]
+        (named[0] if named and named[0].display else self.query_one(Toggle)).focus()
 
     def _show_state(self) -> None:
         self.query_one(".does").display = not self.on
@@ -235,39 +261,84 @@ class BootRow(TestRow):
 
 
 class WorkloadRow(TestRow):
-    """A workload: one size and where it works."""
+    """A workload: one size, how it works, and with an array where it runs."""
 
     def __init__(self, offer: _Offer) -> None:
         super().__init__(offer.kind, label=offer.label, does=offer.does)
         self._offer = offer
-        self._place = offer.places[0]
+        self._layout = offer.layouts[0]
+        self._places: tuple[Place, ...] = ()
+        self._place: Place | None = None
+        self._compares_modes = False
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        with Horizontal(classes="line more where"):
+            yield Choice("", id=f"{self.kind}-on-what", name="on")
+            if self._offer.has_modes:
+                yield Choice(_MODES[False], id=f"{self.kind}-modes", name="modes")
 
     @override
     def compose_settings(self) -> ComposeResult:
         offer = self._offer
         yield Line(offer.setting, classes="setting")
         yield Field(offer.default, id=f"{offer.kind}-size", name=offer.key, max_length=12)
-        yield Choice(self._place.label, id=f"{offer.kind}-place")
+        yield Choice(self._layout.label, id=f"{offer.kind}-place", name="filesystem")
+
+    def offer_places(self, places: tuple[Place, ...]) -> None:
+        """What it can run on now; without an array there is nothing to choose."""
+        labels = [each.label for each in places]
+        before = self._place.label if self._place else ""
+        self._places = places
+        self._place = places[labels.index(before) if before in labels else 0] if places else None
+        self._show_state()
 
     @override
     def turn(self, choice: Choice) -> None:
-        self._place = _next(self._offer.places, self._place)
-        choice.relabel(self._place.label)
+        if choice.name == "filesystem":
+            self._layout = _next(self._offer.layouts, self._layout)
+            choice.relabel(self._layout.label)
+        elif choice.name == "modes":
+            self._compares_modes = not self._compares_modes
+        elif self._place is not None:
+            self._place = _next(self._places, self._place)
+        self._show_state()
 
     @property
     @override
-    def writes(self) -> bool:
-        return self._place.writes
+    def writes_to_others(self) -> bool:
+        runs_on_others = self._place is None or not self._place.on
+        return self._layout.writes and runs_on_others
 
-    def read(self) -> WorkloadTable:
+    def read(self) -> PlanTable:
         """The table of the plan."""
         offer = self._offer
-        table: dict[str, str | tuple[str, ...]] = {"kind": offer.kind}
-        if offer.narrows_tests and not self._place.writes:
+        table: dict[str, str | int | tuple[str, ...]] = {"kind": offer.kind}
+        if self._place is not None and self._place.on:
+            on = self._place.on
+            table["on"] = on[0] if len(on) == 1 else on
+        if offer.narrows_tests and not self._layout.writes:
             table["tests"] = _READING
         table[offer.key] = self.query_one(Field).value.strip()
-        table["filesystem"] = self._place.file_system
+        table["filesystem"] = self._layout.file_system
+        if self._is_on_array_alone() and self._compares_modes:
+            table["modes"] = _COMPARED
         return table
+
+    def _is_on_array_alone(self) -> bool:
+        return self._place is not None and self._place.on == ("array",)
+
+    @override
+    def _show_state(self) -> None:
+        super()._show_state()
+        self.query_one(".where").display = self.on and self._place is not None
+        if self._place is not None:
+            self.query_one(f"#{self.kind}-on-what", Choice).relabel(self._place.label)
+        if self._offer.has_modes:
+            modes = self.query_one(f"#{self.kind}-modes", Choice)
+            modes.relabel(_MODES[self._compares_modes])
+            modes.display = self._is_on_array_alone()
 
 
 def _next[T](values: Sequence[T], value: T) -> T:

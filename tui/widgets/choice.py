@@ -34,8 +34,14 @@ class Choice(Widget, can_focus=True):
         def control(self) -> "Choice":
             return self.choice
 
-    def __init__(self, label: str, *, id: str) -> None:  # noqa: A002  # Textual's name for it
-        super().__init__(id=id)
+    def __init__(
+        self,
+        label: str,
+        *,
+        id: str,  # noqa: A002  # Textual's name for it
+        name: str = "",
+    ) -> None:
+        super().__init__(id=id, name=name)
         self._label = label
 
     @override

@@ -1,0 +1,268 @@
+"""The array of a composed campaign: a line of the form, and a page of its settings.
+
+Owns the words for them and what is offered first; what they may be is the plan's to say.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import override
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from tui.charset import shorten
+from tui.composed import Mistake, PlanTable
+from tui.screens.dialog import Dialog
+from tui.state import DriveRow
+from tui.widgets.choice import Choice
+from tui.widgets.field import Field
+from tui.widgets.line import Line
+
+_MODES = {
+    "writeback": "writeback: to the cache drive first",
+    "writethrough": "writethrough: to both drives",
+    "writearound": "writearound: to the backing drive alone",
+    "none": "none: without the cache",
+}
+"""How bcache writes in each mode."""
+_LOSES_DIRTY = "If the cache drive dies, what was not yet written back from it is lost."
+_LOSES_NOTHING = "If the cache drive dies, nothing is lost: the backing drive has all of it."
+_BENCHMARKING = {
+    "sequential_cutoff": "0",
+    "congested_read_threshold_us": "0",
+    "congested_write_threshold_us": "0",
+}
+# drivers/md/bcache: bch_cached_dev_init (4 << 20), bch_cache_set_alloc (2000, 20000).
+_KERNEL = {
+    "sequential_cutoff": "4M",
+    "congested_read_threshold_us": "2000",
+    "congested_write_threshold_us": "20000",
+}
+_REMARKS = {
+    "bucket": "allocation unit of the cache drive",
+    "block": "auto: the larger logical block",
+    "sequential_cutoff": "kernel 4M; longer runs bypass",
+    "congested_read_threshold_us": "kernel 2000; if slower, bypass",
+    "congested_write_threshold_us": "kernel 20000; if slower, bypass",
+    "writeback_percent": "kernel 10; of the cache kept dirty",
+}
+_BYPASSES = {
+    "nothing": "For benchmarking: nothing bypasses the cache (cut-off and thresholds 0).",
+    "kernel": "The kernel's own: long runs bypass the cache, and all does while it is slow.",
+    "own": "Your own values say what bypasses the cache; 0: nothing does for that reason.",
+}
+_BYPASSES_SHORT = {
+    "nothing": "nothing bypasses the cache",
+    "kernel": "bypasses as the kernel has it",
+    "own": "bypasses by your own values",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArraySettings:
+    """The keys of the plan's `[array]`, as they were typed."""
+
+    cache_mode: str = "writeback"
+    bucket: str = "512K"
+    block: str = "auto"
+    sequential_cutoff: str = _BENCHMARKING["sequential_cutoff"]
+    congested_read_threshold_us: str = _BENCHMARKING["congested_read_threshold_us"]
+    congested_write_threshold_us: str = _BENCHMARKING["congested_write_threshold_us"]
+    writeback_percent: str = "10"
+
+    def to_table(self) -> PlanTable:
+        """The plan's table; what should be a number and is none stays as it was typed."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.block in {"auto", ""}:
+            del values["block"]
+        return {"kind": "bcache"} | {key: _to_value(value) for key, value in values.items()}
+
+    @property
+    def bypass(self) -> str:
+        """What does not go through the cache: `nothing`, or as `kernel` or `own` values say."""
+        own = {key: getattr(self, key) for key in _BENCHMARKING}
+        if own == _BENCHMARKING:
+            return "nothing"
+        return "kernel" if own == _KERNEL else "own"
+
+
+def _to_value(typed: str) -> str | int:
+    is_number = typed.isascii() and typed.isdecimal()
+    return int(typed) if is_number else typed
+
+
+class ArrayRow(Vertical):
+    """The array in the form: there once a drive was put into it."""
+
+    def __init__(self) -> None:
+        super().__init__(id="row-array", classes="test")
+        self.settings = ArraySettings()
+        self.mistakes: tuple[Mistake, ...] = ()
+
+    @override
+    def compose(self) -> ComposeResult:
+        with Horizontal(classes="line"):
+            yield Line(" Array", classes="label")
+            yield Choice("Settings", id="array-settings")
+            yield Line(classes="does")
+        yield Line(classes="mistakes")
+
+    def on_mount(self) -> None:
+        """There is none yet."""
+        self.show_mistakes(())
+
+    def take(self, settings: ArraySettings) -> None:
+        """Other settings."""
+        self.settings = settings
+        self.show_mistakes(())
+
+    def show_array(self, *, is_there: bool, is_whole: bool) -> None:
+        """Whether there is one, and whether it has both of its drives."""
+        self.display = is_there
+        self.query_one("#array-settings").display = is_whole
+        settings = self.settings
+        self.query_one(".does", Line).show(
+            f"{settings.cache_mode}; {_BYPASSES_SHORT[settings.bypass]}"
+            if is_whole
+            else "needs one more drive: press a on it"
+        )
+
+    def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
+        """What is wrong with the array, in the plan's words."""
+        self.mistakes = tuple(mistakes)
+        line = self.query_one(".mistakes", Line)
+        line.show("\n".join(f"! {each.text}" for each in mistakes))
+        line.display = bool(mistakes)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayDrives:
+    """Which drive does what."""
+
+    backing: DriveRow
+    cache: DriveRow
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAnswer:
+    """What was set."""
+
+    settings: ArraySettings
+    drives: ArrayDrives
+
+
+class ArrayDialog(Dialog[ArrayAnswer]):
+    """The page of the array's settings; they are checked with the whole plan."""
+
+    AUTO_FOCUS = "#cache-mode"
+
+    def __init__(
+        self, drives: ArrayDrives, settings: ArraySettings, mistakes: Sequence[Mistake]
+    ) -> None:
+        super().__init__(" Array ")
+        self._drives = drives
+        self._settings = settings
+        self._mistakes = tuple(mistakes)
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        yield Line(id="members")
+        yield Choice("Swap the two", id="swap")
+        with Horizontal(classes="line gap"):
+            yield Line("cache_mode", classes="name")
+            yield Choice(_MODES[self._settings.cache_mode], id="cache-mode", name="cache_mode")
+        yield from self._compose_mistake("cache_mode")
+        yield Line(id="price")
+        for key in ("bucket", "block"):
+            yield from self._compose_setting(key)
+        yield Line(id="bypass", classes="gap title")
+        for key in (*_BENCHMARKING, "writeback_percent"):
+            yield from self._compose_setting(key)
+        yield Choice("", id="values")
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+            yield Choice("Done", id="done")
+            yield Line("Space: choose  Tab: next  Esc: leave")
+
+    def _compose_setting(self, key: str) -> ComposeResult:
+        with Horizontal(classes="line"):
+            yield Line(key, classes="name")
+            yield Field(getattr(self._settings, key), id=_id_of(key), name=key, max_length=12)
+            yield Line(_REMARKS[key], classes="does")
+        yield from self._compose_mistake(key)
+
+    def _compose_mistake(self, key: str) -> ComposeResult:
+        own = [each.text.removeprefix(f"{key}: ") for each in self._mistakes if each.key == key]
+        if own:
+            yield Line("\n".join(f"! {text}" for text in own), classes="mistakes")
+
+    def on_mount(self) -> None:
+        """Show what is set, and go to the first mistake."""
+        self._show_all()
+        wrong = [each.key for each in self._mistakes]
+        for widget in self.query("Choice, Field"):
+            if widget.name in wrong:
+                widget.focus()
+                break
+
+    def on_input_submitted(self) -> None:
+        """Enter in a field goes to the next one."""
+        self.focus_next()
+
+    def on_input_changed(self) -> None:
+        """A value was typed."""
+        self._read()
+        self._show_bypass()
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        self._read()
+        if choice_id == "done":
+            self.dismiss(ArrayAnswer(self._settings, self._drives))
+        elif choice_id == "swap":
+            self._drives = ArrayDrives(backing=self._drives.cache, cache=self._drives.backing)
+        elif choice_id == "cache-mode":
+            modes = tuple(_MODES)
+            place = modes.index(self._settings.cache_mode)
+            mode = modes[(place + 1) % len(modes)]
+            self._settings = replace(self._settings, cache_mode=mode)
+        elif choice_id == "values":
+            for key, value in self._other_values().items():
+                self.query_one(f"#{_id_of(key)}", Field).value = value
+            self._read()
+        self._show_all()
+
+    def _read(self) -> None:
+        self._settings = replace(
+            self._settings,
+            **{field.name or "": field.value.strip() for field in self.query(Field)},
+        )
+
+    def _other_values(self) -> dict[str, str]:
+        return _KERNEL if self._settings.bypass == "nothing" else _BENCHMARKING
+
+    def _show_all(self) -> None:
+        self.query_one("#members", Line).show(
+            f"{_describe('Backing drive', self._drives.backing)}\n"
+            f"{_describe('Cache drive', self._drives.cache)}"
+        )
+        mode = self._settings.cache_mode
+        self.query_one("#cache-mode", Choice).relabel(_MODES[mode])
+        self.query_one("#price", Line).show(_LOSES_DIRTY if mode == "writeback" else _LOSES_NOTHING)
+        self._show_bypass()
+
+    def _show_bypass(self) -> None:
+        self.query_one("#bypass", Line).show(_BYPASSES[self._settings.bypass])
+        is_kernel = self._other_values() == _KERNEL
+        self.query_one("#values", Choice).relabel(
+            "Take the kernel's own values" if is_kernel else "Take those for benchmarking"
+        )
+
+
+def _describe(what: str, drive: DriveRow) -> str:
+    model, identity = shorten(drive.model, 22), shorten(drive.identity, 20)
+    return f"{what:15}{model:22} {identity:20} {drive.size} {drive.kind}"
+
+
+def _id_of(key: str) -> str:
+    return f"array-{key.replace('_', '-')}"
