@@ -24,6 +24,10 @@ class CacheView:
     """Of what the application read, how much the RAM answered."""
     ballast: str
     drive_state: str
+    array: str
+    """The array's cache mode and whether it was clean; empty without an array."""
+    dirty: bool
+    """Whether something was only in the array's cache: writing it back went on beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,28 @@ class TableView:
     """Headings of the columns with figures."""
     lines: tuple[LineView, ...]
     title: str = ""
+    note: str = ""
+    with_caches: bool = True
+    """Whether each line ends with the caches between program and platter."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareCell:
+    """One figure of one place with its condition under it."""
+
+    value: str
+    state: str
+    doubt: str = ""
+    """dirty | unproven | invalid, the worst of them; empty where nothing is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareView:
+    """The cache drive alone, the backing drive alone and the array side by side."""
+
+    heads: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[CompareCell, ...], str, str], ...]
+    """What was measured, the places' figures, the array against the backing drive, its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +138,11 @@ class BlockView:
     charts: tuple[ChartView, ...]
     tables: tuple[TableView, ...]
     folds: tuple[FoldView, ...]
+    comparison: CompareView | None = None
+    marks: tuple[str, ...] = ()
+    """What must not be overlooked in the charts."""
+    panels: tuple[ChartView, ...] = ()
+    """Charts of one time axis, under each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +191,18 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
         drive_state=_list_some(
             [cache.drive_state for cache in caches if cache.drive_state], limit=1
         ),
+        array=describe_array(figures),
+        dirty=any(figure.dirty_bytes for figure in figures),
     )
+
+
+def describe_array(figures: Sequence[Figure]) -> str:
+    """`writeback, clean`; empty where no array was measured."""
+    modes = dict.fromkeys(c.array_mode for f in figures for c in f.caches if c.array_mode)
+    if not modes:
+        return ""
+    dirty_bytes = max(figure.dirty_bytes for figure in figures)
+    return f"{', '.join(modes)}, {f'{format_bytes(dirty_bytes)} dirty' if dirty_bytes else 'clean'}"
 
 
 def explain_invalid(figures: Sequence[Figure]) -> str:

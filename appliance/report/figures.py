@@ -8,14 +8,35 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
+from appliance.plan_workloads import CacheMode
 from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
-from appliance.report.workload_rows import ActivityRow, ResultRow, StepRow, TicketRow
+from appliance.report.workload_rows import (
+    ActivityRow,
+    DirtyRow,
+    ResultRow,
+    StepRow,
+    TicketRow,
+)
 from appliance.units import parse_size, printable
 
 OTHER = "other"
 """The variant of the device's bytes that belong to no part: preparation, wasted attempts."""
+
+ARRAY = "array"
+"""The variant of bcache's own counters over a step; `array/PART` has what its members served."""
+
+WARM_UP = "warm-up"
+"""The part `MODE/warm-up`, and its rounds `MODE/warm-up/1` …"""
+
+CACHE_MODES: frozenset[str] = frozenset(get_args(CacheMode))
+
+MEMBERS = frozenset({"cache", "backing"})
+"""Roles of drives that make an array."""
+
+_OF_WARM_UP = {"hit_ratio", "warm_up_rounds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +48,10 @@ class Cache:
     reason: str
     ballast_bytes: int
     drive_state: str
+    array_mode: str
+    """Empty without an array."""
+    dirty_bytes: int | None
+    """Only in the array's cache when the measuring began; None without an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +74,11 @@ class Figure:
         """Whether the figure counts, and the caches it was taken under are proven."""
         return self.valid and all(cache.proof == "proven" for cache in self.caches)
 
+    @property
+    def dirty_bytes(self) -> int:
+        """What was only in the array's cache when the measuring began; 0 without an array."""
+        return max((cache.dirty_bytes or 0 for cache in self.caches), default=0)
+
     def get(self, metric: str) -> float | None:
         """The value of a metric if the figure counts, None otherwise."""
         return self.values.get(metric) if self.valid else None
@@ -64,9 +94,21 @@ class StepFigures:
     """The place of its drive in the campaign: one colour per drive throughout a page."""
     reference: bool
     """Whether it ran on a drive without platters, which others are compared to."""
+    place: str
+    """array | cache | backing: a member of the array, alone | drive: any other."""
     figures: tuple[Figure, ...]
+    cache_figures: tuple[Figure, ...]
+    """Of the array's cache: its counters, what its members served, the rounds of warming it."""
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
+    dirty: tuple[DirtyRow, ...]
+    devices: Mapping[str, tuple[str, int]]
+    """Label and colour of each drive of the campaign by the name it has in `activity`."""
+
+    @property
+    def dirtiest(self) -> DirtyRow | None:
+        """The sample with most data that was only in the array's cache."""
+        return max(self.dirty, key=lambda row: row.dirty_bytes, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +121,21 @@ class Workload:
     """Its keys in the plan, as written there."""
     steps: tuple[StepFigures, ...]
 
+    def find_step(self, place: str) -> StepFigures | None:
+        """The first step in that place: array, or one of its members alone."""
+        return next((step for step in self.steps if step.place == place), None)
+
 
 def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     """The workloads of a campaign in the order of the plan."""
     drives = {drive.id: (color, drive) for color, drive in enumerate(rows.drives)}
+    devices = {
+        drive.serial or drive.wwn: (label_member(drive), color) for color, drive in drives.values()
+    }
     results = _split(rows.workloads.results)
     tickets = _split(rows.workloads.tickets)
     activity = _split(rows.workloads.activity)
+    dirty = _split(rows.workloads.dirty)
     groups: dict[tuple[int, str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
@@ -95,9 +145,17 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 label=_label_step(step, drive),
                 color=color,
                 reference=drive is not None and not drive.rotational,
-                figures=make_figures(results.get(step.id, ())),
+                place=_find_place(step, drive),
+                figures=make_figures(
+                    row for row in results.get(step.id, ()) if not _is_of_cache(step, row)
+                ),
+                cache_figures=make_figures(
+                    row for row in results.get(step.id, ()) if _is_of_cache(step, row)
+                ),
                 tickets=tuple(tickets.get(step.id, ())),
                 activity=tuple(activity.get(step.id, ())),
+                dirty=tuple(dirty.get(step.id, ())),
+                devices=devices,
             )
         )
     planned = _read_plan(rows.campaign.plan_toml)
@@ -137,25 +195,45 @@ def size_key(text: str) -> tuple[int, str]:
 
 
 def _make_cache(row: ResultRow) -> Cache:
-    state = printable(row.drive_state)
-    if row.array_mode:
-        state = "; ".join(filter(None, (state, f"array {printable(row.array_mode)}")))
-    if row.array_dirty_bytes is not None:
-        state = f"{state}, {row.array_dirty_bytes} bytes not yet on the backing drive"
     return Cache(
         page_cache=row.page_cache,
         proof=row.page_cache_proof,
         reason=printable(row.proof_reason),
         ballast_bytes=row.ballast_bytes,
-        drive_state=state,
+        drive_state=printable(row.drive_state),
+        array_mode=printable(row.array_mode or ""),
+        dirty_bytes=row.array_dirty_bytes,
     )
 
 
 def _label_step(step: StepRow, drive: DriveRow | None) -> str:
-    return printable(step.device) if drive is None else label_drive(drive)
+    return printable(step.device) if drive is None else label_member(drive)
 
 
-def _split[Row: (ResultRow, TicketRow, ActivityRow)](rows: Sequence[Row]) -> dict[int, list[Row]]:
+def label_member(drive: DriveRow) -> str:
+    """A drive's label; of an array's member with what it is in the array."""
+    return label_drive(drive) + (f" ({drive.role})" if drive.role in MEMBERS else "")
+
+
+def _find_place(step: StepRow, drive: DriveRow | None) -> str:
+    if drive is None:
+        return "array" if step.device == ARRAY else "drive"
+    return drive.role if drive.role in MEMBERS else "drive"
+
+
+def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
+    """Whether a figure is about the array's cache: its `hit_ratio` is not the RAM's."""
+    if step.drive_id is not None:
+        return False
+    first, *rest = row.variant.split("/")
+    if first == ARRAY:
+        return True
+    return first in CACHE_MODES and rest[:1] == [WARM_UP] and row.metric in _OF_WARM_UP
+
+
+def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow)](
+    rows: Sequence[Row],
+) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
     for row in rows:
         found.setdefault(row.step_id, []).append(row)

@@ -119,6 +119,16 @@ class BootRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayMadeRow:
+    """An array that the campaign made of two of its drives."""
+
+    set_uuid: str
+    state: str
+    """making | made | parting | apart"""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignRows:
     """Everything a report needs, read at one moment."""
 
@@ -129,6 +139,8 @@ class CampaignRows:
     drive_records: tuple[Record, ...]
     events: tuple[Record, ...]
     workloads: WorkloadRows
+    arrays: tuple[ArrayMadeRow, ...]
+    """In the order in which they were made."""
 
 
 def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
@@ -172,6 +184,14 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                 ),
             ),
             workloads=select_workloads(connection, campaign_id),
+            arrays=tuple(
+                ArrayMadeRow(*row)
+                for row in connection.execute(
+                    "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ?"
+                    " ORDER BY id",
+                    (campaign_id,),
+                )
+            ),
         )
     finally:
         connection.execute("ROLLBACK")

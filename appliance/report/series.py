@@ -80,7 +80,7 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
     )
     valid = [(boot, boot.boot_s) for boot in timed if boot.valid and boot.boot_s is not None]
     return Series(
-        label=label_drive(drive),
+        label=label_booted(drive),
         role=drive.role,
         cycles=tuple(boot.cycle for boot, _ in valid),
         boot_s=tuple(boot_s for _, boot_s in valid),
@@ -90,6 +90,11 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
         proofs=tuple((boot.cold_proof, printable(boot.cold_reason)) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),
     )
+
+
+def label_booted(drive: DriveRow) -> str:
+    """What was booted: a backing drive is never booted without its array."""
+    return f"array ({label_drive(drive)})" if drive.role == "backing" else label_drive(drive)
 
 
 def label_drive(drive: DriveRow) -> str:

@@ -8,15 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance import VERSION, stats
+from appliance.report.array_section import ArrayView, make_array
 from appliance.report.blocks import SectionView, StepView
 from appliance.report.charts import draw_boot_times
-from appliance.report.figures import group_workloads
+from appliance.report.figures import MEMBERS, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.kinds import make_sections
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
-from appliance.report.series import Series, label_drive, make_series
+from appliance.report.series import Series, label_booted, make_series
 from appliance.report.step_views import describe_steps, format_time, make_steps
-from appliance.report.workload_findings import WORKLOAD_RULES, find_workload_findings
+from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.units import format_drive_size, format_seconds, printable
 
 _MAX_EVENTS = 200
@@ -128,6 +129,7 @@ class ReportView:
     chart_svg: str
     steps: tuple[StepView, ...]
     steps_progress: str
+    array: ArrayView | None
     sections: tuple[SectionView, ...]
     """One per kind of workload."""
     events: tuple[EventView, ...]
@@ -161,13 +163,20 @@ def make_report(
     workloads = group_workloads(rows)
     steps = make_steps(workloads, raw_steps=raw_steps)
     has_boots = bool(rows.boots) or not steps
-    all_series = tuple(make_series(drive, rows.boots) for drive in rows.drives)
+    # A member of an array is not booted by itself.
+    booted = {boot.drive_id for boot in rows.boots}
+    drives = tuple(
+        drive
+        for drive in rows.drives
+        if drive.role not in MEMBERS or drive.id in booted or drive.failed_reason
+    )
+    all_series = tuple(make_series(drive, rows.boots) for drive in drives)
     summaries = tuple(_summarise(series) for series in all_series)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(
             (_view_drive(drive), _view_boots(drive, rows.boots, charted=wanted, charts=charts))
-            for drive in rows.drives
+            for drive in drives
         )
         for wanted in (0, 1)
     )
@@ -194,10 +203,11 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
         ),
-        rules=(*(RULES if has_boots else ()), *(WORKLOAD_RULES if steps else ())),
+        rules=(*(RULES if has_boots else ()), *(list_rules(workloads) if steps else ())),
         chart_svg=draw_boot_times(all_series, cycles=cycles),
         steps=steps,
         steps_progress=describe_steps(steps),
+        array=make_array(rows, workloads),
         sections=make_sections(workloads),
         events=tuple(
             EventView(
@@ -214,7 +224,7 @@ def make_report(
 
 def _view_drive(drive: DriveRow) -> DriveView:
     return DriveView(
-        label=label_drive(drive),
+        label=label_booted(drive),
         model=printable(drive.model) or "unknown model",
         serial=printable(drive.serial) or _DASH,
         wwn=printable(drive.wwn) or _DASH,

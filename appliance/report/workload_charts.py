@@ -15,6 +15,7 @@ from appliance.report.charts import STYLE, find_ticks, finish_chart
 
 _COLORS = 8
 _MAX_LABELS = 12
+_PANEL_LABEL = 6
 _LOGARITHMIC = 10.0
 """From this factor between lowest and highest value on, lines and boxes get such a scale."""
 
@@ -53,19 +54,25 @@ def draw_lines(
     y_title: str,
     x_labels: Sequence[tuple[float, str]] = (),
     dots: bool = True,
+    panel_end: float | None = None,
 ) -> str:
     """Lines of y over x, both from 0. Empty where there is no point.
 
     Where RAM and a disk are in one chart, y is logarithmic: else nobody would see the disk.
+    With `panel_end`, where x ends, it is one of several wide ones that stand under each other with
+    x and y linear and their axes in line.
     """
     ys = [y for line in lines for _, y, _ in line.points]
     if not ys:
         return ""
     xs = [x for line in lines for x, _, _ in line.points]
-    scale = _find_scale(min(ys), max(ys))
-    labels = list(x_labels) or [(tick, f"{tick:.12g}") for tick in find_ticks(max(xs))]
+    panel = panel_end is not None
+    scale = _find_scale(0.0 if panel else min(ys), max(ys))
+    end = max(*xs, panel_end or 0.0)
+    labels = list(x_labels) or [(tick, f"{tick:.12g}") for tick in find_ticks(end)]
+    width, height = (920, 190) if panel else (460, 290)
     chart = pygal.XY(
-        **_options(y_title=scale.name(y_title), x_title=x_title, width=460, height=290),
+        **_options(y_title=scale.name(y_title), x_title=x_title, width=width, height=height),
         range=scale.range,
         xrange=(0, max(*xs, labels[-1][0])),
         dots_size=3.5,
@@ -73,7 +80,11 @@ def draw_lines(
         allow_interruptions=True,
     )
     chart.uuid = name
-    chart.y_labels = scale.labels
+    # pygal makes room for as many characters as the longest label has.
+    chart.y_labels = [
+        {**label, "label": f"{label['label']:>{_PANEL_LABEL}}"} if panel else label
+        for label in scale.labels
+    ]
     chart.x_labels = [{"value": value, "label": label} for value, label in _thin(labels)]
     for line in lines:
         # The label of a series is text of the page's: pygal shows it nowhere.

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from appliance import stats
 from appliance.measure.steady_state import WINDOW
+from appliance.report.array_findings import ARRAY_RULES, find_array_findings, find_covered
 from appliance.report.blocks import (
     count,
     find_ram_share,
+    format_bytes,
     format_number,
     format_rate,
     format_share,
@@ -21,7 +23,6 @@ from appliance.report.kinds import fio, lottery, matrix, sql, sweep
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
-_DRIVE_SHARE = 0.05
 
 WORKLOAD_RULES = (
     (
@@ -31,10 +32,16 @@ WORKLOAD_RULES = (
     (
         "Lottery: bytes over seconds of all repeats divided by those of all first touches. It is"
         f" called the drive's gain from a factor of {_GAIN:.1f} on in a pass whose repeats RAM"
-        f" answered by no more than {_DRIVE_SHARE * 100:.0f} %."
+        f" answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %."
     ),
     "Matrix: the median over all record sizes of the largest file.",
 )
+
+
+def list_rules(workloads: Sequence[Workload]) -> tuple[str, ...]:
+    """The rules behind the sentences about these workloads."""
+    arrays = any(step.place == "array" for workload in workloads for step in workload.steps)
+    return (*WORKLOAD_RULES, *(ARRAY_RULES if arrays else ()))
 
 
 def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
@@ -45,7 +52,10 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
     found: list[Finding] = []
     for workload in workloads:
         judge = _JUDGES.get(workload.kind)
-        found += judge(workload) if judge else ()
+        covered = find_covered(workload)
+        told = judge(workload) if judge else ()
+        found += [finding for finding in told if finding.subject not in covered]
+    found += find_array_findings(workloads)
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
         found += _judge_states(workload)
@@ -70,16 +80,16 @@ def _judge_pass(label: str, one: lottery.Pass, touches: lottery.Touches) -> Find
         f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
         f" {touches.repeats} reads); RAM answered {format_share(share)} of the repeats"
     )
-    if share > _DRIVE_SHARE:
+    if share > lottery.DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.")
     return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
 
 
 def _judge_fio(workload: Workload) -> Iterable[Finding]:
     tests = [
-        (step.label, test)
-        for step in workload.steps
-        for test in fio.find_tests(step)
+        (legend.label, test)
+        for legend, own in fio.find_series(workload)
+        for test in own
         if _all_proven(test.window)
     ]
     for name in dict.fromkeys(test.name for _, test in tests):
@@ -220,4 +230,6 @@ def _say_cache(figures: Sequence[Figure]) -> str:
     states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
     share = find_ram_share(figures)
     ram = "" if share is None else f"; RAM answered {format_share(share)}"
-    return f"page cache {', '.join(states)}, proven{ram}"
+    dirty_bytes = max((figure.dirty_bytes for figure in figures), default=0)
+    busy = f"; the array not clean, up to {format_bytes(dirty_bytes)} dirty" if dirty_bytes else ""
+    return f"page cache {', '.join(states)}, proven{ram}{busy}"

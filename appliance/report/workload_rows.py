@@ -132,6 +132,15 @@ class ActivityRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DirtyRow:
+    """How much of the array's data was only in its cache, `t_s` seconds after the step's start."""
+
+    step_id: int
+    t_s: float
+    dirty_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadRows:
     """All that a campaign's workloads left in the database."""
 
@@ -139,6 +148,7 @@ class WorkloadRows:
     results: tuple[ResultRow, ...]
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
+    dirty: tuple[DirtyRow, ...]
 
 
 def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> WorkloadRows:
@@ -176,6 +186,15 @@ def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> Worklo
                 "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios,"
                 " v.write_ios, v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
                 " WHERE t.campaign_id = ? ORDER BY t.position, v.device, v.t_s",
+                (campaign_id,),
+            )
+        ),
+        dirty=tuple(
+            DirtyRow(*row)
+            for row in connection.execute(
+                "SELECT v.step_id, v.t_s, v.dirty_bytes FROM array_dirty v"
+                " JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.t_s",
                 (campaign_id,),
             )
         ),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.figures import Workload
-from appliance.report.kinds import fio, lottery, matrix, plain, sql, sweep
+from appliance.report.kinds import array, fio, lottery, matrix, modes, plain, sql, sweep
 from appliance.report.kinds.activity import make_activity_fold
+from appliance.report.kinds.compare import make_comparison
 
 _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
     "lottery": ("Lottery", lottery.NOTE, lottery.make_block),
@@ -40,7 +41,18 @@ def _with_activity(block: BlockView, workload: Workload) -> BlockView:
     return BlockView(
         title=f"Workload {workload.index + 1} of the plan",
         planned=block.planned,
-        charts=block.charts,
-        tables=block.tables,
-        folds=(*block.folds, *((activity,) if activity else ())),
+        comparison=make_comparison(workload),
+        marks=array.make_marks(workload),
+        charts=(*block.charts, *modes.make_charts(workload)),
+        panels=array.make_panels(workload),
+        tables=(
+            *modes.make_tables(workload),
+            *block.tables,
+            *array.make_tables(workload),
+        ),
+        folds=(
+            *array.make_folds(workload),
+            *block.folds,
+            *((activity,) if activity else ()),
+        ),
     )

@@ -65,8 +65,10 @@ def thin(intervals: Sequence[Interval], *, points: int = MAX_POINTS) -> tuple[In
 
 
 def make_activity_fold(workload: Workload) -> FoldView | None:
-    """A chart per drive; None where nothing was recorded."""
-    charts = tuple(chart for step in workload.steps for chart in _draw(step))
+    """A chart per drive; None where nothing was recorded. Arrays have theirs in the open."""
+    charts = tuple(
+        chart for step in workload.steps if step.place != "array" for chart in _draw(step)
+    )
     if not charts:
         return None
     return FoldView(summary="Activity over time", charts=charts)
@@ -80,17 +82,8 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
         intervals = make_intervals([row for row in step.activity if row.device == device])
         drawn = thin(intervals)
         color = step.color + number
-        for style, what, rates in (
-            ("line-0", "read", [(one.end_s, one.read_bytes_s) for one in drawn]),
-            ("line-1", "write", [(one.end_s, one.write_bytes_s) for one in drawn]),
-        ):
-            lines.append(
-                Line(
-                    LegendView(f"{name} {what}", color, style),
-                    tuple((t_s, rate / 1e6, "") for t_s, rate in rates),
-                )
-            )
-        notes.append(_explain(name, intervals, drawn))
+        lines += make_lines(name, color, drawn)
+        notes.append(explain(name, intervals, drawn))
     svg = draw_lines(
         lines,
         name=f"activity-{step.step.id}",
@@ -112,7 +105,18 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     )
 
 
-def _explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
+def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, Line]:
+    """Read and write rate of one device in MB/s."""
+    read = tuple((one.end_s, one.read_bytes_s / 1e6, "") for one in drawn)
+    write = tuple((one.end_s, one.write_bytes_s / 1e6, "") for one in drawn)
+    return (
+        Line(LegendView(f"{name} read", color, "line-0"), read),
+        Line(LegendView(f"{name} write", color, "line-1"), write),
+    )
+
+
+def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
+    """What the chart averages, and the peaks that averages hide."""
     read = format_rate(max((one.read_bytes_s for one in intervals), default=None))
     write = format_rate(max((one.write_bytes_s for one in intervals), default=None))
     if read == DASH:

@@ -18,7 +18,7 @@ from appliance.report.blocks import (
     format_rate,
     view_caches,
 )
-from appliance.report.figures import OTHER, Figure, StepFigures, Workload
+from appliance.report.figures import CACHE_MODES, OTHER, WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds import plain
 from appliance.report.workload_charts import Bars, Line, draw_bars, draw_lines
 
@@ -28,7 +28,7 @@ NOTE = (
 )
 
 _ROUND = "round-"
-_NO_TESTS = {OTHER, "precondition"}
+_NO_TESTS = {OTHER, "precondition", WARM_UP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Test:
     """What the workload itself made of the rounds."""
     steady: bool | None = None
     """By SNIA's rules, as the workload judged the whole test; None where there were no rounds."""
+    mode: str = ""
+    """The array's cache mode it ran in, where the plan compares modes."""
 
     @property
     def window(self) -> tuple[Figure, ...]:
@@ -61,28 +63,48 @@ class Test:
 
 def find_tests(step: StepFigures) -> tuple[Test, ...]:
     """The tests of a step in the order in which they ran; preconditioning is none."""
-    rounds: dict[str, list[Figure]] = {}
-    whole: dict[str, Figure] = {}
+    rounds: dict[tuple[str, str], list[Figure]] = {}
+    whole: dict[tuple[str, str], Figure] = {}
     for figure in step.figures:
-        parts = figure.parts
+        mode, parts = split_mode(figure)
         if parts[0] in _NO_TESTS or not figure.values.keys() & {"bw_bytes_s", "iops"}:
             continue
         # `own/round-3/read`: a direction of a job that reads and writes has a figure of its own.
         name = "/".join(part for part in parts if not part.startswith(_ROUND))
-        rounds.setdefault(name, [])
+        rounds.setdefault((mode, name), [])
         if name == "/".join(parts):
-            whole[name] = figure
+            whole[mode, name] = figure
         else:
-            rounds[name].append(figure)
+            rounds[mode, name].append(figure)
     return tuple(
         Test(
             name=name,
-            rounds=tuple(found) or (whole[name],),
-            summary=whole.get(name) if found else None,
-            steady=_judge_steady(rounds.get(name.rpartition("/")[0]) or found),
+            rounds=tuple(found) or (whole[mode, name],),
+            summary=whole.get((mode, name)) if found else None,
+            steady=_judge_steady(rounds.get((mode, name.rpartition("/")[0])) or found),
+            mode=mode,
         )
-        for name, found in rounds.items()
+        for (mode, name), found in rounds.items()
     )
+
+
+def split_mode(figure: Figure) -> tuple[str, tuple[str, ...]]:
+    """The cache mode that a part ran in, and the part; an empty mode where none are compared."""
+    first, *rest = figure.parts
+    return (first, tuple(rest)) if first in CACHE_MODES and rest else ("", figure.parts)
+
+
+def find_series(workload: Workload) -> list[tuple[LegendView, tuple[Test, ...]]]:
+    """What stands side by side: drives, and on an array its cache modes where they are compared."""
+    series = []
+    for step in workload.steps:
+        tests = find_tests(step)
+        modes = list(dict.fromkeys(test.mode for test in tests))
+        for number, mode in enumerate(modes):
+            label = f"{step.label}, {mode}" if mode else step.label
+            legend = LegendView(label, step.color + number, "area")
+            series.append((legend, tuple(test for test in tests if test.mode == mode)))
+    return series
 
 
 def _judge_steady(rounds: list[Figure]) -> bool | None:
@@ -91,25 +113,28 @@ def _judge_steady(rounds: list[Figure]) -> bool | None:
     return (len(rates) == len(rounds) and judge_rounds(rates).steady) if rounds else None
 
 
+type _Series = list[tuple[LegendView, tuple[Test, ...]]]
+
+
 def make_block(workload: Workload) -> BlockView:
     """Sequential tests in MB/s, random ones in IOPS."""
-    tests = [(step, find_tests(step)) for step in workload.steps]
+    series = find_series(workload)
     return BlockView(
         title="",
         planned=workload.planned,
         charts=(
-            *_draw(workload, metric="bw_bytes_s", title="Sequential tests, MB/s", random=False),
-            *_draw(workload, metric="iops", title="Random tests, IOPS", random=True),
-            *_draw_rounds(tests, workload.index),
+            *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
+            *_draw(series, workload.index, metric="iops", title="Random tests, IOPS"),
+            *_draw_rounds(series, workload.index),
         ),
         tables=(
             TableView(
                 heads=("Test", "Drive"),
                 columns=("MB/s", "IOPS", "p50", "p99", "Rounds"),
                 lines=tuple(
-                    _make_line(step, test)
-                    for name in _name_tests(workload)
-                    for step, own in tests
+                    _make_line(legend.label, test)
+                    for name in _name_tests(series)
+                    for legend, own in series
                     for test in own
                     if test.name == name
                 ),
@@ -119,13 +144,13 @@ def make_block(workload: Workload) -> BlockView:
     )
 
 
-def _name_tests(workload: Workload) -> list[str]:
-    return list(dict.fromkeys(test.name for step in workload.steps for test in find_tests(step)))
+def _name_tests(series: _Series) -> list[str]:
+    return list(dict.fromkeys(test.name for _, own in series for test in own))
 
 
-def _make_line(step: StepFigures, test: Test) -> LineView:
+def _make_line(label: str, test: Test) -> LineView:
     return LineView(
-        heads=(test.name, step.label),
+        heads=(test.name, label),
         values=(
             format_rate(test.get("bw_bytes_s")),
             format_number(test.get("iops")),
@@ -138,23 +163,22 @@ def _make_line(step: StepFigures, test: Test) -> LineView:
     )
 
 
-def _draw(workload: Workload, *, metric: str, title: str, random: bool) -> tuple[ChartView, ...]:
+def _draw(series: _Series, index: int, *, metric: str, title: str) -> tuple[ChartView, ...]:
+    random = metric == "iops"
     factor, unit = (1.0, "IOPS") if random else (1e6, "MB/s")
-    names: list[str] = []
-    for step in workload.steps:
-        names += [t.name for t in find_tests(step) if t.random == random and t.name not in names]
+    names = list(dict.fromkeys(t.name for _, own in series for t in own if t.random == random))
     bars = []
-    for step in workload.steps:
-        own = {test.name: test.get(metric) for test in find_tests(step)}
+    for legend, tests in series:
+        own = {test.name: test.get(metric) for test in tests}
         bars.append(
             Bars(
-                LegendView(step.label, step.color, "area"),
+                legend,
                 tuple(
                     None
                     if (value := own.get(name)) is None
                     else (
                         value / factor,
-                        f"{step.label}, {name}: {format_number(value / factor)} {unit}",
+                        f"{legend.label}, {name}: {format_number(value / factor)} {unit}",
                     )
                     for name in names
                 ),
@@ -163,32 +187,30 @@ def _draw(workload: Workload, *, metric: str, title: str, random: bool) -> tuple
     svg = draw_bars(
         bars,
         names,
-        name=f"fio-{'random' if random else 'sequential'}-{workload.index}",
+        name=f"fio-{'random' if random else 'sequential'}-{index}",
         title=f"{title}, bars per test, drives side by side",
         y_title=unit,
     )
-    legend = tuple(series.legend for series in bars if any(series.values))
-    return (ChartView(title=title, svg=svg, legend=legend, wide=True),) if svg else ()
+    legends = tuple(bar.legend for bar in bars if any(bar.values))
+    return (ChartView(title=title, svg=svg, legend=legends, wide=True),) if svg else ()
 
 
-def _draw_rounds(
-    tests: list[tuple[StepFigures, tuple[Test, ...]]], index: int
-) -> tuple[ChartView, ...]:
+def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
     charts: list[ChartView] = []
-    for name in dict.fromkeys(t.name for _, own in tests for t in own if len(t.rounds) > 1):
+    for name in dict.fromkeys(t.name for _, own in series for t in own if len(t.rounds) > 1):
         lines = []
-        for step, own in tests:
+        for legend, own in series:
             for test in own:
                 if test.name == name:
                     metric, factor = ("iops", 1.0) if test.random else ("bw_bytes_s", 1e6)
                     lines.append(
                         Line(
-                            LegendView(step.label, step.color),
+                            LegendView(legend.label, legend.color),
                             tuple(
                                 (
                                     float(number),
                                     value / factor,
-                                    f"{step.label}, {number}: {format_number(value / factor)}",
+                                    f"{legend.label}, {number}: {format_number(value / factor)}",
                                 )
                                 for number, figure in enumerate(test.rounds, start=1)
                                 if (value := figure.get(metric)) is not None
@@ -204,6 +226,6 @@ def _draw_rounds(
             y_title=unit,
         )
         if svg:
-            legend = tuple(line.legend for line in lines if line.points)
-            charts.append(ChartView(title=f"{name} over its rounds", svg=svg, legend=legend))
+            legends = tuple(line.legend for line in lines if line.points)
+            charts.append(ChartView(title=f"{name} over its rounds", svg=svg, legend=legends))
     return tuple(charts)

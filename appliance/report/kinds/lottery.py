@@ -34,6 +34,9 @@ NOTE = (
     " curve is the page cache's and not the drive's."
 )
 
+DRIVE_SHARE = 0.05
+"""Up to this share of a pass's repeats RAM may answer, and they are still called the drive's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:

@@ -1,6 +1,7 @@
 """The sweep: a test's figure over the size of the working set, drives in one chart. Pure.
 
-Drives without platters are reference points: dots without a line.
+Drives without platters are reference points: dots without a line. Beside an array its members are
+what it is compared with: thin lines.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,13 @@ from appliance.report.blocks import (
     explain_invalid,
     format_number,
     format_rate,
+    format_share,
+    format_times,
     view_caches,
 )
-from appliance.report.figures import Figure, StepFigures, Workload, size_key
+from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
 from appliance.report.kinds import plain
+from appliance.report.kinds.array import find_hit_ratio
 from appliance.report.workload_charts import Line, draw_lines
 from appliance.units import parse_size
 
@@ -26,6 +30,14 @@ NOTE = (
     "Random map on: fio touches no block twice, so on a set larger than a cache each miss evicts"
     " what would have been a later hit. Drives without platters are reference points."
 )
+
+PAIR_NOTE = (
+    "randommap: no block is asked for twice, so a block that a miss brought into the cache is not"
+    " asked for again, and on a set larger than the cache it pushes out one that still would have"
+    " been. norandommap: blocks come back by chance, as in most real work, and the cache can help."
+)
+RANDOM_MAP = "randommap"
+NO_RANDOM_MAP = "norandommap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,11 @@ class Point:
     access: str
     """With or without random map, and the distribution where it is not uniform."""
     figure: Figure
+
+    @property
+    def part(self) -> str:
+        """The part of the step."""
+        return f"{self.size}/{self.test}/{self.access}"
 
 
 def find_points(step: StepFigures) -> tuple[Point, ...]:
@@ -63,11 +80,20 @@ def make_block(workload: Workload) -> BlockView:
         _draw(points, test, accesses, name=f"sweep-{workload.index}-{number}")
         for number, test in enumerate(tests)
     )
+    arrays = [(step, own) for step, own in points if step.place == "array"]
+    hits = tuple(
+        _draw_hits(step, own, test, name=f"sweep-hits-{workload.index}-{step.step.id}-{number}")
+        for step, own in arrays
+        for number, test in enumerate(tests)
+    )
     return BlockView(
         title="",
         planned=workload.planned,
-        charts=tuple(chart for chart in charts if chart.svg),
-        tables=tuple(_make_table(points, test, accesses) for test in tests),
+        charts=tuple(chart for chart in (*charts, *hits) if chart.svg),
+        tables=(
+            *(_make_table(points, test, accesses) for test in tests),
+            *(_pair(step, own, test) for step, own in arrays for test in _find_paired(own)),
+        ),
         folds=plain.make_folds(workload),
     )
 
@@ -84,8 +110,12 @@ def _draw(
     labels: dict[float, str] = {}
     for step, own in points:
         for access in accesses:
-            style = "reference" if step.reference else f"line-{accesses.index(access) % 4}"
-            label = f"{step.label}, {access}" + (" (reference)" if step.reference else "")
+            style = f"line-{accesses.index(access) % 4}"
+            if step.place in MEMBERS:
+                style += " thin"
+            elif step.reference:
+                style = "reference"
+            label = f"{step.label}, {access}" + _mark_reference(step)
             dots = []
             for point in own:
                 value = point.figure.get(metric)
@@ -124,7 +154,7 @@ def _make_table(
             if figures:
                 lines.append(
                     LineView(
-                        heads=(step.label + (" (reference)" if step.reference else ""), access),
+                        heads=(step.label + _mark_reference(step), access),
                         values=tuple(
                             show(figures[size].get(metric) if size in figures else None)
                             for size in sizes
@@ -138,6 +168,99 @@ def _make_table(
         heads=("Drive", "Access"),
         columns=tuple(sizes),
         lines=tuple(lines),
+    )
+
+
+def _mark_reference(step: StepFigures) -> str:
+    return " (reference)" if step.reference and step.place not in MEMBERS else ""
+
+
+def _draw_hits(step: StepFigures, own: Sequence[Point], test: str, *, name: str) -> ChartView:
+    """How much of what reached the array its cache drive answered, over the set's size."""
+    lines = []
+    labels: dict[float, str] = {}
+    points = [point for point in own if point.test == test]
+    for number, access in enumerate(dict.fromkeys(point.access for point in points)):
+        dots = []
+        for point in points:
+            ratio = find_hit_ratio(step, point.part)
+            if point.access == access and ratio is not None:
+                x = _find_x(point.size)
+                labels[x] = point.size
+                text = f"{access}, {point.size}: {format_share(ratio)}"
+                dots.append((x, 100 * ratio, text))
+        if dots:
+            lines.append(Line(LegendView(access, step.color, f"line-{number % 4}"), tuple(dots)))
+    return ChartView(
+        title=f"{test}: hit ratio of the {step.label}'s cache drive",
+        svg=draw_lines(
+            lines,
+            name=name,
+            title=f"{test}: hit ratio in percent over set size, one line per way of access",
+            x_title="working set",
+            y_title="hit ratio in %",
+            x_labels=sorted(labels.items()),
+        ),
+        legend=tuple(line.legend for line in lines),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same random test on the same set, each block once and any block at any time."""
+
+    size: str
+    once: Point
+    repeated: Point
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the IOPS of `once` those of `repeated` are."""
+        first, second = self.once.figure.get("iops"), self.repeated.figure.get("iops")
+        return second / first if first and second is not None else None
+
+
+def find_pairs(points: Sequence[Point], test: str) -> tuple[Pair, ...]:
+    """Both ways of access, uniform, of each set size that has both."""
+    own = {(point.size, point.access): point for point in points if point.test == test}
+    return tuple(
+        Pair(size, own[size, RANDOM_MAP], own[size, NO_RANDOM_MAP])
+        for size in dict.fromkeys(point.size for point in points)
+        if {(size, RANDOM_MAP), (size, NO_RANDOM_MAP)} <= own.keys()
+    )
+
+
+def _find_paired(points: Sequence[Point]) -> list[str]:
+    return [test for test in dict.fromkeys(p.test for p in points) if find_pairs(points, test)]
+
+
+def _pair(step: StepFigures, points: Sequence[Point], test: str) -> TableView:
+    return TableView(
+        title=f"{step.label}, {test}: each block once against any block at any time",
+        heads=("Working set",),
+        columns=(
+            "randommap, IOPS",
+            "hit ratio",
+            "norandommap, IOPS",
+            "hit ratio",
+            "norandommap to randommap",
+        ),
+        lines=tuple(
+            LineView(
+                heads=(pair.size,),
+                values=(
+                    format_number(pair.once.figure.get("iops")),
+                    format_share(find_hit_ratio(step, pair.once.part)),
+                    format_number(pair.repeated.figure.get("iops")),
+                    format_share(find_hit_ratio(step, pair.repeated.part)),
+                    format_times(pair.ratio),
+                ),
+                cache=view_caches((pair.once.figure, pair.repeated.figure)),
+                invalid=explain_invalid((pair.once.figure, pair.repeated.figure)),
+            )
+            for pair in find_pairs(points, test)
+        ),
+        note=PAIR_NOTE,
     )
 
 

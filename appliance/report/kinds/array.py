@@ -1,0 +1,246 @@
+"""What an array did inside while a workload ran: hits, dirty data, its drives over time. Pure.
+
+`hit_ratio` here is the cache drive's; everywhere else in a report it is the RAM's.
+"""
+
+from appliance.report.blocks import (
+    DASH,
+    ChartView,
+    FoldView,
+    LegendView,
+    LineView,
+    TableView,
+    format_bytes,
+    format_share,
+    view_caches,
+)
+from appliance.report.figures import ARRAY, OTHER, WARM_UP, Figure, StepFigures, Workload
+from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
+from appliance.report.kinds.fio import split_mode
+from appliance.report.workload_charts import Line, draw_lines
+from appliance.units import printable
+
+COUNTERS_NOTE = (
+    "bcache's own counters, cleared when the step began: they count requests, and a request that"
+    " was found in part is a miss. Bypassed: bytes that went past the cache."
+)
+PARTS_NOTE = (
+    "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered; of what"
+    " reached the array, the share that its cache drive answered. What RAM answered is not in it."
+)
+_FEW = 12
+_MAX_MARKS = 8
+
+
+def make_tables(workload: Workload) -> tuple[TableView, ...]:
+    """Counters of bcache's own, and what the members served in each part where these are few."""
+    counters = tuple(
+        _count(step, figure)
+        for step in workload.steps
+        for figure in step.cache_figures
+        if figure.variant == ARRAY
+    )
+    table = TableView(
+        title="The array's cache over the whole step",
+        heads=("Array",),
+        columns=(
+            "Hit ratio",
+            "Hits",
+            "Misses",
+            "Bypassed",
+            "Dirty at start",
+            "Dirty at end",
+            "Most dirty",
+        ),
+        lines=counters,
+        note=COUNTERS_NOTE,
+        with_caches=False,
+    )
+    parts = _make_parts(workload)
+    return ((table,) if counters else ()) + (
+        (parts,) if parts is not None and len(parts.lines) <= _FEW else ()
+    )
+
+
+def make_folds(workload: Workload) -> tuple[FoldView, ...]:
+    """The members in each part, where that is a long table."""
+    parts = _make_parts(workload)
+    if parts is None or len(parts.lines) <= _FEW:
+        return ()
+    return (FoldView(summary="array: its drives in each part", tables=(parts,)),)
+
+
+def make_marks(workload: Workload) -> tuple[str, ...]:
+    """Which figures were not taken on a clean array: no chart may hide that."""
+    marks = []
+    for step in workload.steps:
+        found = [
+            f"{printable(figure.variant)} ({format_bytes(figure.dirty_bytes)})"
+            for figure in step.figures
+            if figure.dirty_bytes and is_measured(figure)
+        ]
+        if found:
+            more = len(found) - _MAX_MARKS
+            rest = f" and {more} more" if more > 0 else ""
+            marks.append(
+                f"{step.label}: not clean when these began: {', '.join(found[:_MAX_MARKS])}{rest}."
+                " Writing back went on beside them and is in their figures."
+            )
+    return tuple(marks)
+
+
+def is_measured(figure: Figure) -> bool:
+    """Whether it is a test's figure: not a sum, not what was done between the tests."""
+    parts = split_mode(figure)[1]
+    return figure.variant not in {OTHER, "total"} and parts[0] != WARM_UP
+
+
+def make_panels(workload: Workload) -> tuple[ChartView, ...]:
+    """Array, cache drive, backing drive and dirty bytes over one time axis."""
+    return tuple(
+        panel for step in workload.steps if step.place == ARRAY for panel in _draw_panels(step)
+    )
+
+
+def _draw_panels(step: StepFigures) -> list[ChartView]:
+    ends = [*(row.t_s for row in step.activity), *(row.t_s for row in step.dirty)]
+    if not ends:
+        return []
+    order = {name: number for number, name in enumerate((ARRAY, *step.devices))}
+    found = dict.fromkeys(row.device for row in step.activity)
+    panels = []
+    for number, device in enumerate(sorted(found, key=lambda name: order.get(name, len(order)))):
+        label, color = step.devices.get(device, (printable(device), step.color))
+        intervals = make_intervals([row for row in step.activity if row.device == device])
+        drawn = thin(intervals)
+        lines = make_lines(label, color, drawn)
+        svg = draw_lines(
+            lines,
+            name=f"panel-{step.step.id}-{number}",
+            title=f"Read and write rate of {label} over time",
+            x_title="",
+            y_title="MB/s",
+            dots=False,
+            panel_end=max(ends),
+        )
+        panels.append(
+            ChartView(
+                title=f"{label}: read and write rate",
+                svg=svg,
+                legend=tuple(line.legend for line in lines),
+                note=explain(label, intervals, drawn),
+                wide=True,
+            )
+        )
+    return [*(panel for panel in panels if panel.svg), *_draw_dirty(step, end_s=max(ends))]
+
+
+def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:
+    peak = step.dirtiest
+    if peak is None:
+        return []
+    # Thinned by the largest of each stretch: a mean would hide what could have been lost.
+    width = -(-len(step.dirty) // MAX_POINTS)
+    kept = [
+        max(step.dirty[start : start + width], key=lambda row: row.dirty_bytes)
+        for start in range(0, len(step.dirty), width)
+    ]
+    line = Line(
+        LegendView(f"{step.label}, dirty", 7),
+        tuple((row.t_s, row.dirty_bytes / (1 << 20), "") for row in kept),
+    )
+    svg = draw_lines(
+        [line],
+        name=f"dirty-{step.step.id}",
+        title=f"Bytes that were only in the cache of {step.label}, over time",
+        x_title="seconds since the step began",
+        y_title="MiB",
+        dots=len(kept) == 1,
+        panel_end=end_s,
+    )
+    note = (
+        f"Most: {format_bytes(peak.dirty_bytes)} after {peak.t_s:.0f} s."
+        if peak.dirty_bytes
+        else "Nothing was dirty in any sample."
+    )
+    title = f"{step.label}: dirty, written to the cache drive but not yet to the backing drive"
+    return [ChartView(title=title, svg=svg, legend=(line.legend,), note=note, wide=True)]
+
+
+def _count(step: StepFigures, figure: Figure) -> LineView:
+    peak = step.dirtiest
+    return LineView(
+        heads=(step.label,),
+        values=(
+            format_share(figure.get("hit_ratio")),
+            _format_count(figure.get("cache_hits")),
+            _format_count(figure.get("cache_misses")),
+            format_bytes(figure.get("bypassed_bytes")),
+            format_dirty(figure.get("dirty_start_bytes")),
+            format_dirty(figure.get("dirty_end_bytes")),
+            format_dirty(None if peak is None else peak.dirty_bytes),
+        ),
+        cache=view_caches([figure]),
+    )
+
+
+def _make_parts(workload: Workload) -> TableView | None:
+    lines = tuple(
+        LineView(
+            heads=("/".join(figure.parts[1:]),),
+            values=(
+                format_share(figure.get("hit_ratio")),
+                format_bytes(figure.get("cache_read_bytes")),
+                format_bytes(figure.get("backing_read_bytes")),
+                format_bytes(figure.get("cache_write_bytes")),
+                format_bytes(figure.get("backing_write_bytes")),
+                format_dirty(figure.get("dirty_start_bytes")),
+                format_dirty(figure.get("dirty_end_bytes")),
+            ),
+            cache=view_caches([figure]),
+        )
+        for step in workload.steps
+        for figure in find_parts(step)
+    )
+    if not lines:
+        return None
+    return TableView(
+        title="The array's drives in each part",
+        heads=("Part",),
+        columns=(
+            "Hit ratio",
+            "Cache read",
+            "Backing read",
+            "Cache written",
+            "Backing written",
+            "Dirty at start",
+            "Dirty at end",
+        ),
+        lines=lines,
+        note=PARTS_NOTE,
+        with_caches=False,
+    )
+
+
+def find_parts(step: StepFigures) -> tuple[Figure, ...]:
+    """What the members served in each part: `array/PART`."""
+    return tuple(
+        figure
+        for figure in step.cache_figures
+        if figure.parts[0] == ARRAY and len(figure.parts) > 1
+    )
+
+
+def find_hit_ratio(step: StepFigures, part: str) -> float | None:
+    """Of the bytes that the array delivered in `part`, the share its backing drive did not."""
+    wanted = f"{ARRAY}/{part}"
+    return next((f.get("hit_ratio") for f in step.cache_figures if f.variant == wanted), None)
+
+
+def format_dirty(dirty_bytes: float | None) -> str:
+    """`12 MiB`, or `clean`."""
+    return "clean" if dirty_bytes == 0 else format_bytes(dirty_bytes)
+
+
+def _format_count(number: float | None) -> str:
+    return DASH if number is None else f"{number:.0f}"

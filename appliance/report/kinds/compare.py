@@ -1,0 +1,240 @@
+"""The array beside its members alone: the same test, three places. Pure.
+
+The one place that says what may be set side by side; the table of a page and its sentences both
+come from here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from appliance import stats
+from appliance.report.blocks import (
+    DASH,
+    CompareCell,
+    CompareView,
+    describe_array,
+    format_number,
+    format_rate,
+    format_share,
+    format_times,
+)
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.kinds import fio, lottery, matrix, sql, sweep
+from appliance.report.kinds.activity import make_intervals
+from appliance.units import format_seconds
+
+PLACES = ("cache", "backing", "array")
+_HEADS = {"cache": "cache drive alone", "backing": "backing drive alone", "array": "array"}
+_SHORTEST_S = 0.5
+"""A shorter interval, such as the last one, is no peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One place's figure."""
+
+    value: float
+    figures: tuple[Figure, ...]
+    """What it was taken from. None: counted on the whole device during the whole step."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a sentence may be built on it."""
+        return bool(self.figures) and all(figure.proven for figure in self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One test in its places; a place that did not run or does not count is absent."""
+
+    name: str
+    unit: str
+    """s | MB/s | IOPS"""
+    places: dict[str, Measured]
+    headline: bool = True
+    """Whether it is worth a sentence; parts of a whole are not."""
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as good as the backing drive alone the array is."""
+        return self._compare("array", "backing")
+
+    @property
+    def distance(self) -> float | None:
+        """How many times as good as the array the cache drive alone is."""
+        return self._compare("cache", "array")
+
+    @property
+    def advantage(self) -> float | None:
+        """How many times as good as the backing drive alone the cache drive alone is."""
+        return self._compare("cache", "backing")
+
+    @property
+    def share(self) -> float | None:
+        """Of what the cache drive is better than the backing drive, how much the array reaches.
+
+        In the figure's own unit: seconds saved, or rate gained. None where the cache drive is not
+        better by more than the tolerance: a share of next to nothing says nothing.
+        """
+        advantage = self.advantage
+        if advantage is None or advantage < 1.0 + stats.TOLERANCE or "array" not in self.places:
+            return None
+        cache, backing, array = (self.places[place].value for place in PLACES)
+        return (array - backing) / (cache - backing)
+
+    def format(self, place: str) -> str:
+        """The figure, without its unit."""
+        value = self.places[place].value
+        if self.unit == "s":
+            return format_seconds(value)
+        return format_rate(value) if self.unit == "MB/s" else format_number(value)
+
+    def _compare(self, one: str, other: str) -> float | None:
+        if not {one, other} <= self.places.keys():
+            return None
+        good, bad = self.places[one].value, self.places[other].value
+        if self.unit == "s":
+            good, bad = bad, good
+        return good / bad if bad > 0 else None
+
+
+def find_comparisons(workload: Workload) -> tuple[Comparison, ...]:
+    """All that the array and at least one of its members did alike; rates are bytes per second."""
+    steps = {place: step for place in PLACES if (step := workload.find_step(place)) is not None}
+    read = _READERS.get(workload.kind)
+    if read is None or "array" not in steps or len(steps) < 2:
+        return ()
+    found: dict[tuple[str, str, bool], dict[str, Measured]] = {}
+    for place, step in steps.items():
+        for name, unit, headline, value, figures in read(step):
+            if value is not None:
+                found.setdefault((name, unit, headline), {})[place] = Measured(value, figures)
+    return tuple(
+        Comparison(name=name, unit=unit, places=places, headline=headline)
+        for (name, unit, headline), places in found.items()
+        if "array" in places and len(places) > 1
+    )
+
+
+def make_comparison(workload: Workload) -> CompareView | None:
+    """The table; None where there is nothing to set side by side."""
+    comparisons = find_comparisons(workload)
+    if not comparisons:
+        return None
+    places = [place for place in PLACES if workload.find_step(place)]
+    return CompareView(
+        heads=tuple(_head(workload, place) for place in places),
+        lines=tuple(
+            (
+                f"{one.name}, {one.unit}",
+                tuple(_make_cell(one, place) for place in places),
+                format_times(one.gain),
+                format_share(one.share),
+            )
+            for one in comparisons
+        ),
+    )
+
+
+def _head(workload: Workload, place: str) -> str:
+    step = workload.find_step(place)
+    if step is None or place == "array":
+        return _HEADS[place]
+    return f"{step.label.removesuffix(f' ({place})')}, {_HEADS[place]}"
+
+
+def _make_cell(one: Comparison, place: str) -> CompareCell:
+    measured = one.places.get(place)
+    if measured is None:
+        return CompareCell(value=DASH, state="no valid figure")
+    if not measured.figures:
+        return CompareCell(value=one.format(place), state="whole step")
+    caches = [cache for figure in measured.figures for cache in figure.caches]
+    states = ", ".join(dict.fromkeys(cache.page_cache for cache in caches))
+    proof = "proven" if measured.proven else "not proven"
+    dirty = any(figure.dirty_bytes for figure in measured.figures)
+    array = describe_array(measured.figures)
+    return CompareCell(
+        value=one.format(place),
+        state=f"{states}, {proof}" + (f"; {array}" if array else ""),
+        doubt="" if measured.proven and not dirty else "dirty" if dirty else "unproven",
+    )
+
+
+type _Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
+"""Name, unit, whether it is worth a sentence, value, where it is from."""
+
+
+def _read_sql(step: StepFigures) -> Iterator[_Row]:
+    figures = {figure.variant: figure for figure in sql.find_phases(step)}
+    seconds = sql.find_seconds(step)
+    if len(figures) == len(sql.PHASES):
+        # The total is a sum: its caches are those of the phases.
+        yield "all phases", "s", True, seconds[sql.TOTAL], tuple(figures.values())
+    for phase, text in sql.PHASES.items():
+        if phase in figures:
+            yield text, "s", False, seconds[phase], (figures[phase],)
+
+
+def _read_fio(step: StepFigures) -> Iterator[_Row]:
+    tests = [test for test in fio.find_tests(step) if not test.mode]
+    for test in tests:
+        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
+        yield test.name, unit, True, test.get(metric), test.window
+    own = [row for row in step.activity if row.device == step.step.device]
+    intervals = [one for one in make_intervals(own) if one.seconds >= _SHORTEST_S]
+    for what, needed, rates in (
+        ("read", "seq-read", [one.read_bytes_s for one in intervals]),
+        ("written", "seq-write", [one.write_bytes_s for one in intervals]),
+    ):
+        if any(one.name == needed for one in tests) and rates:
+            yield f"highest single second, {what}", "MB/s", False, max(rates), ()
+
+
+def _read_matrix(step: StepFigures) -> Iterator[_Row]:
+    cells = matrix.find_cells(step)
+    largest = matrix.find_largest(cells)
+    for operation in dict.fromkeys(cell.operation for cell in cells):
+        own = [cell.figure for cell in cells if (cell.size, cell.operation) == (largest, operation)]
+        rates = [rate for figure in own if (rate := figure.get("rate_bytes_s")) is not None]
+        median = stats.find_median(rates) if len(rates) == len(own) else None
+        name = f"{operation} of {largest}, median over record sizes"
+        yield name, "MB/s", True, median, tuple(own)
+
+
+def _read_sweep(step: StepFigures) -> Iterator[_Row]:
+    for point in sweep.find_points(step):
+        metric, _, unit = sweep.find_metric(point.test)
+        name = f"{point.test}, {point.size}, {point.access}"
+        yield name, unit, False, point.figure.get(metric), (point.figure,)
+
+
+def _read_lottery(step: StepFigures) -> Iterator[_Row]:
+    for one in lottery.find_passes(step):
+        touches = lottery.find_touches(one.tickets)
+        if touches is None or not all(figure.valid for figure in one.figures):
+            continue
+        yield f"{one.label}, first touch", "MB/s", False, touches.first_bytes_s, one.figures
+        # Repeats that RAM answered say nothing about any of the three.
+        of_drive = touches.repeat_ram_share <= lottery.DRIVE_SHARE
+        yield f"{one.label}, repeats", "MB/s", of_drive, touches.repeat_bytes_s, one.figures
+
+
+_READERS = {
+    "sql": _read_sql,
+    "fio": _read_fio,
+    "matrix": _read_matrix,
+    "sweep": _read_sweep,
+    "lottery": _read_lottery,
+}
+
+
+def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Those that a sentence may be built on: worth one, in all three places, and proven."""
+    return tuple(
+        one
+        for one in comparisons
+        if one.headline
+        and one.places.keys() == set(PLACES)
+        and all(measured.proven for measured in one.places.values())
+    )
