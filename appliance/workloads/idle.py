@@ -38,7 +38,7 @@ def rest_array(bench: Bench) -> tuple[Bench, tuple[str, ...]]:
     if bench.array is None:
         return bench, ()
     remark = bench.array.come_to_rest()
-    words = f"array not clean: {remark}" if remark else "array clean"
+    words = f"array {remark or 'clean'}"
     rested = replace(bench, drive_state=f"{bench.drive_state}; {words}")
     return rested, (words,) if remark else ()
 

@@ -186,11 +186,14 @@ def test_a_test_after_an_interruption_says_where_its_warm_up_was(
 
 
 def test_an_array_that_is_not_clean_is_measured_and_marked(lab: FioBench, array: FakeArray) -> None:
-    array.remark = "12 MiB dirty"
+    array.remark = "not clean after 600 s: 12 MiB dirty"
     found = run_all(lab, PLAN)
     for part in found.values():
-        assert part.notes[0] == "array not clean: 12 MiB dirty"
-        assert all("array not clean: 12 MiB dirty" in row.cache.drive_state for row in part.results)
+        assert part.notes[0] == "array not clean after 600 s: 12 MiB dirty"
+        assert all(
+            "array not clean after 600 s: 12 MiB dirty" in row.cache.drive_state
+            for row in part.results
+        )
 
 
 def test_rounds_to_a_steady_state_bear_the_modes_name(lab: FioBench, array: FakeArray) -> None:

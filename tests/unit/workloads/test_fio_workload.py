@@ -420,11 +420,13 @@ def test_an_array_rests_before_what_reads_and_before_the_page_cache_is_set(lab: 
 @pytest.mark.parametrize("rw", ["randrw", "read"])
 def test_an_array_rests_before_an_own_job_that_reads(lab: FioBench, rw: str) -> None:
     array = lab.on_array()
-    array.remark = "12 MiB dirty"
+    array.remark = "not clean after 600 s: 12 MiB dirty"
     found = run_all(lab, replace(PLAN, tests=(), options=(("rw", rw),)))["custom"]
     assert lab.happened[1] == "array rest"
-    assert found.results[0].cache.drive_state == ("first step on it; array not clean: 12 MiB dirty")
-    assert found.notes[0] == "array not clean: 12 MiB dirty"
+    assert found.results[0].cache.drive_state == (
+        "first step on it; array not clean after 600 s: 12 MiB dirty"
+    )
+    assert found.notes[0] == "array not clean after 600 s: 12 MiB dirty"
 
 
 def test_an_array_does_not_rest_between_rounds(lab: FioBench) -> None:

@@ -388,7 +388,7 @@ def test_what_a_ticket_met(
 
 @pytest.mark.parametrize("kind", ["cold", "warm", "direct"])
 def test_an_array_rests_before_each_pass(bench: Bench, machine: Machine, kind: LotteryPass) -> None:
-    array = FakeArray(remark="12 MiB dirty")
+    array = FakeArray(remark="not clean after 600 s: 12 MiB dirty")
     machine.direct = kind == "direct"
     bench = replace(bench, array=array)
     workload = LotteryWorkload(PLAN)
@@ -398,5 +398,5 @@ def test_an_array_rests_before_each_pass(bench: Bench, machine: Machine, kind: L
     done = workload.run_part(bench, kind, finished={})
 
     assert array.happened == ["array rest"]
-    assert done.notes == ("array not clean: 12 MiB dirty",)
+    assert done.notes == ("array not clean after 600 s: 12 MiB dirty",)
     assert all("array not clean" in result.cache.drive_state for result in done.results)

@@ -275,7 +275,7 @@ def test_a_drive_that_errs_leaves_a_marked_row(lab: FioBench) -> None:
 
 
 def test_an_array_rests_before_what_reads(lab: FioBench) -> None:
-    lab.on_array().remark = "12 MiB dirty"
+    lab.on_array().remark = "not clean after 600 s: 12 MiB dirty"
     found = run_all(lab, PLAN)
     drop = "drop matrix.dat device"
     assert lab.happened == [
@@ -288,7 +288,7 @@ def test_an_array_rests_before_what_reads(lab: FioBench) -> None:
         *("array rest", drop, "fio 32M_1M_backward"),
         *("array rest", drop, "fio 32M_1M_stride"),
     ]
-    dirty = "array not clean: 12 MiB dirty"
+    dirty = "array not clean after 600 s: 12 MiB dirty"
     read = found["32M/1M/read"]
     assert dirty in read.notes
     assert read.results[0].cache.drive_state == f"first step on it; {dirty}"

@@ -450,7 +450,7 @@ def test_an_array_rests_before_each_phase_and_before_caches_are_dropped(
     assert run(bench, PHASES, {}).results[0].cache.drive_state == "first step on it; array clean"
     assert array.happened == ["array rest", "drop"] * len(PHASES)
 
-    array.remark = "12 MiB dirty"
+    array.remark = "not clean after 600 s: 12 MiB dirty"
     done = start(bench).run_part(bench, "select", finished={})
-    assert "array not clean: 12 MiB dirty" in done.notes
-    assert done.results[0].cache.drive_state.endswith("; array not clean: 12 MiB dirty")
+    assert "array not clean after 600 s: 12 MiB dirty" in done.notes
+    assert done.results[0].cache.drive_state.endswith("; array not clean after 600 s: 12 MiB dirty")

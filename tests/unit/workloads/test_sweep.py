@@ -169,7 +169,7 @@ def test_the_last_part_does_nothing_to_a_bare_drive(lab: FioBench) -> None:
 def test_an_array_rests_before_every_test_and_rows_say_how_many_came_before(
     lab: FioBench,
 ) -> None:
-    lab.on_array().remark = "12 MiB dirty"
+    lab.on_array().remark = "not clean after 600 s: 12 MiB dirty"
     plan = replace(PLAN, tests=("rand-read", "rand-write"), distribution=("uniform",))
     found = run_all(lab, replace(plan, set_sizes_bytes=(32 << 20,)))
     assert lab.happened == [
@@ -179,7 +179,7 @@ def test_an_array_rests_before_every_test_and_rows_say_how_many_came_before(
         *("array rest", "fio 32M_rand-write_randommap"),
         *("array rest", "fio 32M_rand-write_norandommap"),
     ]
-    dirty = "array not clean: 12 MiB dirty"
+    dirty = "array not clean after 600 s: 12 MiB dirty"
     assert [part.results[0].cache.drive_state for part in found.values()] == [
         f"first step on it; idle; {dirty}; test 1 on this set",
         f"first step on it; idle; {dirty}; test 2 on this set",
