@@ -118,11 +118,11 @@ def _check_member(array: ArrayPlan, role: str, drive: Drive) -> Iterator[str]:
             f"has logical blocks of {logical_bytes} bytes; array.block must be that at least, "
             f"not {array.block_bytes}"
         )
-    needed_bytes = _MIN_BUCKETS * array.bucket_bytes
-    if role == "cache" and drive.size_bytes < needed_bytes:
+    least_bytes = _MIN_BUCKETS * array.bucket_bytes
+    if role == "cache" and drive.size_bytes < least_bytes:
         yield (
             f"holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
-            f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(needed_bytes)}; '
+            f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(least_bytes)}; '
             "make array.bucket smaller"
         )
 
