@@ -7,6 +7,8 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 
+from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.drives.identity import find_by_identity
@@ -87,8 +89,12 @@ def start_campaign(
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
         for planned in plan.drives
     ]
+    # An array carries its slot's number too, booted or not.
+    needs_slots = plan.boot is not None or plan.array is not None
     slots = (
-        _free_slots(drives, [drive for _, drive in chosen]) if boot else range(1, len(chosen) + 1)
+        _free_slots(drives, [drive for _, drive in chosen])
+        if needs_slots
+        else range(1, len(chosen) + 1)
     )
     booted = plan.booted_drives
     cycles = plan_cycles(drives=len(booted), cycles=boot.cycles, charts=boot.charts) if boot else ()
@@ -168,15 +174,16 @@ def describe(drive: Drive) -> NewDrive:
 
 
 def _free_slots(drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
-    """Slots whose partition UUID no drive in the machine carries from an earlier campaign.
+    """Slots that no drive in the machine carries from an earlier campaign.
 
     A slot that one of the chosen drives carries comes last: should that drive's installation
     fail, it would carry the slot of another one.
     """
-    others = {uuid for drive in drives if drive not in chosen for uuid in drive.partition_uuids}
-    own = {uuid for drive in chosen for uuid in drive.partition_uuids}
-    free = [slot for slot in range(1, SLOTS + 1) if root_partuuid(slot) not in others]
-    free.sort(key=lambda slot: root_partuuid(slot) in own)
+    carried = {drive.path: _carried_slots(drive) for drive in drives}
+    others = {slot for drive in drives if drive not in chosen for slot in carried[drive.path]}
+    own = {slot for drive in chosen for slot in carried[drive.path]}
+    free = [slot for slot in range(1, SLOTS + 1) if slot not in others]
+    free.sort(key=lambda slot: slot in own)
     if len(free) < len(chosen):
         raise Refusal(
             f"only {len(free)} of {SLOTS} boot slots are free: "
@@ -184,3 +191,14 @@ def _free_slots(drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
             hint="unplug the drives that take no part",
         )
     return free
+
+
+def _carried_slots(drive: Drive) -> set[int]:
+    """The slots whose boot entries would start what is on the drive, or register its array."""
+    slots = {slot for slot in range(1, SLOTS + 1) if root_partuuid(slot) in drive.partition_uuids}
+    if drive.file_system == "bcache":
+        superblock = read_superblock(drive.path)
+        slot = slot_of_set(superblock.set_uuid) if superblock else None
+        if slot is not None:
+            slots.add(slot)
+    return slots
