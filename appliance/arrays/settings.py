@@ -1,0 +1,60 @@
+"""What can be set on a running array, each setting read back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from appliance.arrays.kernel import control, read, set_folder, write
+from appliance.arrays.model import Array
+from appliance.arrays.state import format_amount, parse_choice
+from appliance.errors import StepFailed
+from appliance.plan_model import ArrayPlan
+from appliance.plan_workloads import CacheMode
+
+
+def set_cache_mode(array: Array, mode: CacheMode) -> None:
+    """From now on. Raises StepFailed where the kernel does not take it, ArrayStuckError."""
+    file = control(array.backing) / "cache_mode"
+    write(file, mode)
+    _check(file, parse_choice(read(file)), mode)
+
+
+def apply_settings(array: Array, plan: ArrayPlan) -> None:
+    """Everything the plan says of a running array. Raises as `set_cache_mode` does."""
+    folder = control(array.backing)
+    set_cache_mode(array, plan.cache_mode)
+    cutoff = folder / "sequential_cutoff"
+    write(cutoff, str(plan.sequential_cutoff_bytes))
+    _check(cutoff, read(cutoff), format_amount(plan.sequential_cutoff_bytes))
+    _set_number(folder / "writeback_percent", plan.writeback_percent)
+    folder = set_folder(array.set_uuid)
+    _set_number(folder / "congested_read_threshold_us", plan.congested_read_threshold_us)
+    _set_number(folder / "congested_write_threshold_us", plan.congested_write_threshold_us)
+
+
+@contextmanager
+def hurried(array: Array) -> Iterator[None]:
+    """Writing back goes as fast as the drives do, for as long as the block lasts."""
+    folder = control(array.backing)
+    # No percentage: no rate to keep to (writeback_delay() in drivers/md/bcache/writeback.c). No
+    # delay: the next look for dirty data follows at once; one that has begun is slept through.
+    wanted = {"writeback_running": 1, "writeback_delay": 0, "writeback_percent": 0}
+    before = {name: read(folder / name) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            _set_number(folder / name, value)
+        yield
+    finally:
+        for name, text in before.items():
+            if text.isdigit():
+                write(folder / name, text)
+
+
+def _set_number(file: Path, value: int) -> None:
+    write(file, str(value))
+    _check(file, read(file), str(value))
+
+
+def _check(file: Path, now: str, wanted: str) -> None:
+    if now != wanted:
+        raise StepFailed(f"bcache has {now!r} in {file} where {wanted!r} was set")

@@ -1,0 +1,64 @@
+"""Waiting until nothing is in the cache only."""
+
+import time
+
+from appliance.arrays.model import Array, ArrayState
+from appliance.arrays.settings import hurried
+from appliance.arrays.state import format_amount, read_state
+from appliance.errors import StepFailed
+from appliance.progress import Progress
+
+# Within this a disk writes back something, however scattered: 30 s pass before bcache looks for
+# more (writeback_delay), and `dirty_data` shows nothing smaller than a thousandth.
+_NO_PROGRESS_S = 600.0
+_LOOK_EVERY_S = 0.2
+
+
+def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
+    """Write back what is dirty; say what was not reached in time, nothing if it was.
+
+    Writing back is hurried meanwhile; all settings are as before afterwards. Raises StepFailed
+    where the array is gone, ArrayStuckError, and what `tell` raises.
+    """
+    end_s = time.monotonic() + timeout_s
+    with hurried(array):
+        while True:
+            now = read_state(array)
+            if _is_clean(now):
+                return ""
+            if time.monotonic() > end_s:
+                return (
+                    f"not clean after {timeout_s:.0f} s: {format_amount(now.dirty_bytes)} "
+                    f"dirty, state {now.state}"
+                )
+            _tell_dirty(now, tell)
+            time.sleep(_LOOK_EVERY_S)
+
+
+def write_back_all(array: Array, *, tell: Progress) -> None:
+    """Write back what is dirty, however long that takes.
+
+    Raises StepFailed when it comes to a standstill; otherwise as `wait_clean`.
+    """
+    least = None
+    moved_s = time.monotonic()
+    with hurried(array):
+        while not _is_clean(now := read_state(array)):
+            if least is None or now.dirty_bytes < least:
+                least = now.dirty_bytes
+                moved_s = time.monotonic()
+            if time.monotonic() - moved_s > _NO_PROGRESS_S:
+                raise StepFailed(
+                    f"nothing was written back for {_NO_PROGRESS_S:.0f} s: "
+                    f"{format_amount(now.dirty_bytes)} are only in the cache drive"
+                )
+            _tell_dirty(now, tell)
+            time.sleep(_LOOK_EVERY_S)
+
+
+def _is_clean(now: ArrayState) -> bool:
+    return now.state == "no cache" or (now.state == "clean" and now.dirty_bytes == 0)
+
+
+def _tell_dirty(now: ArrayState, tell: Progress) -> None:
+    tell(f"writing back what only the cache drive has: {format_amount(now.dirty_bytes)}", 0, 0)

@@ -1,0 +1,96 @@
+"""What bcache says of a running array: its state, and the counters of its cache.
+
+The counters: bcache counts requests in collectors, and a timer moves these to what can be read
+every accounting_delay = HZ * 300 / 22 (scale_accounting() in drivers/md/bcache/stats.c). So what
+is read is up to 13.7 s old, and clearing does not clear what is in the collectors: both are done
+one tick after the last request. The timer shifts what it moves by 16 bits within 32, which is why
+CacheCounters has figures that may be too low.
+"""
+
+import re
+import time
+
+from appliance.arrays.kernel import control, read, write
+from appliance.arrays.model import Array, ArrayState, CacheCounters
+from appliance.errors import StepFailed
+from appliance.progress import Progress
+
+COUNTER_TICK_S = 300 / 22
+"""accounting_delay."""
+
+_TICK_MARGIN_S = 1.0
+_PAUSE_S = 0.2
+_UNITS = "?kMGTPEZY"  # bch_hprint() in drivers/md/bcache/util.c
+_AMOUNT = re.compile(rf"(\d+)\.(\d)([{_UNITS[1:]}])")
+
+
+def parse_amount(text: str) -> int:
+    """The bytes in bcache's `1.5M`: one decimal, cut off, of a power of 1024.
+
+    Raises StepFailed for anything else, such as the empty text of a device that has gone.
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise StepFailed(f"bcache gave {text!r} for an amount of bytes: its array may be gone")
+    unit_bytes: int = 1024 ** _UNITS.index(match[3])
+    return (int(match[1]) * 10 + int(match[2])) * unit_bytes // 10
+
+
+def format_amount(size_bytes: int) -> str:
+    """How bcache shows so many bytes: to compare what it took with what it was given."""
+    unit, rest = 0, 0
+    while unit == 0 or size_bytes >= 1000:
+        size_bytes, rest = divmod(size_bytes, 1024)
+        unit += 1
+    return f"{size_bytes}.{rest * 10 // 1024}{_UNITS[unit]}"
+
+
+def parse_choice(text: str) -> str:
+    """The one in brackets of bcache's `writethrough [writeback] writearound none`."""
+    match = re.search(r"\[([^]]*)\]", text)
+    return match[1] if match else ""
+
+
+def read_state(array: Array) -> ArrayState:
+    """Raises StepFailed when the array is gone, ArrayStuckError when the kernel does not answer."""
+    folder = control(array.backing)
+    return ArrayState(
+        state=read(folder / "state"),
+        dirty_bytes=read_dirty_bytes(array),
+        cache_mode=parse_choice(read(folder / "cache_mode")),
+    )
+
+
+def read_dirty_bytes(array: Array) -> int:
+    """What is in the cache only, as exactly as bcache says it. Raises as `read_state` does."""
+    return parse_amount(read(control(array.backing) / "dirty_data"))
+
+
+def clear_counters(array: Array, tell: Progress) -> None:
+    """Let all counting begin anew; call it when nothing is asked of the array. Takes one tick."""
+    _wait_for_tick(tell)
+    write(control(array.backing) / "clear_stats", "1")
+
+
+def read_counters_settled(array: Array, tell: Progress) -> CacheCounters:
+    """All that was counted; call it when nothing is asked of the array any more. Takes one tick."""
+    _wait_for_tick(tell)
+    folder = control(array.backing) / "stats_total"
+    counts = {name: read(folder / name) for name in _COUNTERS}
+    gone = [name for name, text in counts.items() if not text.isdigit()]
+    if gone:
+        raise StepFailed(f"bcache does not give {gone[0]} of {array.path}: the array may be gone")
+    return CacheCounters(
+        **{name: int(text) for name, text in counts.items()},
+        bypassed_bytes=parse_amount(read(folder / "bypassed")),
+    )
+
+
+_COUNTERS = ("cache_hits", "cache_misses", "cache_bypass_hits", "cache_bypass_misses")
+
+
+def _wait_for_tick(tell: Progress) -> None:
+    end_s = time.monotonic() + COUNTER_TICK_S + _TICK_MARGIN_S
+    while time.monotonic() < end_s:
+        tell("waiting for bcache's counters", 0, 0)
+        time.sleep(_PAUSE_S)
