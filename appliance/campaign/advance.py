@@ -13,6 +13,13 @@ from enum import Enum
 from functools import partial
 
 from appliance.campaign import power
+from appliance.campaign.booted_array import (
+    BootedArray,
+    LiveMembers,
+    check_sets,
+    read_sets,
+    select_booted_array,
+)
 from appliance.campaign.journal import record
 from appliance.campaign.states import armed_cycle, next_cycle
 from appliance.campaign.thisboot import (
@@ -186,13 +193,25 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     return drive
 
 
-def find_installed_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
+def find_installed_drive(
+    found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
+) -> Drive:
     """The live drive of a campaign that carries its reference OS, and alone carries it.
 
-    Raises Refusal when it is absent, present twice, no longer carries it, or another drive does as
-    well.
+    With an array it is the backing drive, and the cache drive must be here as well. Raises Refusal
+    when a drive is absent, present twice, no longer carries it, or another drive does as well.
     """
     drive = find_released_drive(found, row)
+    if array is not None:
+        try:
+            cache = find_released_drive(found, array.cache)
+        except Refusal as error:
+            raise Refusal(
+                f"drive {row.identity} is not booted without its cache: {error.message}"
+            ) from error
+        check_sets(read_sets(), row, members=LiveMembers(array.set_uuid, drive, cache))
+        return drive
+    check_sets(read_sets(), row, members=None)
     wanted = root_partuuid(row.slot)
     carriers = [other for other in found if wanted in other.partition_uuids]
     if drive not in carriers or not row.install_uuid or drive.disk_uuid != row.install_uuid:
@@ -266,7 +285,8 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             return Outcome.PAUSED
         row = _drive_of(site, cycle)
         try:
-            drive = await_drive(partial(find_installed_drive, row=row))
+            array = select_booted_array(site.connection, campaign_id, row)
+            drive = await_drive(partial(find_installed_drive, row=row, array=array))
         except StepFailed as error:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED

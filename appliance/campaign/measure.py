@@ -21,6 +21,7 @@ from appliance.campaign.advance import (
     go_on,
     leave,
 )
+from appliance.campaign.booted_array import read_table_uuid, select_booted_array
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.keys import Consoles
 from appliance.campaign.states import armed_cycle
@@ -99,7 +100,10 @@ def measure_boot() -> None:
                 raise StepFailed("the machine restarted before power was asked to go")
             if isinstance(sample, KaltstartError):
                 raise sample
-            drive = find_installed_drive(drives, row)
+            array = select_booted_array(site.connection, campaign.id, row)
+            drive = find_installed_drive(drives, row, array=array)
+            if array is not None and read_table_uuid(_root_disk(row.slot)) != row.install_uuid:
+                raise Refusal(f"the array of drive {row.identity} carries another reference OS")
         except KaltstartError as error:
             fail_attempt(site, campaign, cycle, reason=error.message, detail=error.message)
         else:

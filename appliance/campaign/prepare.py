@@ -4,9 +4,11 @@ from functools import partial
 
 from appliance.campaign.advance import Site, await_drive, find_released_drive, load_campaign
 from appliance.campaign.journal import record
+from appliance.campaign.prepare_array import install_on_array
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import parse_plan
+from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -23,12 +25,14 @@ from appliance.workloads.reference_os import install_reference_os
 def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
     """Install on every drive that does not have it yet, if the campaign measures boots.
 
-    A drive that fails is left out of the boots.
+    A drive that fails is left out of the boots. Where there is an array, it stands in the place of
+    its backing drive, and its cache drive has no boots of its own.
     """
     campaign = load_campaign(site, campaign_id)
-    boot = parse_plan(campaign.plan_toml).boot
+    plan = parse_plan(campaign.plan_toml)
+    boot = plan.boot
     for row in select_campaign_drives(site.connection, campaign_id):
-        if boot is None or row.installed_at or row.failed_reason:
+        if boot is None or row.role == "cache" or row.installed_at or row.failed_reason:
             continue
         try:
             _install(
@@ -37,6 +41,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                 row,
                 stick=stick,
                 boot_set_bytes=boot.boot_set_bytes,
+                array=plan.array if row.role == "backing" else None,
                 progress=progress,
             )
         except KaltstartError as error:
@@ -68,29 +73,41 @@ def _install(
     *,
     stick: Stick,
     boot_set_bytes: int,
+    array: ArrayPlan | None,
     progress: Progress,
 ) -> None:
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    # Looked up anew for each drive: /dev/sdX may be another one by now.
-    drive = await_drive(partial(find_released_drive, row=row))
-    record(
-        site.connection,
-        site.this_boot,
-        "install",
-        f"reference OS to {row.identity} ({drive.path})",
-        campaign_id=campaign_id,
-    )
 
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
         progress(f"{row.identity}: {label}", done_bytes, total_bytes)
 
-    install_uuid = install_reference_os(
-        drive,
-        stick=stick,
-        released_identity=row.identity,
-        slot=row.slot,
-        boot_set_bytes=boot_set_bytes,
-        progress=tell,
-    )
+    if array is not None:
+        install_uuid = install_on_array(
+            site,
+            campaign_id,
+            row,
+            stick=stick,
+            plan=array,
+            boot_set_bytes=boot_set_bytes,
+            tell=tell,
+        )
+    else:
+        # Looked up anew for each drive: /dev/sdX may be another one by now.
+        drive = await_drive(partial(find_released_drive, row=row))
+        record(
+            site.connection,
+            site.this_boot,
+            "install",
+            f"reference OS to {row.identity} ({drive.path})",
+            campaign_id=campaign_id,
+        )
+        install_uuid = install_reference_os(
+            drive,
+            stick=stick,
+            released_identity=row.identity,
+            slot=row.slot,
+            boot_set_bytes=boot_set_bytes,
+            progress=tell,
+        )
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

@@ -85,27 +85,50 @@ def install_reference_os(
     first sample.
     """
     with unlocked(drive, stick=stick.drive, released_identity=released_identity) as target:
-        path = target.path
-        progress("partitions", 0, 0)
-        install_uuid = str(uuid.uuid4())
-        _make_partitions(path, install_uuid=install_uuid, slot=slot, boot_set_bytes=boot_set_bytes)
-        try:
-            _copy_root(Path(partition_path(path, 1)), progress=progress)
-            _make_session_set(
-                partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress
-            )
-        except OSError as error:
-            raise StepFailed(f"{path}: {error.strerror or error}") from error
+        return write_reference_os(
+            target.path, slot=slot, boot_set_bytes=boot_set_bytes, progress=progress
+        )
+
+
+def write_reference_os(
+    path: str,
+    *,
+    slot: int,
+    boot_set_bytes: int,
+    progress: Progress,
+    root_name: str = "kaltstart-ref-root",
+) -> str:
+    """Write the reference OS to the drive or array at `path`, unlocked and locked against udev.
+
+    `root_name` is what the root's partition is called. Returns the GUID of the new partition table.
+    Raises StepFailed.
+    """
+    progress("partitions", 0, 0)
+    install_uuid = str(uuid.uuid4())
+    _make_partitions(
+        path,
+        install_uuid=install_uuid,
+        slot=slot,
+        boot_set_bytes=boot_set_bytes,
+        root_name=root_name,
+    )
+    try:
+        _copy_root(Path(partition_path(path, 1)), progress=progress)
+        _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress)
+    except OSError as error:
+        raise StepFailed(f"{path}: {error.strerror or error}") from error
     return install_uuid
 
 
-def _make_partitions(path: str, *, install_uuid: str, slot: int, boot_set_bytes: int) -> None:
+def _make_partitions(
+    path: str, *, install_uuid: str, slot: int, boot_set_bytes: int, root_name: str
+) -> None:
     # Sizes with a unit: sfdisk would count bare numbers in the drive's own sectors. Whole
     # mebibytes: it would round anything else down to them.
     script = (
         f"label: gpt\nlabel-id: {install_uuid}\n"
         f"type=linux, size={-(-root_bytes() // _ALIGN_BYTES)}MiB, "
-        f"uuid={root_partuuid(slot)}, name=kaltstart-ref-root\n"
+        f"uuid={root_partuuid(slot)}, name={root_name}\n"
         f"type=linux, size={session_partition_bytes(boot_set_bytes) // _ALIGN_BYTES}MiB, "
         f"uuid={session_partuuid(slot)}, name=kaltstart-ref-session\n"
     )

@@ -6,6 +6,7 @@ from typing import Self
 
 import pytest
 
+from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign import measure, power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.measure import _find_due, _store, measure_boot
@@ -16,9 +17,11 @@ from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
 from appliance.run import Finished
+from appliance.store.arrays import insert_array, update_array
 from appliance.store.connect import open_database
 from appliance.store.cycles import BootSample
-from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
+from appliance.workloads.reference_os import root_partuuid
+from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
 
 SAMPLE = BootSample(
     boot_id="boot-1",
@@ -426,6 +429,46 @@ def test_a_sample_of_another_installation_is_not_stored(booted: World) -> None:
     assert [boot["boot_s"] for boot in booted.boots()] == [None]
     attempts = [detail for event, detail in booted.events() if event == "attempt-failed"]
     assert attempts[0].endswith("no longer carries its reference OS")
+
+
+@pytest.fixture
+def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The same, from an array."""
+    set_uuid = array_set_uuid(1)
+    connection = booted.site().connection
+    connection.execute("UPDATE campaign_drive SET role = 'cache' WHERE slot = 2")
+    connection.execute("UPDATE campaign_drive SET role = 'backing' WHERE slot = 1")
+    connection.execute("UPDATE cycle SET state = 'failed' WHERE drive_id = 2")
+    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
+    update_array(connection, set_uuid, "made")
+    # The kernel shows the array's partitions below both drives.
+    booted.drives = (
+        replace(HDD, holders=("bcache0 (bcache)",), partition_uuids=(root_partuuid(1),)),
+        replace(SSD, holders=("bcache0 (bcache)",), partition_uuids=(root_partuuid(1),)),
+    )
+    booted.sets = {HDD.path: set_uuid, SSD.path: set_uuid}
+    monkeypatch.setattr(measure, "_root_disk", lambda _: "bcache0")
+    monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(1))
+    return booted
+
+
+def test_a_boot_from_an_array_is_its_backing_drives(booted_array: World) -> None:
+    booted_array.counts = {HDD.path: 3}
+    measure_boot()
+    (boot,) = booted_array.boots()
+    assert (boot["drive_serial"], boot["drive_role"], boot["valid"]) == ("LAB-HDD-1", "backing", 1)
+    assert "smart /dev/sda" in booted_array.log
+    assert "smart /dev/sdb" not in booted_array.log
+
+
+def test_a_boot_from_another_installation_on_the_array_is_not_stored(
+    booted_array: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(2))
+    measure_boot()
+    assert booted_array.boots() == []
+    attempts = [detail for event, detail in booted_array.events() if event == "attempt-failed"]
+    assert attempts[0].endswith("the array of drive LAB-HDD-1 carries another reference OS")
 
 
 def test_without_its_stick_it_says_so_and_goes_back(

@@ -6,13 +6,15 @@ import pytest
 
 from appliance.campaign import advance
 from appliance.campaign import prepare as module
-from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.advance import Outcome, Site, go_on
 from appliance.campaign.prepare import prepare
 from appliance.campaign.steps import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
+from appliance.store.campaigns import CampaignDriveRow
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
 PLAN = """
@@ -63,6 +65,27 @@ def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
     installer = Installer()
     monkeypatch.setattr(module, "install_reference_os", installer)
     return installer
+
+
+class ArrayInstaller:
+    """In the place of `install_on_array`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, ArrayPlan, int]] = []
+
+    def __call__(
+        self,
+        _site: Site,
+        _campaign_id: int,
+        row: CampaignDriveRow,
+        *,
+        plan: ArrayPlan,
+        boot_set_bytes: int,
+        **_: object,
+    ) -> str:
+        """Install."""
+        self.calls.append((row.identity, plan, boot_set_bytes))
+        return install_uuid(row.slot)
 
 
 def prepared(world: World) -> list[tuple[str, int, int]]:
@@ -198,3 +221,48 @@ def test_a_person_can_stop_it_half_way(world: World, installer: Installer) -> No
     assert (ssd.installed_at, ssd.failed_reason) == (None, "")
     assert world.states() == ["planned"] * 4
     assert world.campaign().state == "preparing"
+
+
+ARRAY_PLAN = """
+version = 1
+[[drive]]
+serial = "LAB-HDD-1"
+role = "backing"
+erase = "LAB-HDD-1"
+[[drive]]
+serial = "LAB-SSD-1"
+role = "cache"
+erase = "LAB-SSD-1"
+[[drive]]
+serial = "LAB-HDD-2"
+role = "control"
+erase = "LAB-HDD-2"
+[array]
+cache_mode = "writethrough"
+[boot]
+boot_set = "8M"
+"""
+
+
+def test_an_array_is_installed_in_its_backing_drives_place_and_its_cache_not_at_all(
+    world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_array = ArrayInstaller()
+    monkeypatch.setattr(module, "install_on_array", on_array)
+    control = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="")
+    world.make_campaign(
+        [HDD, SSD, control],
+        plan_toml=ARRAY_PLAN,
+        state="preparing",
+        roles=["backing", "cache", "control"],
+    )
+    prepared(world)
+    ((identity, plan, boot_set_bytes),) = on_array.calls
+    assert (identity, plan.cache_mode, boot_set_bytes) == ("LAB-HDD-1", "writethrough", 8 << 20)
+    assert [call["path"] for call in installer.calls] == ["/dev/sdd"]
+    assert [row.install_uuid for row in world.drive_rows()] == [
+        install_uuid(1),
+        "",
+        install_uuid(3),
+    ]
+    assert [row.failed_reason for row in world.drive_rows()] == ["", "", ""]

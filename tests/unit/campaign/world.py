@@ -79,6 +79,8 @@ class World:
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     """The console."""
     drives: tuple[Drive, ...] = ()
+    sets: dict[str, str] = field(default_factory=dict)
+    """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
     """Power-cycle counts by path; a drive without one offers none."""
     boot_id: str = "boot-0"
@@ -117,9 +119,11 @@ class World:
         plan_toml: str = "",
         released: bool = True,
         state: str = "running",
+        roles: Sequence[str] = (),
     ) -> int:
         """Store a campaign with its drives here; one that runs is installed, slot by slot."""
-        planned = plan_cycles(drives=len(drives), cycles=cycles, charts=charts)
+        booted = [index for index in range(len(drives)) if not roles or roles[index] != "cache"]
+        planned = plan_cycles(drives=len(booted), cycles=cycles, charts=charts)
         connection = open_database(self.path)
         with transaction(connection):
             self.campaign_id = insert_campaign(
@@ -139,7 +143,7 @@ class World:
                     connection,
                     campaign_id=self.campaign_id,
                     drive_id=ids[-1],
-                    role="target",
+                    role=roles[slot - 1] if roles else "target",
                     released=released,
                     slot=slot,
                     released_model=drive.model,
@@ -153,7 +157,7 @@ class World:
                 insert_cycle(
                     connection,
                     campaign_id=self.campaign_id,
-                    drive_id=ids[cycle.drive_index],
+                    drive_id=ids[booted[cycle.drive_index]],
                     position=cycle.position,
                     cycle=cycle.cycle,
                     charted=cycle.charted,
@@ -268,6 +272,7 @@ class World:
             monkeypatch.setattr(module, "announce", self.announce)
         for module in (advance, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
+        monkeypatch.setattr(advance, "read_sets", lambda: self.sets)
         for module in (advance, measure):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
             monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)

@@ -102,7 +102,11 @@ def test_the_partition_table_is_made_under_the_installations_own_name(
     monkeypatch.setattr(reference_os, "_ROOT", root)
     monkeypatch.setattr(reference_os, "run", run)
     reference_os._make_partitions(
-        "/dev/sda", install_uuid="11111111-2222", slot=3, boot_set_bytes=1 << 20
+        "/dev/sda",
+        install_uuid="11111111-2222",
+        slot=3,
+        boot_set_bytes=1 << 20,
+        root_name="kaltstart-ref-root",
     )
     header, name, first, second = scripts[0].splitlines()
     assert (header, name) == ("label: gpt", "label-id: 11111111-2222")

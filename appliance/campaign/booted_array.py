@@ -1,0 +1,95 @@
+"""Which arrays a measured boot starts: its own, whole, or none; never another one.
+
+Reads superblocks. Must never register or write anything.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.superblock import read_superblock
+from appliance.drives.model import Drive
+from appliance.drives.probe import list_block_devices
+from appliance.errors import Refusal, StepFailed
+from appliance.run import run
+from appliance.store.arrays import select_array
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+
+
+@dataclass(frozen=True, slots=True)
+class BootedArray:
+    """The array that a backing drive's boots come from."""
+
+    set_uuid: str
+    cache: CampaignDriveRow
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMembers:
+    """The array's drives as they are here now."""
+
+    set_uuid: str
+    backing: Drive
+    cache: Drive
+
+
+def select_booted_array(
+    connection: sqlite3.Connection, campaign_id: int, row: CampaignDriveRow
+) -> BootedArray | None:
+    """None: the drive boots by itself. Raises Refusal when its array is not there any more."""
+    if row.role != "backing":
+        return None
+    array = select_array(connection, campaign_id)
+    if array is None or array.state != "made":
+        raise Refusal(f"drive {row.identity} is no longer part of the array it boots from")
+    drives = select_campaign_drives(connection, campaign_id)
+    cache = next(each for each in drives if each.drive_id == array.cache_drive_id)
+    return BootedArray(array.set_uuid, cache)
+
+
+def read_sets() -> dict[str, str]:
+    """The UUIDs of the sets that drives here belong to, by the drives' paths.
+
+    Asks only those that carry a superblock of bcache, as udev knows. Raises StepFailed.
+    """
+    try:
+        nodes = json.loads(list_block_devices())["blockdevices"]
+        paths = [node["path"] for node in nodes if node["fstype"] == "bcache"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+    superblocks = {path: read_superblock(path) for path in paths}
+    return {path: found.set_uuid for path, found in superblocks.items() if found is not None}
+
+
+def check_sets(
+    sets: Mapping[str, str], row: CampaignDriveRow, *, members: LiveMembers | None
+) -> None:
+    """See that a boot from `row`'s slot starts the array of `members` (None: no array).
+
+    Pure. Raises Refusal.
+    """
+    own = (members.backing, members.cache) if members else ()
+    for drive in own:
+        if members and sets.get(drive.path) != members.set_uuid:
+            raise Refusal(
+                f"drive {row.identity} cannot be booted from: {drive.path} "
+                f"({drive.identity}) no longer carries its array"
+            )
+    others = [
+        path
+        for path, set_uuid in sets.items()
+        if slot_of_set(set_uuid) == row.slot and path not in {drive.path for drive in own}
+    ]
+    if others:
+        raise Refusal(
+            f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
+            hint="take that array apart, or unplug its drives",
+        )
+
+
+def read_table_uuid(disk: str) -> str:
+    """GUID of the partition table on a disk or array, by its kernel name, as udev knows it."""
+    command = ["lsblk", "--nodeps", "--noheadings", "--output", "PTUUID", f"/dev/{disk}"]
+    return run(command, timeout_s=20).stdout.strip().lower()
