@@ -40,6 +40,11 @@ _OFF_FOR_BENCHMARKING = {
 }
 """0 switches these off, so that the cache gets everything that it is measured with."""
 
+_AFTER_RESTART = (
+    "After a restart without the cache drive the array does not appear until somebody lets the"
+    " backing drive run alone."
+)
+
 _ABSENT = {"block": "the larger logical block of the two drives"}
 _STATES = {
     "making": "not made completely",
@@ -106,14 +111,17 @@ def read_settings(plan_toml: str) -> dict[str, object] | None:
     return table if isinstance(table, dict) else None
 
 
-def find_peak(steps: Sequence[StepFigures], mode: str) -> float | None:
-    """The most that was seen dirty at once in steps that ran in `mode`, and in no other."""
+def find_peak(steps: Sequence[StepFigures]) -> float | None:
+    """The most that was seen dirty at once in steps that ran in writeback.
+
+    Only writeback makes anything dirty, so in a step that compares modes it is writeback's.
+    """
     found: list[float] = []
     for step in steps:
-        if find_step_modes(step) == {mode}:
+        if "writeback" in find_step_modes(step):
             found += [row.dirty_bytes for row in step.dirty]
         for figure in (*step.figures, *step.cache_figures):
-            if mode in {cache.array_mode for cache in figure.caches}:
+            if "writeback" in {one.array_mode for one in figure.caches}:
                 found += [
                     figure.dirty_bytes,
                     figure.values.get("dirty_start_bytes", 0.0),
@@ -150,10 +158,11 @@ def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:
                 f"{text} When the cache drive dies, nothing that was acknowledged is lost: the"
                 " backing drive has it all. bcache retries failed reads of the cache from the"
                 " backing drive and goes on without the cache, at the backing drive's own speed."
+                f" {_AFTER_RESTART}"
             ),
             loses=False,
         )
-    peak = find_peak(steps, mode)
+    peak = find_peak(steps)
     measured = (
         "How much was dirty at once was not measured here."
         if peak is None
@@ -166,9 +175,9 @@ def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:
         text=(
             "A write is acknowledged when the cache drive has it; until it is written back it is"
             " dirty and nowhere else. When the cache drive dies, all that is dirty is lost, and"
-            " with it most likely the file system, because its newest metadata are among it."
-            " bcache's default (stop_when_cache_set_failed = auto) then stops the array rather than"
-            f" go on with old data. {measured}"
+            " with it most likely the file system. As long as something is dirty, bcache's default"
+            " (stop_when_cache_set_failed = auto) then stops the array rather than go on with old"
+            f" data. {_AFTER_RESTART} {measured}"
         ),
         loses=True,
     )

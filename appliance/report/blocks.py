@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from appliance.report.figures import Figure
 
 DASH = "–"
+_LONG = 12
 _UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -75,6 +76,11 @@ class CompareView:
     heads: tuple[str, ...]
     lines: tuple[tuple[str, tuple[CompareCell, ...], str, str], ...]
     """What was measured, the places' figures, the array against the backing drive, its share."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it opens on demand: charts show the same at a glance."""
+        return len(self.lines) > _LONG
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,14 +92,18 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
         for test in own
         if _all_proven(test.window)
     ]
+    # Of one array in several modes the modes are told, not the array each time.
+    several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
     for name in dict.fromkeys(test.name for _, test in tests):
         told = []
         for label, test in tests:
             if test.name == name:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
-                told.append((f"{label} {figure}{_say_rounds(test)}", test.window))
-        yield _compare(f"fio, {name}", told)
+                place = test.mode if several else label
+                told.append((f"{place} {figure}{_say_rounds(test)}", test.window))
+        subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
+        yield _compare(subject, told)
 
 
 def _say_rounds(test: fio.Test) -> str:

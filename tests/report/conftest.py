@@ -10,6 +10,7 @@ from typing import override
 import pytest
 
 from appliance.report import export_campaign, tables, views
+from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
 from tests.report.workloads import add_workloads
 
@@ -110,3 +111,20 @@ def workloads(tmp_path: Path, steps: sqlite3.Connection) -> Path:
     (tmp_path / "raw" / "1").mkdir(parents=True)
     (tmp_path / "raw" / "1" / "fio.json").write_text("{}")
     return export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")
+
+
+@pytest.fixture
+def hybrid(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A disk and an SSD alone and as an array: booted, measured, its modes compared."""
+    connection = make_database(tmp_path / "array.sqlite", name="an array", disks=DISKS)
+    add_array_campaign(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def array_report(tmp_path: Path, hybrid: sqlite3.Connection) -> Path:
+    """The folder of the report of `hybrid`."""
+    return export_campaign(
+        hybrid, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
+    )

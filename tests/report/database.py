@@ -38,16 +38,16 @@ class Disk:
     boots: Sequence[Boot] = field(default=())
 
 
-def _boots(*times: float | None, **options: str) -> list[Boot]:
+def make_boots(*times: float | None, **options: str) -> list[Boot]:
     return [Boot(cycle, boot_s, **options) for cycle, boot_s in enumerate(times, start=1)]  # type: ignore[arg-type]
 
 
 LAB = (
-    Disk("LAB-HDD-1", "Lab disk", role="control", boots=_boots(106.212, 106.034, 106.118)),
+    Disk("LAB-HDD-1", "Lab disk", role="control", boots=make_boots(106.212, 106.034, 106.118)),
     Disk(
         "LAB-SSHD-1",
         "Lab hybrid",
-        boots=[*_boots(46.021, 27.204, 28.117), Boot(1, 49.870, charted=1)],
+        boots=[*make_boots(46.021, 27.204, 28.117), Boot(1, 49.870, charted=1)],
     ),
     Disk(
         "LAB-SSD-1",
@@ -56,7 +56,7 @@ LAB = (
         rotational=0,
         transport="nvme",
         boots=[
-            *_boots(
+            *make_boots(
                 25.104, 25.733, cold_proof="proven", cold_reason="the count rose from 41 to 42"
             ),
             Boot(3, None, reason="it did not come back within 300 s, 3 times"),

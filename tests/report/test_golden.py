@@ -1,4 +1,4 @@
-"""The reports of the lab's campaign and of one with all workloads, byte for byte.
+"""The reports of the lab's campaign, of one with all workloads and of an array, byte for byte.
 
 After a wanted change run it with KALTSTART_GOLDEN=write in the environment, then look at the page
 and at the difference.
@@ -20,6 +20,11 @@ def test_report_is_as_it_was(report: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["report.html", "steps.csv"])
 def test_report_of_workloads_is_as_it_was(workloads: Path, name: str) -> None:
     _compare(workloads, name, GOLDEN / "workloads")
+
+
+@pytest.mark.parametrize("name", ["report.html", "steps.csv"])
+def test_report_of_an_array_is_as_it_was(array_report: Path, name: str) -> None:
+    _compare(array_report, name, GOLDEN / "array")
 
 
 def _compare(folder: Path, name: str, golden: Path) -> None:

@@ -27,6 +27,7 @@ COUNTERS_NOTE = (
 PARTS_NOTE = (
     "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered; of what"
     " reached the array, the share that its cache drive answered. What RAM answered is not in it."
+    " Dirty before: when the part began, before any waiting for a clean array."
 )
 _FEW = 12
 _MAX_MARKS = 8
@@ -83,7 +84,7 @@ def make_marks(workload: Workload) -> tuple[str, ...]:
             more = len(found) - _MAX_MARKS
             rest = f" and {more} more" if more > 0 else ""
             marks.append(
-                f"{step.label}: not clean when these began: {', '.join(found[:_MAX_MARKS])}{rest}."
+                f"The {step.label} was not clean when these began: {', '.join(found[:_MAX_MARKS])}{rest}."
                 " Writing back went on beside them and is in their figures."
             )
     return tuple(marks)
@@ -170,17 +171,18 @@ def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:
 def _count(step: StepFigures, figure: Figure) -> LineView:
     peak = step.dirtiest
     return LineView(
-        heads=(step.label,),
+        heads=(step.label + ("" if figure.valid else " (interrupted: since its last start)"),),
         values=(
-            format_share(figure.get("hit_ratio")),
-            _format_count(figure.get("cache_hits")),
-            _format_count(figure.get("cache_misses")),
-            format_bytes(figure.get("bypassed_bytes")),
-            format_dirty(figure.get("dirty_start_bytes")),
-            format_dirty(figure.get("dirty_end_bytes")),
+            format_share(figure.values.get("hit_ratio")),
+            _format_count(figure.values.get("cache_hits")),
+            _format_count(figure.values.get("cache_misses")),
+            format_bytes(figure.values.get("bypassed_bytes")),
+            format_dirty(figure.values.get("dirty_start_bytes")),
+            format_dirty(figure.values.get("dirty_end_bytes")),
             format_dirty(None if peak is None else peak.dirty_bytes),
         ),
         cache=view_caches([figure]),
+        struck=not figure.valid,
     )
 
 
@@ -213,8 +215,8 @@ def _make_parts(workload: Workload) -> TableView | None:
             "Backing read",
             "Cache written",
             "Backing written",
-            "Dirty at start",
-            "Dirty at end",
+            "Dirty before",
+            "Dirty after",
         ),
         lines=lines,
         note=PARTS_NOTE,

@@ -13,6 +13,7 @@ from appliance.report.blocks import (
     LegendView,
     LineView,
     TableView,
+    describe_array,
     explain_invalid,
     format_number,
     format_rate,
@@ -244,6 +245,7 @@ def _pair(step: StepFigures, points: Sequence[Point], test: str) -> TableView:
             "norandommap, IOPS",
             "hit ratio",
             "norandommap to randommap",
+            "Array",
         ),
         lines=tuple(
             LineView(
@@ -254,13 +256,15 @@ def _pair(step: StepFigures, points: Sequence[Point], test: str) -> TableView:
                     format_number(pair.repeated.figure.get("iops")),
                     format_share(find_hit_ratio(step, pair.repeated.part)),
                     format_times(pair.ratio),
+                    describe_array((pair.once.figure, pair.repeated.figure)),
                 ),
                 cache=view_caches((pair.once.figure, pair.repeated.figure)),
-                invalid=explain_invalid((pair.once.figure, pair.repeated.figure)),
             )
             for pair in find_pairs(points, test)
         ),
         note=PAIR_NOTE,
+        # They stand in the table of all set sizes.
+        with_caches=False,
     )
 
 
