@@ -4,13 +4,15 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.arrays.live import (
+from appliance.arrays.empty import empty_cache
+from appliance.arrays.model import CacheCounters
+from appliance.arrays.settings import set_cache_mode
+from appliance.arrays.settle import wait_clean
+from appliance.arrays.state import (
     clear_counters,
-    empty_cache,
     read_counters_settled,
+    read_dirty_bytes,
     read_state,
-    set_cache_mode,
-    wait_clean,
 )
 from appliance.campaign.arrays import OpenArray
 from appliance.console import announce
@@ -22,6 +24,7 @@ from appliance.progress import Progress
 from appliance.store.steps import ArrayCondition
 from appliance.workloads.base import MemberCounters
 
+_COUNTED_SHARE = 0.95
 _BLOCK = Path("/sys/class/block")
 _COUNTED = CacheState(
     page_cache="partial",
@@ -39,6 +42,7 @@ class ArrayWatch:
         self._plan = plan
         self._tell = tell
         self._first_dirty_bytes = 0
+        self._first_read_ios = 0
         self._part_dirty_bytes = 0
         self._met_bytes = 0
         self._array_before = DiskStats(0, 0, 0, 0)
@@ -58,7 +62,7 @@ class ArrayWatch:
 
     def read_dirty_bytes(self) -> int:
         """What is only in the cache now."""
-        return read_state(self._array).dirty_bytes
+        return read_dirty_bytes(self._array)
 
     @property
     def condition(self) -> ArrayCondition:
@@ -77,8 +81,9 @@ class ArrayWatch:
         # Only what is in the cache device is dirty to bcache; RAM would make it so in a moment.
         os.sync()
         remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
-        self._met_bytes = self.read_dirty_bytes()
-        return remark
+        now = read_state(self._array)
+        self._met_bytes = now.dirty_bytes
+        return "runs without a cache" if now.state == "no cache" else remark
 
     def set_cache_mode(self, mode: CacheMode) -> None:
         """From now on."""
@@ -100,8 +105,9 @@ class ArrayWatch:
 
     def begin_step(self) -> None:
         """Clear bcache's own counters."""
-        clear_counters(self._array, tell=self._tell)
+        clear_counters(self._array, self._tell)
         self._first_dirty_bytes = self.read_dirty_bytes()
+        self._first_read_ios = _read_stat(self._array.name).read_ios
 
     def begin_part(self) -> None:
         """From here on it is the next part that moves the counters."""
@@ -136,25 +142,41 @@ class ArrayWatch:
 
         `is_whole`: whether all parts were done since then; the rows are not valid otherwise.
         """
-        state = read_counters_settled(self._array, tell=self._tell)
-        lookups = state.cache_hits + state.cache_misses
+        counters = read_counters_settled(self._array, self._tell)
+        read_ios = _read_stat(self._array.name).read_ios - self._first_read_ios
         figures: dict[str, float] = {
-            "cache_hits": state.cache_hits,
-            "cache_misses": state.cache_misses,
-            "bypassed_bytes": state.bypassed_bytes,
+            "cache_hits": counters.cache_hits,
+            "cache_misses": counters.cache_misses,
+            "bypassed_bytes": counters.bypassed_bytes,
             "dirty_start_bytes": self._first_dirty_bytes,
-            "dirty_end_bytes": state.dirty_bytes,
+            "dirty_end_bytes": self.read_dirty_bytes(),
         }
-        if lookups:
-            figures["hit_ratio"] = state.cache_hits / lookups
-        reason = "bcache's own counters over the whole step"
-        if not is_whole:
-            reason = "bcache's own counters since the step's last start: it was interrupted"
+        if lookups := counters.cache_hits + counters.cache_misses:
+            figures["hit_ratio"] = counters.cache_hits / lookups
+        valid, reason = judge_counters(counters, read_ios=read_ios, is_whole=is_whole)
         cache = replace(_COUNTED, proof_reason=reason)
         return tuple(
-            Result("array", metric, value, cache, valid=is_whole)
-            for metric, value in figures.items()
+            Result("array", metric, value, cache, valid=valid) for metric, value in figures.items()
         )
+
+
+def judge_counters(counters: CacheCounters, *, read_ios: int, is_whole: bool) -> tuple[bool, str]:
+    """Whether bcache's counters can be believed, and why. Pure.
+
+    Each tick of its timer can lose a multiple of 65,536 requests (`arrays.model.CacheCounters`).
+    bcache counts reads only (cached_dev_read_done_bh() in drivers/md/bcache/request.c).
+    """
+    counted = (
+        counters.cache_hits
+        + counters.cache_misses
+        + counters.cache_bypass_hits
+        + counters.cache_bypass_misses
+    )
+    if not is_whole:
+        return False, "bcache's own counters since the step's last start: it was interrupted"
+    if counted < _COUNTED_SHARE * read_ios:
+        return False, f"bcache counted {counted} of the {read_ios} read requests only"
+    return True, "bcache's own counters over the whole step"
 
 
 def read_hit_ratio(*, array_read_bytes: int, backing_read_bytes: int) -> float:

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from appliance.arrays.apart import release_arrays, take_apart
-from appliance.arrays.live import assembled
+from appliance.arrays.apart import take_apart
+from appliance.arrays.live import assembled, release_arrays
 from appliance.arrays.make import make_array
 from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
@@ -149,19 +149,23 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
         _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
     announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
-        absent = _part(members, row.set_uuid, stick=stick, tell=tell)
+        absent, remarks = _part(members, row.set_uuid, stick=stick, tell=tell)
     except KaltstartError as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, "parting", reason=error.message)
         raise
     with transaction(site.connection):
         update_array(site.connection, row.set_uuid, "parting" if absent else "apart", reason=absent)
+        for remark in remarks:
+            _note(site, row.campaign_id, "array-remark", members, remark)
         _note(site, row.campaign_id, "array-apart", members, absent or row.set_uuid)
     announce("array", id=row.campaign_id, set=row.set_uuid, state="apart")
 
 
-def _part(members: MemberRows, set_uuid: str, *, stick: Stick, tell: Progress) -> str:
-    """Returns what is still to be done, for want of a drive."""
+def _part(
+    members: MemberRows, set_uuid: str, *, stick: Stick, tell: Progress
+) -> tuple[str, tuple[str, ...]]:
+    """Returns which drive is still to be cleared for want of it, and what was lost."""
     found: dict[str, Drive] = {}
     missing: list[Refusal] = []
     for member in (members.backing, members.cache):
@@ -177,8 +181,10 @@ def _part(members: MemberRows, set_uuid: str, *, stick: Stick, tell: Progress) -
             for member in (members.backing, members.cache)
             if member.role in found
         }
-        take_apart(targets.get("backing"), targets.get("cache"), set_uuid=set_uuid, tell=tell)
-    return missing[0].message if missing else ""
+        remarks = take_apart(
+            targets.get("backing"), targets.get("cache"), set_uuid=set_uuid, tell=tell
+        )
+    return missing[0].message if missing else "", remarks
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from appliance import VERSION
-from appliance.arrays.apart import release_arrays
+from appliance.arrays.live import release_arrays
 from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power

@@ -27,8 +27,12 @@ CONTRACT = """
     verdicts(campaign_id, drive_serial, verdict, reasons, at)
     events(campaign_id, seq, at, boot_id, level, event, detail)
 """  # noqa: E501
+ADDED = """
+    array_dirty(step_id, t_s, dirty_bytes)
+"""
 VIEWS = {
-    match[1]: re.findall(r"\w+", match[2]) for match in re.finditer(r"(\w+)\(([^)]*)\)", CONTRACT)
+    match[1]: re.findall(r"\w+", match[2])
+    for match in re.finditer(r"(\w+)\(([^)]*)\)", CONTRACT + ADDED)
 }
 
 

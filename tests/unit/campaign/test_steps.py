@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import bench
-from appliance.campaign import steps as module
-from appliance.campaign.steps import StepPosition, StoppedByPersonError, run_steps
+from appliance.campaign import bench, step_run, steps, subject
+from appliance.campaign.step_run import StepPosition, StoppedByPersonError
+from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
@@ -169,16 +169,17 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         return machine.on_drive[target.path]
 
     for target, name, replacement in (
-        (module, "announce", world.announce),
+        (steps, "announce", world.announce),
+        (step_run, "announce", world.announce),
         (bench, "unlocked", unlocked),
         (bench, "_held", held),
         (bench, "mounted", mounted),
         (bench, "make_file_system", make_file_system),
         (bench, "clear_signatures", lambda target: machine.on_drive.pop(target.path, None)),
         (bench, "read_file_system_uuid", lambda path: machine.on_drive.get(path, "")),
-        (module, "make_workload", lambda _: machine),
-        (module, "parse_plan", lambda _: SimpleNamespace(workloads=machine.plans)),
-        (module, "_BLOCK", tmp_path / "block"),
+        (step_run, "make_workload", lambda _: machine),
+        (steps, "parse_plan", lambda _: SimpleNamespace(workloads=machine.plans)),
+        (subject, "_BLOCK", tmp_path / "block"),
         (bench, "RAW", tmp_path / "raw"),
     ):
         monkeypatch.setattr(target, name, replacement)

