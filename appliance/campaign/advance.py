@@ -209,7 +209,7 @@ def find_installed_drive(
             raise Refusal(
                 f"drive {row.identity} is not booted without its cache: {error.message}"
             ) from error
-        check_sets(read_sets(), row, members=LiveMembers(array.set_uuid, drive, cache))
+        check_sets(read_sets(drive, cache), row, members=LiveMembers(array.set_uuid, drive, cache))
         return drive
     check_sets(read_sets(), row, members=None)
     wanted = root_partuuid(row.slot)

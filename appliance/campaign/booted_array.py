@@ -49,16 +49,18 @@ def select_booted_array(
     return BootedArray(array.set_uuid, cache)
 
 
-def read_sets() -> dict[str, str]:
+def read_sets(*members: Drive) -> dict[str, str]:
     """The UUIDs of the sets that drives here belong to, by the drives' paths.
 
-    Asks only those that carry a superblock of bcache, as udev knows. Raises StepFailed.
+    Asks `members`, and of the others only those that udev says carry a superblock of bcache.
+    Raises StepFailed.
     """
     try:
         nodes = json.loads(list_block_devices())["blockdevices"]
         paths = [node["path"] for node in nodes if node["fstype"] == "bcache"]
     except (KeyError, TypeError, ValueError) as error:
         raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+    paths += [drive.path for drive in members if drive.path not in paths]
     superblocks = {path: read_superblock(path) for path in paths}
     return {path: found.set_uuid for path, found in superblocks.items() if found is not None}
 

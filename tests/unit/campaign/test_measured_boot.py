@@ -438,7 +438,7 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
     connection = booted.site().connection
     connection.execute("UPDATE campaign_drive SET role = 'cache' WHERE slot = 2")
     connection.execute("UPDATE campaign_drive SET role = 'backing' WHERE slot = 1")
-    connection.execute("UPDATE cycle SET state = 'failed' WHERE drive_id = 2")
+    connection.execute("DELETE FROM cycle WHERE drive_id = 2")
     insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
     update_array(connection, set_uuid, "made")
     # The kernel shows the array's partitions below both drives.

@@ -8,7 +8,7 @@ from appliance.campaign import advance
 from appliance.campaign import prepare as module
 from appliance.campaign.advance import Outcome, Site, go_on
 from appliance.campaign.prepare import prepare
-from appliance.campaign.steps import StoppedByPersonError
+from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan_model import ArrayPlan

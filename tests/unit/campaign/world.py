@@ -272,7 +272,7 @@ class World:
             monkeypatch.setattr(module, "announce", self.announce)
         for module in (advance, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
-        monkeypatch.setattr(advance, "read_sets", lambda: self.sets)
+        monkeypatch.setattr(advance, "read_sets", lambda *_: self.sets)
         for module in (advance, measure):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
             monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
