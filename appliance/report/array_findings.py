@@ -76,8 +76,8 @@ def _judge_order(workload: Workload, one: Comparison) -> Finding:
     cache, backing = _say_place(workload, one, "cache"), _say_place(workload, one, "backing")
     took = "took" if one.unit == "s" else "reached"
     subject, array = _name_subject(workload, one), f"the array {took} {_say_value(one, ARRAY)}"
-    expected = True
-    if advantage < 1.0:
+    expected = advantage >= 1.0
+    if not expected:
         text = (
             f"{array}; here the cache drive alone ({cache}) was no faster than the backing drive"
             f" alone ({backing}), so a gain was not to be expected"

@@ -1,7 +1,8 @@
 """The array itself: what it was made of, how it was set, what it costs when its cache dies. Pure.
 
 What is said of bcache follows the kernel's Documentation/admin-guide/bcache.rst ("Error Handling",
-"Troubleshooting performance") and drivers/md/bcache/super.c (conditional_stop_bcache_device).
+"Troubleshooting performance") and drivers/md/bcache/super.c (conditional_stop_bcache_device; and
+register_bdev: what was attached to a cache is run by itself only where it is detached or stale).
 """
 
 import json
@@ -150,7 +151,7 @@ def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:
         text = {
             "writethrough": "Each write is acknowledged when both drives have it.",
             "writearound": "Writes go to the backing drive alone; only reads fill the cache.",
-            "none": "Nothing is cached.",
+            "none": "Nothing new is cached.",
         }[mode]
         return PriceView(
             mode=mode,

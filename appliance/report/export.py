@@ -18,6 +18,7 @@ from appliance.report.pages import render_page
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
 from appliance.report.tables import (
     render_activity,
+    render_dirty,
     render_json,
     render_results,
     render_steps,
@@ -99,6 +100,8 @@ def _render_workloads(rows: CampaignRows) -> dict[str, str]:
         texts["tickets.csv"] = render_tickets(rows)
     if rows.workloads.activity:
         texts["activity.csv"] = render_activity(rows)
+    if rows.workloads.dirty:
+        texts["array_dirty.csv"] = render_dirty(rows)
     return texts
 
 

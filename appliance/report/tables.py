@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from appliance import VERSION
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
-from appliance.report.workload_rows import ACTIVITY, TICKETS, TicketRow
+from appliance.report.workload_rows import ACTIVITY, ARRAY_DIRTY, TICKETS, TicketRow
 from appliance.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -84,6 +84,11 @@ def render_tickets(rows: CampaignRows) -> str:
 def render_activity(rows: CampaignRows) -> str:
     """One line per device and interval, with the columns of the view `activity`."""
     return _render(ACTIVITY, (_pick(row, ACTIVITY) for row in rows.workloads.activity))
+
+
+def render_dirty(rows: CampaignRows) -> str:
+    """One line per sample of an array, with the columns of the view `array_dirty`."""
+    return _render(ARRAY_DIRTY, (_pick(row, ARRAY_DIRTY) for row in rows.workloads.dirty))
 
 
 def _render(columns: Sequence[str], records: Iterable[Record]) -> str:

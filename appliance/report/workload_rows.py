@@ -54,6 +54,9 @@ ACTIVITY = (
 )
 """The columns of the view `activity`, as the contract has them."""
 
+ARRAY_DIRTY = ("step_id", "t_s", "dirty_bytes")
+"""The columns of the view `array_dirty`."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepRow:

@@ -82,10 +82,10 @@ def make_marks(workload: Workload) -> tuple[str, ...]:
         ]
         if found:
             more = len(found) - _MAX_MARKS
-            rest = f" and {more} more" if more > 0 else ""
+            names = ", ".join(found[:_MAX_MARKS]) + (f" and {more} more" if more > 0 else "")
             marks.append(
-                f"The {step.label} was not clean when these began: {', '.join(found[:_MAX_MARKS])}{rest}."
-                " Writing back went on beside them and is in their figures."
+                f"The {step.label} was not clean when these began: {names}. Writing back went on"
+                " beside them and is in their figures."
             )
     return tuple(marks)
 

@@ -1,0 +1,265 @@
+"""An array in a report: beside its drives, with its cache, its dirty data and its price."""
+
+import csv
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.measure.samples import Result
+from appliance.report import export_campaign
+from appliance.report.array_section import read_settings
+from appliance.report.blocks import find_ram_share
+from appliance.report.figures import Workload, group_workloads
+from appliance.report.kinds import fio, lottery, matrix, modes, sweep
+from appliance.report.kinds.compare import find_comparisons
+from appliance.report.rows import select_campaign
+from tests.report.arrays import (
+    COUNTED,
+    DISKS,
+    HDD,
+    PLACES,
+    SET,
+    SSD,
+    add_array_results,
+    add_array_step,
+)
+from tests.report.conftest import read_page
+from tests.report.database import make_database
+from tests.report.workloads import BALLAST, BYPASS, PARTIAL, add_results, make_results
+
+_PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
+
+
+def _words(folder: Path) -> str:
+    return read_page((folder / "report.html").read_text(encoding="utf-8")).words
+
+
+def _export(connection: sqlite3.Connection, tmp_path: Path) -> str:
+    folder = export_campaign(
+        connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw"
+    )
+    return _words(folder)
+
+
+def _group(connection: sqlite3.Connection) -> tuple[Workload, ...]:
+    return group_workloads(select_campaign(connection, campaign_id=1))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> sqlite3.Connection:
+    """The two drives, no boots, nothing measured."""
+    disks = [replace(disk, boots=()) for disk in DISKS]
+    return make_database(tmp_path / "pair.sqlite", disks=disks)
+
+
+def _add_totals(connection: sqlite3.Connection, totals: Sequence[float]) -> None:
+    for place, total in zip(PLACES, totals, strict=True):
+        step = add_array_step(connection, "sql", place)
+        rows: list[Result] = []
+        for phase in _PHASES:
+            rows += make_results(phase, BALLAST, seconds=total / 5)
+        rows += make_results("total", PARTIAL, seconds=total)
+        if place == "array":
+            add_array_results(connection, step, rows)
+        else:
+            add_results(connection, step, rows)
+
+
+def test_the_array_stands_between_its_drives_as_in_the_article(array_report: Path) -> None:
+    words = _words(array_report)
+    assert (
+        "SQL, all phases : the array took 4 min 11 s, between the cache drive alone (LAB-SSD-1,"
+        " 3 min 51 s) and the backing drive alone (LAB-HDD-1, 5 min 23 s). 1.29 times as fast as"
+        " the backing drive alone, 78 % of the cache drive's advantage."
+    ) in words
+    # One sentence, not two.
+    assert words.count("SQL, all phases :") == 1
+    assert "LAB-SSD-1, cache drive alone LAB-HDD-1, backing drive alone array" in words
+
+
+@pytest.mark.parametrize(
+    ("totals", "said", "kind"),
+    [
+        ((100, 200, 150), "between the cache drive alone", "gain"),
+        ((100, 200, 95), "about as fast as the cache drive alone (LAB-SSD-1, 1 min 40 s)", "gain"),
+        ((100, 200, 80), "better than the cache drive alone", "remark"),
+        ((100, 200, 210), "about as fast as the backing drive alone", "flat"),
+        ((100, 200, 300), "worse than the backing drive alone", "remark"),
+        ((200, 100, 150), "no faster than the backing drive alone", "remark"),
+    ],
+)
+def test_an_order_is_told_as_it_was(
+    pair: sqlite3.Connection, tmp_path: Path, totals: Sequence[float], said: str, kind: str
+) -> None:
+    _add_totals(pair, totals)
+    assert said in _export(pair, tmp_path)
+    page = next((tmp_path / "r").glob("*/report.html")).read_text()
+    assert re.search(rf'<li class="{kind}"><strong>SQL, all phases', page)
+
+
+def test_no_share_of_next_to_nothing(pair: sqlite3.Connection) -> None:
+    _add_totals(pair, (100, 105, 102))
+    (workload,) = _group(pair)
+    assert find_comparisons(workload)[0].share is None
+
+
+def test_no_sentence_where_one_of_the_three_is_not_proven(
+    pair: sqlite3.Connection, tmp_path: Path
+) -> None:
+    _add_totals(pair, (100, 200, 150))
+    pair.execute("UPDATE result SET page_cache_proof = 'unproven' WHERE device = 'array'")
+    words = _export(pair, tmp_path)
+    assert "the array took" not in words
+    assert "cold, not proven; writeback, clean" in words
+
+
+def test_what_is_invalid_is_in_no_comparison(pair: sqlite3.Connection, tmp_path: Path) -> None:
+    _add_totals(pair, (100, 200, 150))
+    pair.execute("UPDATE result SET valid = 0 WHERE device = 'array'")
+    assert "the array took" not in _export(pair, tmp_path)
+
+
+def test_a_figure_of_a_dirty_array_is_marked(array_report: Path) -> None:
+    words = _words(array_report)
+    assert (
+        "The array was not clean when these began: 1G/seq-read/randommap (12 MiB). Writing back"
+    ) in words
+    assert "sweep: 1 of 12 figures began while up to 12 MiB were dirty" in words
+    assert "bypass, proven; writeback, 12 MiB dirty" in words
+    # Every other one is called clean.
+    assert "writeback, clean" in words
+
+
+def test_hits_of_the_cache_are_not_called_the_rams(hybrid: sqlite3.Connection) -> None:
+    steps = [step for workload in _group(hybrid) for step in workload.steps]
+    for step in steps:
+        assert not any(figure.variant.startswith("array") for figure in step.figures)
+        for figure in step.figures:
+            if "warm-up" in figure.variant:
+                assert (find_ram_share([figure]) or 0.0) == 0.0
+    assert all(bool(step.cache_figures) == (step.place == "array") for step in steps)
+
+
+def test_parsers_leave_out_what_is_about_the_cache(pair: sqlite3.Connection) -> None:
+    for number, kind in enumerate(("fio", "matrix", "sweep", "lottery")):
+        step = add_array_step(pair, kind, "array", index=number)
+        for part in ("array", "array/seq-read", "array/1G/4K/read", "array/direct/f"):
+            rows = make_results(part, COUNTED, hit_ratio=0.5, backing_read_bytes=1.0)
+            add_array_results(pair, step, rows)
+    found = [workload.steps[0] for workload in _group(pair)]
+    assert fio.find_tests(found[0]) == ()
+    assert matrix.find_cells(found[1]) == ()
+    assert sweep.find_points(found[2]) == ()
+    assert lottery.find_passes(found[3]) == ()
+
+
+def test_modes_stand_in_one_table_with_their_warming(array_report: Path) -> None:
+    words = _words(array_report)
+    assert "Cache modes compared Test writethrough writeback writearound" in words
+    assert "rand-write, IOPS 205 30500 190" in words
+    assert "writethrough 5 0 % 72 % after 5" in words
+    assert "writearound 5 0 % 35 % not settled" in words
+    assert "writearound: the cache had not settled after 5 rounds" in words
+    assert (
+        "fio, rand-write, the array in its cache modes : writethrough 205 IOPS, writeback 30500"
+    ) in words
+
+
+def test_rounds_in_a_mode_are_its_own(pair: sqlite3.Connection) -> None:
+    step = add_array_step(pair, "fio", "array")
+    for mode, iops in (("writeback", 50.0), ("none", 10.0)):
+        for number in (1, 2):
+            variant = f"{mode}/rand-read/round-{number}"
+            rows = make_results(variant, BYPASS, iops=iops)
+            add_array_results(pair, step, rows, mode=mode)
+    (workload,) = _group(pair)
+    tests = fio.find_tests(workload.steps[0])
+    assert [(test.mode, test.name, test.random, test.get("iops")) for test in tests] == [
+        ("writeback", "rand-read", True, 50.0),
+        ("none", "rand-read", True, 10.0),
+    ]
+    assert modes.find_warm_ups(workload.steps[0]) == ()
+
+
+def test_the_pair_with_and_without_random_map_is_told(array_report: Path) -> None:
+    words = _words(array_report)
+    assert "1G 227 21 % 331 46 % 1.46 × writeback, clean" in words
+    assert "array, sweep, rand-read on 1G : 227 IOPS with each block asked for once" in words
+
+
+def test_the_price_is_told_for_each_mode_that_was_used(array_report: Path) -> None:
+    words = _words(array_report)
+    price = words[words.index("What is lost when the cache drive dies") :]
+    assert "The most that was dirty at once in this campaign: 117 MiB." in price
+    assert price.index("writeback :") < price.index("writethrough :") < price.index("writearound :")
+    assert "none :" not in price
+    assert "array, the price of writeback : up to 117 MiB were on the cache drive only." in words
+
+
+def test_nothing_is_called_lost_where_nothing_was(pair: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_array_step(pair, "sql", "array")
+    rows = make_results("recovery", BALLAST, seconds=1.0)
+    add_array_results(pair, step, rows, mode="writethrough")
+    words = _export(pair, tmp_path)
+    assert "writethrough : Each write is acknowledged when both drives have it." in words
+    assert "the price of writeback" not in words
+    assert "all that is dirty is lost" not in words
+
+
+def test_charts_of_the_three_devices_have_one_time_axis(array_report: Path) -> None:
+    page = (array_report / "report.html").read_text()
+    # Three devices and the dirty bytes of each of the four steps on the array.
+    assert len(re.findall(r'id="chart-panel-\d+-\d"', page)) == 12
+    assert len(re.findall(r'id="chart-dirty-\d+"', page)) == 4
+    order = re.findall(r'<p class="title">(array|LAB-[A-Z-0-9]+ \([a-z]+\)): read and write', page)
+    assert order[:3] == ["array", f"{SSD} (cache)", f"{HDD} (backing)"]
+
+
+def test_interrupted_counters_are_told_as_such(pair: sqlite3.Connection, tmp_path: Path) -> None:
+    step = add_array_step(pair, "fio", "array")
+    add_array_results(pair, step, make_results("seq-read", BYPASS, bw_bytes_s=1e6))
+    rows = [Result("array", "cache_hits", 77.0, COUNTED, valid=False)]
+    add_array_results(pair, step, rows)
+    assert "array (interrupted: since its last start) – 77 –" in _export(pair, tmp_path)
+
+
+def test_boots_of_the_array_are_named_after_it(array_report: Path) -> None:
+    words = _words(array_report)
+    assert "array (LAB-HDD-1) : from cycle 2 on 2.5 times as fast as at its first boot" in words
+    # Its cache drive is not booted alone: no column, no missing boots.
+    assert "no valid timed boot" not in words
+
+
+def test_an_array_that_was_left_is_told(hybrid: sqlite3.Connection, tmp_path: Path) -> None:
+    hybrid.execute("UPDATE array_made SET state = 'parting', reason = 'the SSD is gone'")
+    assert "not taken apart completely: the SSD is gone" in _export(hybrid, tmp_path)
+
+
+def test_settings_are_those_of_the_plan(array_report: Path) -> None:
+    words = _words(array_report)
+    assert "sequential_cutoff 0 off, for benchmarking." in words
+    assert "block the larger logical block of the two drives default" in words
+    assert read_settings("[array") is None
+    assert read_settings("array = 1") is None
+
+
+def test_exports_have_the_condition_of_the_array(
+    array_report: Path, hybrid: sqlite3.Connection
+) -> None:
+    with (array_report / "results.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["device"] == "array"]
+    assert {row["array_mode"] for row in rows} == {"writeback", "writethrough", "writearound"}
+    assert {row["array_dirty_bytes"] for row in rows} == {"0", str(12 << 20)}
+    (count,) = hybrid.execute(
+        "SELECT count(*) FROM results WHERE device = 'array' AND drive_serial = ''"
+    ).fetchone()
+    assert len(rows) == count
+    (samples,) = hybrid.execute("SELECT count(*) FROM array_dirty").fetchone()
+    lines = (array_report / "array_dirty.csv").read_text().splitlines()
+    assert lines[0] == "step_id,t_s,dirty_bytes"
+    assert len(lines) == 1 + samples
+    assert SET not in (array_report / "report.html").read_text()
