@@ -29,7 +29,7 @@ _SETTINGS = {
         " 2000 µs"
     ),
     "congested_write_threshold_us": "the same for writes; bcache's default is 20000 µs",
-    "writeback_percent": "how much of the cache may stay dirty before writing back gets faster",
+    "writeback_percent": "writing back is slowed so that about this much of the cache stays dirty",
     "clean_timeout": "seconds to wait before each reading part until nothing is dirty",
 }
 """Keys of [array] and what they mean. bcache's defaults: bcache.rst, "Troubleshooting"."""

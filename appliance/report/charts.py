@@ -27,10 +27,13 @@ STYLE = Style(
 """Only what pygal computes the layout from; colours are in report.css."""
 
 
-def draw_boot_times(all_series: Sequence[Series], *, cycles: int) -> str:
+def draw_boot_times(
+    all_series: Sequence[Series], *, cycles: int, colors: Sequence[int] = ()
+) -> str:
     """One line per drive, a dot per boot, y from 0; a boot that failed leaves a gap.
 
-    Empty where there is no boot to draw.
+    `colors` has one per series; without it each has that of its place. Empty where there is no
+    boot to draw.
     """
     slowest_s = max((boot_s for series in all_series for boot_s in series.boot_s), default=None)
     if slowest_s is None:
@@ -63,7 +66,11 @@ def draw_boot_times(all_series: Sequence[Series], *, cycles: int) -> str:
             [times.get(cycle) for cycle in range(1, cycles + 1)],
             formatter=partial(_describe, series.label),
         )
-    return finish_chart(chart, title="Boot time in seconds over cycle, one line per drive")
+    return finish_chart(
+        chart,
+        title="Boot time in seconds over cycle, one line per drive",
+        classes=[f"serie-{number} color-{color}" for number, color in enumerate(colors)],
+    )
 
 
 def finish_chart(chart: pygal.Graph, *, title: str, classes: Sequence[str] = ()) -> str:

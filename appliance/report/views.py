@@ -45,6 +45,8 @@ class DriveView:
     bus: str
     medium: str
     failed_reason: str
+    color: int
+    """One per drive throughout a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,10 @@ def make_report(
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(
-            (_view_drive(drive), _view_boots(drive, rows.boots, charted=wanted, charts=charts))
+            (
+                _view_drive(drive, rows.drives),
+                _view_boots(drive, rows.boots, charted=wanted, charts=charts),
+            )
             for drive in drives
         )
         for wanted in (0, 1)
@@ -204,7 +209,9 @@ def make_report(
             *find_workload_findings(workloads),
         ),
         rules=(*(RULES if has_boots else ()), *(list_rules(workloads) if steps else ())),
-        chart_svg=draw_boot_times(all_series, cycles=cycles),
+        chart_svg=draw_boot_times(
+            all_series, cycles=cycles, colors=[drive.color for drive, _ in timed]
+        ),
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
@@ -222,7 +229,7 @@ def make_report(
     )
 
 
-def _view_drive(drive: DriveRow) -> DriveView:
+def _view_drive(drive: DriveRow, drives: Sequence[DriveRow]) -> DriveView:
     return DriveView(
         label=label_booted(drive),
         model=printable(drive.model) or "unknown model",
@@ -234,6 +241,8 @@ def _view_drive(drive: DriveRow) -> DriveView:
         bus=_BUSES.get(drive.transport, printable(drive.transport)),
         medium="rotating" if drive.rotational else "not rotating",
         failed_reason=printable(drive.failed_reason),
+        # Where an array was booted, its colour is that of its workloads.
+        color=len(drives) if drive.role == "backing" else drives.index(drive),
     )
 
 
