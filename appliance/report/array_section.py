@@ -17,7 +17,7 @@ import appliance
 from appliance.report.blocks import DASH, format_bytes
 from appliance.report.figures import ARRAY, CACHE_MODES, StepFigures, Workload, label_member
 from appliance.report.rows import ArrayMadeRow, CampaignRows, DriveRow
-from appliance.units import format_drive_size, printable
+from appliance.units import format_drive_size, parse_size, printable
 
 _SETTINGS = {
     "cache_mode": "what is done with writes; the mode in force stands beside each figure",
@@ -208,13 +208,21 @@ def _make_settings(planned: dict[str, object]) -> tuple[SettingView, ...]:
             value=printable(str(values.get(key, DASH))),
             meaning=(
                 f"off, for benchmarking. Else: {meaning}"
-                if key in _OFF_FOR_BENCHMARKING and values.get(key) == 0
+                if key in _OFF_FOR_BENCHMARKING and _is_zero(values.get(key))
                 else meaning
             ),
             planned=key in planned,
         )
         for key, meaning in _SETTINGS.items()
     )
+
+
+def _is_zero(value: object) -> bool:
+    """Whether it is 0, also where it is written as a size."""
+    try:
+        return isinstance(value, int | str) and parse_size(value) == 0
+    except ValueError:
+        return False
 
 
 @cache

@@ -247,6 +247,18 @@ def test_settings_are_those_of_the_plan(array_report: Path) -> None:
     assert read_settings("array = 1") is None
 
 
+def test_settings_that_the_plan_leaves_out_are_its_defaults(
+    pair: sqlite3.Connection, tmp_path: Path
+) -> None:
+    pair.execute("UPDATE campaign SET plan_toml = '[array]\nsequential_cutoff = \"4M\"'")
+    words = _export(pair, tmp_path)
+    assert "sequential_cutoff 4M longer sequential requests go past the cache" in words
+    assert "congested_read_threshold_us 0 default off, for benchmarking." in words
+    assert "cache_mode writeback default" in words
+    # Nothing was measured, so nothing is said about how much was dirty.
+    assert "How much was dirty at once was not measured here." in words
+
+
 def test_exports_have_the_condition_of_the_array(
     array_report: Path, hybrid: sqlite3.Connection
 ) -> None:
