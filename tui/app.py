@@ -25,7 +25,7 @@ from tui.screens.page import Page
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
 from tui.screens.run import RunPage
-from tui.state import Snapshot
+from tui.state import ARRAY, Snapshot
 from tui.widgets.scrollbar import CellScrollBar
 
 _KERNEL_MAY_TAKE_S = 1.0
@@ -35,6 +35,7 @@ _REQUESTS = {
     "resume": "Go on",
     "stop": "Stop",
     "report": "Report",
+    "take-apart": "Taking apart",
     "poweroff": "Power off",
     "reboot": "Restart",
 }
@@ -117,6 +118,8 @@ class KaltstartApp(App[None]):
         self._settle_requests(snapshot)
         if snapshot.countdown is None:
             self._stopping = False
+        if _was_parted(before, snapshot) and snapshot.status is not None:
+            self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
         counting = snapshot.countdown is not None and before.countdown is None
         if (started or counting) and self.current_mode != RunPage.NAME:
@@ -244,3 +247,10 @@ def _has_news(before: Snapshot, now: Snapshot) -> bool:
         return True
     phases = [s.status.phase if s.status else "" for s in (before, now)]
     return phases[0] != phases[1]
+
+
+def _was_parted(before: Snapshot, now: Snapshot) -> bool:
+    """Whether taking an array apart has just ended, well or not: its outcome is the message."""
+    step = before.status.step if before.status else None
+    is_over = now.status is not None and now.status.phase == "idle"
+    return step is not None and step.kind == ARRAY and is_over

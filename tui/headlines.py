@@ -5,9 +5,11 @@ No figure leaves here without the cache state it was taken under.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
+from tui.array_headlines import MODES, add_hits, is_inner, split_mode
 from tui.charset import drawable
+from tui.rows import Row, TicketSum
 from tui.state import Figure
 
 METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio")
@@ -24,43 +26,26 @@ _PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of the view `results`."""
-
-    variant: str
-    metric: str
-    value: float
-    page_cache: str
-    proof: str
-    valid: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TicketSum:
-    """The tickets of one pass that met one cache state."""
-
-    pass_name: str
-    page_cache: str
-    bytes: int
-    seconds: float
-
-
 def find_figures(
     kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum] = ()
 ) -> tuple[Figure, ...]:
     """What a person wants to know of the step first, in lines."""
+    own = [row for row in rows if row.metric in METRICS and not is_inner(row)]
+    return add_hits(_find_own(kind, own, tickets), rows)
+
+
+def _find_own(kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
     match kind:
         case "lottery":
-            return tuple(_lottery(rows, tickets))
+            return _lottery(rows, tickets)
         case "fio":
-            return tuple(_fio(rows))
+            return _fio(rows)
         case "matrix":
-            return tuple(_matrix(rows))
+            return _matrix(rows)
         case "sweep":
-            return tuple(_sweep(rows))
+            return _sweep(rows)
         case "sql":
-            return tuple(_sql(rows))
+            return _sql(rows)
         case _:
             return ()
 
@@ -96,22 +81,35 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
             f"{show_rate(rate):>12}  {touch}".rstrip(),
             _name_cache([each.page_cache for each in drawn], own),
             valid=all(row.valid for row in own),
+            short=show_rate(rate),
         )
 
 
 def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
     # Rounds, passes of preconditioning and the ways of a mixed job: `seq-read/round-3`.
-    whole = [row for row in rows if "/" not in row.variant] or rows
-    for name in _ordered({row.variant for row in whole}, _TESTS):
+    whole = [row for row in rows if "/" not in split_mode(row.variant)[1]] or rows
+    by_mode = {split_mode(row.variant)[0] for row in whole}
+    names = [
+        name
+        for mode in _ordered(by_mode, MODES)
+        for name in _ordered(
+            {row.variant for row in whole if split_mode(row.variant)[0] == mode},
+            [f"{mode}/{test}" if mode else test for test in _TESTS],
+        )
+    ]
+    for name in names:
         own = [row for row in whole if row.variant == name]
-        texts = [
-            f"{show(row.value):>12}"
+        texts = {
+            row.metric: show(row.value)
             for metric, show in (("bw_bytes_s", show_rate), ("iops", show_iops))
             for row in own
             if row.metric == metric
-        ]
+        }
         if texts:
-            yield _figure(name, "  ".join(texts), own)
+            text = "  ".join(f"{each:>12}" for each in texts.values())
+            main = "iops" if split_mode(name)[1].startswith("rand") else "bw_bytes_s"
+            short = texts.get(main) or next(iter(texts.values()))
+            yield replace(_figure(name, text, own), short=short)
 
 
 def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -124,7 +122,7 @@ def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
         own = by_operation[name]
         values = [row.value for row in own]
         text = f"{show_rate(min(values)):>12} to {show_rate(max(values))}"
-        yield _figure(name, text, own)
+        yield replace(_figure(name, text, own), short=f"up to {show_rate(max(values))}")
 
 
 def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -137,7 +135,7 @@ def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
         ends = own if len(own) == 1 else [own[0], own[-1]]
         counts = " -> ".join(_show_count(row.value) for row in ends)
         sizes = " -> ".join(drawable(_parts(row)[0]) for row in ends)
-        yield _figure(name, f"{counts} IOPS ({sizes})", ends)
+        yield replace(_figure(name, f"{counts} IOPS ({sizes})", ends), short=counts)
 
 
 def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -156,6 +154,7 @@ def _figure(name: str, text: str, rows: Sequence[Row]) -> Figure:
         text,
         _name_cache([row.page_cache for row in rows], rows),
         valid=all(row.valid for row in rows),
+        short=text.strip(),
     )
 
 
@@ -170,7 +169,7 @@ def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
     """The names we know in their order, then the others; what follows a `/` comes second."""
 
     def place(name: str) -> tuple[int, str]:
-        first = name.split("/", maxsplit=1)[0]
+        first = name if name in order else name.split("/", maxsplit=1)[0]
         return (order.index(first) if first in order else len(order), name)
 
     return sorted(names, key=place)

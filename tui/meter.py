@@ -1,12 +1,16 @@
-"""What a drive does now, from its counters read again and again. Pure: reads no clock, no file."""
+"""What drives do now, from their counters read again and again. Pure: reads no clock, no file."""
 
+import re
 from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tui.state import Rate
+from tui.state import ARRAY, Campaign, DriveRow, Rate, Status
 
 _WINDOW_S = 3.0
 _SHORTEST_S = 0.4
+_MEMBERS = {"cache": "Cache", "backing": "Backing"}
+_WHOLE_ARRAY = re.compile(r"bcache\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +27,10 @@ class Counters:
 class Meter:
     """The last few readings of one drive."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._device = ""
         self._readings: deque[Counters] = deque()
-
-    def forget(self) -> None:
-        """Nothing is measured now."""
-        self._device = ""
-        self._readings.clear()
 
     def take(self, device: str, counters: Counters) -> Rate | None:
         """The mean since about three seconds ago; None before there is enough to tell."""
@@ -46,8 +46,38 @@ class Meter:
         if seconds < _SHORTEST_S:
             return None
         return Rate(
+            name=self._name,
             read_bytes_s=(counters.read_bytes - first.read_bytes) / seconds,
             write_bytes_s=(counters.write_bytes - first.write_bytes) / seconds,
             read_iops=(counters.read_ios - first.read_ios) / seconds,
             write_iops=(counters.write_ios - first.write_ios) / seconds,
         )
+
+
+def find_subjects(
+    status: Status | None,
+    campaigns: Iterable[Campaign],
+    drives: Sequence[DriveRow],
+    *,
+    arrays: Iterable[str],
+) -> list[tuple[str, str]]:
+    """Name and block device of what the running step is about: a drive, or the array and its two.
+
+    `arrays` are the block devices that may be arrays or partitions of one.
+    """
+    if status is None or status.step is None:
+        return []
+    wanted = {status.step.device: "Drive"}
+    found = []
+    if status.step.device == ARRAY:
+        wanted = {
+            drive.identity: _MEMBERS[drive.role]
+            for campaign in campaigns
+            if campaign.id == status.campaign_id
+            for drive in campaign.drives
+            if drive.role in _MEMBERS
+        }
+        # Only the campaign's own array is assembled; of several nobody could tell which it is.
+        whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
+        found = [("Array", whole[0])] if len(whole) == 1 else []
+    return found + [(wanted[d.identity], d.device) for d in drives if d.identity in wanted]

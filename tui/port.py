@@ -22,12 +22,15 @@ from appliance.store import queries, requests, steps
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
+from tui.array_headlines import describe_array
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
-from tui.headlines import METRICS, Row, TicketSum, find_figures
-from tui.meter import Counters, Meter
-from tui.published import parse_problems, parse_status
+from tui.headlines import METRICS, find_figures
+from tui.meter import Counters, Meter, find_subjects
+from tui.published import parse_drives, parse_problems, parse_status
+from tui.rows import Row, TicketSum
 from tui.state import (
+    ARRAY,
     Answer,
     Boot,
     Campaign,
@@ -65,11 +68,14 @@ class Port:
         self._clock = clock
         self._lock = threading.Lock()
         self._status = _Watched(self.run / "status.json", parse_status)
-        self._drives = _Watched(self.run / "drives.json", _parse_drives)
+        self._drives = _Watched(
+            self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
+        )
         self._database_stamp: tuple[int, ...] = ()
         self._stored = Snapshot()
         self._ended_steps: dict[int, Step] = {}
-        self._meter = Meter()
+        self._meters: dict[tuple[str, str], Meter] = {}
+        """By what they are of: the name people see, and the block device."""
         self._heard_at = self._clock()
 
     @property
@@ -95,7 +101,7 @@ class Port:
                 campaigns=self._stored.campaigns,
                 events=self._stored.events,
                 answers=self._stored.answers,
-                rate=self._read_rate(),
+                rates=self._read_rates(),
                 trouble=trouble,
             )
 
@@ -104,32 +110,37 @@ class Port:
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / "tui-ready").touch()
 
-    def _read_rate(self) -> Rate | None:
-        """What the drive of the running step does; None where no step runs on a drive."""
-        status = self._status.value
-        step = status.step if status is not None else None
-        drive = next(
-            (d for d in self._drives.value or () if step is not None and d.identity == step.device),
-            None,
-        )
-        if drive is None:
-            self._meter.forget()
-            return None
-        try:
-            stats = parse_stat((self.block / drive.device / "stat").read_text())
-        except (OSError, LookupError, ValueError):  # it went away in this moment
-            self._meter.forget()
-            return None
-        return self._meter.take(
-            drive.device,
-            Counters(
-                at_s=self._clock(),
-                read_bytes=stats.read_bytes,
-                write_bytes=stats.write_bytes,
-                read_ios=stats.read_ios,
-                write_ios=stats.write_ios,
-            ),
-        )
+    def _read_rates(self) -> tuple[Rate, ...]:
+        """What those do that the running step is about; none where no step runs on a drive."""
+        meters = {
+            subject: self._meters.get(subject) or Meter(subject[0])
+            for subject in find_subjects(
+                self._status.value,
+                self._stored.campaigns,
+                self._drives.value or (),
+                arrays=[each.name for each in self.block.glob("bcache*")],
+            )
+        }
+        self._meters = meters
+        rates = []
+        for (name, device), meter in meters.items():
+            try:
+                stats = parse_stat((self.block / device / "stat").read_text())
+            except (OSError, LookupError, ValueError):  # it went away in this moment
+                del self._meters[name, device]
+                return ()
+            rate = meter.take(
+                device,
+                Counters(
+                    at_s=self._clock(),
+                    read_bytes=stats.read_bytes,
+                    write_bytes=stats.write_bytes,
+                    read_ios=stats.read_ios,
+                    write_ios=stats.write_ios,
+                ),
+            )
+            rates += [rate] if rate is not None else []
+        return tuple(rates)
 
     def _is_silent(self) -> bool:
         status = self._status.value
@@ -224,17 +235,16 @@ class Port:
         for row in steps.select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
+                results = _select_results(connection, row.id)
                 step = Step(
                     position=row.position,
                     kind=drawable(row.kind),
                     device=drawable(row.device),
                     state=row.state,
                     reason=drawable(row.reason),
-                    figures=find_figures(
-                        row.kind,
-                        _select_results(connection, row.id),
-                        _select_tickets(connection, row.id),
-                    ),
+                    figures=find_figures(row.kind, results, _select_tickets(connection, row.id)),
+                    workload_index=row.workload_index,
+                    array=describe_array(results) if row.device == ARRAY else (),
                 )
                 if row.state not in {"planned", "running"}:
                     self._ended_steps[row.id] = step
@@ -327,12 +337,18 @@ def _stamp(path: Path) -> tuple[int, ...]:
 def _select_results(connection: sqlite3.Connection, step_id: int) -> tuple[Row, ...]:
     rows = connection.execute(
         f"""
-        SELECT variant, metric, value, page_cache, page_cache_proof, valid FROM results
-        WHERE step_id = ? AND variant <> 'other' AND metric IN ({", ".join("?" * len(METRICS))})
+        SELECT variant, metric, value, page_cache, page_cache_proof, valid,
+               coalesce(array_mode, ''), coalesce(array_dirty_bytes, 0)
+        FROM results
+        WHERE step_id = ? AND variant <> 'other'
+          AND (metric IN ({", ".join("?" * len(METRICS))}) OR metric = 'warm_up_rounds'
+               OR variant = 'array' OR variant LIKE 'array/%' AND metric = 'hit_ratio')
         """,  # noqa: S608  # question marks only
         (step_id, *METRICS),
     )
-    return tuple(Row(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in rows)
+    return tuple(
+        Row(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in rows
+    )
 
 
 def _select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:
@@ -362,31 +378,4 @@ def _to_drive(row: DriveRow) -> Drive:
         transport=row.bus,
         logical_block_bytes=row.logical_block_bytes,
         physical_block_bytes=row.physical_block_bytes,
-    )
-
-
-def _parse_drives(value: dict[str, Any]) -> tuple[DriveRow, ...]:
-    return tuple(
-        DriveRow(
-            device=drawable(drive["path"].removeprefix("/dev/")),
-            serial=drawable(drive["serial"]),
-            wwn=drawable(drive["wwn"]),
-            model=drawable(drive["model"]),
-            firmware=drawable(drive["firmware"]),
-            size_bytes=drive["size_bytes"],
-            size=drawable(format_drive_size(drive["size_bytes"])),
-            bus=drawable(drive["transport"]),
-            rotational=drive["rotational"],
-            logical_block_bytes=drive["logical_block_bytes"],
-            physical_block_bytes=drive["physical_block_bytes"],
-            partitions=tuple(map(drawable, drive["partition_labels"])),
-            mountpoints=tuple(map(drawable, drive["mountpoints"])),
-            holders=tuple(map(drawable, drive["holders"])),
-            raw_serial=drive["serial"],
-            raw_wwn=drive["wwn"],
-            offered=drive["offered"],
-            reason=drawable(drive["reason"]),
-            twins=tuple(map(drawable, drive["twins"])),
-        )
-        for drive in value["drives"]
     )

@@ -5,6 +5,9 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
+ARRAY = "array"
+"""What a step on the campaign's array has for a device."""
+
 
 @dataclass(frozen=True, slots=True)
 class Countdown:
@@ -41,8 +44,10 @@ class StepNow:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What a drive itself did in the last moments, whatever the RAM answered beside it."""
+    """What a drive or array itself did in the last moments, whatever the RAM answered beside it."""
 
+    name: str
+    """Drive | Array | Cache | Backing"""
     read_bytes_s: float
     write_bytes_s: float
     read_iops: float
@@ -104,6 +109,21 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayMember:
+    """What a drive is in an array."""
+
+    raw_set_uuid: str
+    """As the engine gave it. Never drawn."""
+    role: str
+    """cache | backing"""
+    ours: bool
+    """Whether a campaign of this stick made it."""
+    campaign_id: int | None
+    explanation: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class DriveRow:
     """One drive as the engine found it."""
 
@@ -129,6 +149,7 @@ class DriveRow:
     """Why it is not offered, or a remark where it is."""
     twins: tuple[str, ...] = ()
     """Other drives that show the same identity."""
+    array: ArrayMember | None = None
 
     @property
     def releasable(self) -> bool:
@@ -198,6 +219,11 @@ class CampaignDrive:
     boots: tuple[Boot, ...]
 
     @property
+    def booted(self) -> str:
+        """What was booted: the cycles of an array belong to its backing drive."""
+        return f"{ARRAY} ({self.identity})" if self.role == "backing" else self.identity
+
+    @property
     def times_s(self) -> tuple[float, ...]:
         """The valid, uncharted times in order: what may be compared."""
         return tuple(
@@ -217,6 +243,8 @@ class Figure:
     cache: str
     """`cold`, `warm`, `bypass`, `bounded`, `partial`; with `unproven` where it was not proven."""
     valid: bool = True
+    short: str = ""
+    """The one value to set beside those of other drives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +258,15 @@ class Step:
     """planned | running | done | failed | skipped"""
     reason: str
     figures: tuple[Figure, ...] = ()
+    workload_index: int = 0
+    """Which workload of the plan; the same where it runs on several drives."""
+    array: tuple[str, ...] = ()
+    """Lines on what the array did inside, where the step ran on it."""
+
+    @property
+    def on_array(self) -> bool:
+        """Whether it runs on the campaign's array."""
+        return self.device == ARRAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +304,8 @@ class Snapshot:
     events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
     """The latest first."""
-    rate: Rate | None = None
-    """Of the drive that the running step is about; None where there is none, or not known yet."""
+    rates: tuple[Rate, ...] = ()
+    """Of the drive that the running step is about, or of the array and its two drives."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

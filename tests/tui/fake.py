@@ -1,6 +1,7 @@
 """An engine made of files: real JSON and a real database in a folder, and answers on demand."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from appliance.drives.model import Drive
 from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, select_recent_requests, update_request
-from appliance.store.steps import insert_results, insert_tickets, select_steps
+from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
 from tui.port import Port
 
 HOSTILE = 'EVIL"/\\ \x1b[31m\x07\u202e[b]中'
@@ -161,13 +162,16 @@ class FakeEngine:
             countdown={"purpose": purpose, "remaining_s": remaining_s},
         )
 
-    def show_drives(self, *drives: Drive) -> None:
+    def show_drives(
+        self, *drives: Drive, arrays: Mapping[Drive, dict[str, object]] | None = None
+    ) -> None:
         """Write drives.json: the stick and what is mounted are not offered."""
         rows = []
         for drive in drives:
             offered = not drive.mountpoints
             reason = "" if offered else "this is the Kaltstart stick itself"
-            rows.append(asdict(drive) | {"offered": offered, "reason": reason})
+            array = (arrays or {}).get(drive)
+            rows.append(asdict(drive) | {"offered": offered, "reason": reason, "array": array})
         self._write("drives.json", {"drives": rows})
 
     def requests(self) -> list[Request]:
@@ -188,6 +192,7 @@ class FakeEngine:
         reason: str = "",
         cycles: int = 3,
         boots: dict[Drive, list[float | None]],
+        roles: Mapping[Drive, str] | None = None,
     ) -> int:
         """A campaign with `cycles` planned boots per drive; a time of None is a failed boot."""
         campaign_id = self._insert(
@@ -209,11 +214,13 @@ class FakeEngine:
                 "campaign_drive",
                 campaign_id=campaign_id,
                 drive_id=drive_id,
-                role="target",
+                role=(roles or {}).get(drive, "target"),
                 released=1,
                 slot=slot,
             )
-            for cycle in range(1, cycles + 1):
+            # The boots of an array belong to its backing drive.
+            own_cycles = 0 if (roles or {}).get(drive) == "cache" else cycles
+            for cycle in range(1, own_cycles + 1):
                 self._insert_cycle(campaign_id, drive_id, slot, cycle, times[cycle - 1 : cycle])
         return campaign_id
 
@@ -221,27 +228,30 @@ class FakeEngine:
         self,
         campaign_id: int,
         kind: str,
-        drive: Drive,
+        drive: Drive | None,
         *,
         state: str = "done",
         reason: str = "",
         results: tuple[Result, ...] = (),
         tickets: tuple[Ticket, ...] = (),
+        workload_index: int = 0,
+        array: ArrayCondition | None = None,
     ) -> int:
-        """The next step of a campaign, and what it measured."""
+        """The next step of a campaign, and what it measured; without a drive on the array."""
         position = len(select_steps(self.connection, campaign_id)) + 1
+        device = drive.identity if drive else "array"
         step_id = self._insert(
             "step",
             campaign_id=campaign_id,
             position=position,
             kind=kind,
-            drive_id=self._insert_drive(drive),
-            device=drive.identity,
+            drive_id=self._insert_drive(drive) if drive else None,
+            device=device,
             state=state,
             reason=reason,
-            workload_index=0,
+            workload_index=workload_index,
         )
-        insert_results(self.connection, step_id, drive.identity, results)
+        insert_results(self.connection, step_id, device, results, array=array)
         insert_tickets(self.connection, step_id, tickets)
         return step_id
 

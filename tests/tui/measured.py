@@ -1,10 +1,12 @@
 """A campaign of workloads as an engine stores it: figures of the size that real drives give."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from appliance.drives.model import Drive
 from appliance.measure.samples import CacheState, PageCache, Proof, Result, Ticket
-from tests.tui.fake import HDD, SSHD, FakeEngine
+from appliance.store.steps import ArrayCondition, insert_results
+from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
 
 MIB = 1 << 20
 
@@ -115,4 +117,87 @@ def add_steps(
         tickets=lottery_tickets()[:2],
     )
     engine.add_step(campaign_id, "sql", SSHD, state="planned")
+    return campaign_id
+
+
+_COUNTED = state("partial", "unproven")
+_MODES = ("writethrough", "writeback", "writearound")
+WRITEBACK = ArrayCondition("writeback", 0)
+
+
+def scaled(results: Sequence[Result], factor: float) -> tuple[Result, ...]:
+    """The same on something that is `factor` times as fast."""
+    return tuple(
+        replace(
+            each, value=each.value / factor if each.metric == "seconds" else each.value * factor
+        )
+        for each in results
+    )
+
+
+def inner(
+    hits: Mapping[str, float], *, dirty_end_bytes: float = 12.3e6, valid: bool = True
+) -> tuple[Result, ...]:
+    """What an array stores beside a workload: over the whole step, and for each part."""
+    whole = {
+        "hit_ratio": 0.873,
+        "cache_hits": 873,
+        "cache_misses": 127,
+        "bypassed_bytes": 0,
+        "dirty_start_bytes": 0,
+        "dirty_end_bytes": dirty_end_bytes,
+    }
+    return (
+        *(Result("array", metric, value, _COUNTED, valid=valid) for metric, value in whole.items()),
+        *(Result(f"array/{part}", "hit_ratio", ratio, _COUNTED) for part, ratio in hits.items()),
+        *(Result(f"array/{part}", "cache_read_bytes", 1e6, _COUNTED) for part in hits),
+    )
+
+
+def mode_results() -> tuple[Result, ...]:
+    """A fio step that compared three cache modes; one did not settle."""
+    rows: list[Result] = []
+    for number, mode in enumerate(_MODES, 2):
+        settled = mode != "writearound"
+        warm_up = f"{mode}/warm-up"
+        rows += [
+            Result(f"{warm_up}/{each}", "hit_ratio", each / number, _COUNTED)
+            for each in range(1, number + 1)
+        ]
+        rows.append(Result(warm_up, "warm_up_rounds", number, _COUNTED, valid=settled))
+        rows += [
+            replace(each, variant=f"{mode}/{each.variant}") for each in scaled(FIO, number * 1.1)
+        ]
+    return tuple(rows)
+
+
+def add_array_steps(engine: FakeEngine, *, boots: Sequence[float | None] = ()) -> int:
+    """A campaign on SSD, disk and array, modes compared, the last step running on the array."""
+    campaign_id = engine.add_campaign(
+        "is an array worth it",
+        cycles=len(boots),
+        boots={HDD: list(boots), NO_SERIAL: []},
+        roles={HDD: "backing", NO_SERIAL: "cache"},
+    )
+    for index, (kind, figures) in enumerate((("fio", FIO), ("sql", SQL))):
+        for drive, factor in ((NO_SERIAL, 4.2), (HDD, 1.0)):
+            engine.add_step(
+                campaign_id, kind, drive, results=scaled(figures, factor), workload_index=index
+            )
+        step_id = engine.add_step(
+            campaign_id,
+            kind,
+            None,
+            results=scaled(figures, 3.1),
+            workload_index=index,
+            array=WRITEBACK,
+        )
+        hits = {"seq-read": 0.982, "rand-read": 0.612} if kind == "fio" else {"select": 1.0}
+        insert_results(engine.connection, step_id, "array", inner(hits), array=WRITEBACK)
+    step_id = engine.add_step(
+        campaign_id, "fio", None, results=mode_results()[:5], workload_index=2, array=WRITEBACK
+    )
+    unclean = ArrayCondition("writeback", 45_600_000)
+    insert_results(engine.connection, step_id, "array", mode_results()[5:], array=unclean)
+    engine.add_step(campaign_id, "lottery", None, state="running", workload_index=3)
     return campaign_id

@@ -7,7 +7,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, VALID_PLAN, FakeEngine
-from tests.tui.measured import add_steps
+from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.steps import finish, press, settle, type_text
 
 type Steps = Callable[[Pilot[Any], FakeEngine], Awaitable[None]]
@@ -236,6 +236,83 @@ def _steps_only(engine: FakeEngine) -> None:
     add_steps(engine)
 
 
+OURS: dict[str, object] = {
+    "set_uuid": "6b616c74-0000-4000-8000-0000000000aa",
+    "role": "backing",
+    "ours": True,
+    "campaign_id": 3,
+    "explanation": "backing drive of the array WD-WX41A47H2291 with the cache "
+    "eui.0025385b71b0a1c2 of campaign 3, left behind: take it apart here",
+}
+FOREIGN: dict[str, object] = {
+    "set_uuid": "11111111-2222-4333-8444-555555555555",
+    "role": "cache",
+    "ours": False,
+    "campaign_id": None,
+    "explanation": "cache drive of a bcache array that was not made here: "
+    "left alone unless you release this drive for erasing",
+}
+
+
+def show_left_behind(engine: FakeEngine) -> None:
+    """An array of ours on two drives, and half of a foreign one."""
+    words = str(OURS["explanation"]).replace("backing drive", "cache drive")
+    cache: dict[str, object] = {"role": "cache", "explanation": words}
+    engine.show_drives(
+        HDD, SSHD, NO_SERIAL, arrays={HDD: OURS, NO_SERIAL: OURS | cache, SSHD: FOREIGN}
+    )
+    engine.say()
+
+
+def _array_step(engine: FakeEngine) -> None:
+    campaign_id = add_array_steps(engine, boots=[61.4, 28.3])
+    engine.say(
+        phase="running",
+        message="lottery on array",
+        campaign_id=campaign_id,
+        step={
+            "position": 8,
+            "of": 8,
+            "kind": "lottery",
+            "device": "array",
+            "part": "cold",
+            "part_number": 1,
+            "parts": 2,
+        },
+        progress={"label": "cold: ticket 12 of 100", "done_bytes": 12, "total_bytes": 100},
+    )
+
+
+def _array_made(engine: FakeEngine) -> None:
+    _array_step(engine)
+    step = {"position": 8, "of": 8, "kind": "lottery", "device": "array", "part": ""}
+    engine.say(
+        phase="running",
+        message="lottery on array",
+        campaign_id=1,
+        step=step | {"part_number": 0, "parts": 0},
+        progress={"label": "making the array: registering sda", "done_bytes": 0, "total_bytes": 0},
+    )
+
+
+async def _read_array(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    for device in ("bcache0", "bcache0p1", "sda", "nvme0n1"):
+        engine.count(device, read_bytes=0, read_ios=0)
+    await settle(pilot)
+    engine.clock_s += 2.0
+    for device, mebibytes in (("bcache0", 300), ("sda", 44), ("nvme0n1", 256)):
+        engine.count(device, read_bytes=mebibytes << 20, read_ios=mebibytes * 8)
+    await settle(pilot)
+
+
+def _array_results(engine: FakeEngine) -> None:
+    add_array_steps(engine)
+
+
+def _array_results_boots(engine: FakeEngine) -> None:
+    add_array_steps(engine, boots=[61.4, 28.3])
+
+
 def _paused(engine: FakeEngine) -> None:
     engine.add_campaign("incoming", state="paused", reason="stopped by a key", boots={HDD: [106.2]})
     engine.say()
@@ -257,6 +334,9 @@ SCENES = {
     "drives": Scene(_idle, _nothing),
     "drives-hostile": Scene(_hostile, _nothing),
     "drives-refused": Scene(_refused, _nothing),
+    "drives-array": Scene(show_left_behind, _nothing),
+    "drives-array-foreign": Scene(show_left_behind, _keys("down", "t")),
+    "drives-array-confirm": Scene(show_left_behind, _keys("t")),
     "help": Scene(_idle, _keys("f1")),
     "power": Scene(_idle, _keys("p")),
     "plan-absent": Scene(_idle, _keys("2")),
@@ -279,9 +359,14 @@ SCENES = {
     "run-paused": Scene(_paused, _keys("3")),
     "run-step": Scene(_step, _read_twice),
     "run-step-prepared": Scene(_step_prepared, _nothing),
+    "run-array": Scene(_array_step, _read_array),
+    "run-array-made": Scene(_array_made, _nothing),
     "results": Scene(_campaign, _keys("4")),
     "results-steps": Scene(_steps_only, _keys("4")),
     "results-steps-end": Scene(_steps_only, _keys("4", "tab", "end")),
+    "results-array": Scene(_array_results, _keys("4")),
+    "results-array-end": Scene(_array_results, _keys("4", "tab", "end")),
+    "results-array-boots": Scene(_array_results_boots, _keys("4")),
     "results-steps-and-boots": Scene(_steps_and_boots, _keys("4")),
 }
 

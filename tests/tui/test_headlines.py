@@ -3,11 +3,22 @@
 import pytest
 
 from appliance.measure.samples import Result
-from tests.tui.measured import FIO, MATRIX, SQL, SWEEP, lottery_results, state
+from tests.tui.measured import (
+    FIO,
+    MATRIX,
+    SQL,
+    SWEEP,
+    inner,
+    lottery_results,
+    mode_results,
+    state,
+)
+from tui.array_headlines import describe_array
 from tui.composed import Mistake
-from tui.headlines import METRICS, Row, TicketSum, find_figures
+from tui.headlines import METRICS, find_figures
 from tui.meter import Counters, Meter
 from tui.published import parse_problems
+from tui.rows import Row, TicketSum
 from tui.state import Figure
 
 
@@ -27,8 +38,8 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
         TicketSum("cold", "cold", 100_000_000, 1.5),
     ]
     assert find_figures("lottery", rows(lottery_results()), tickets) == (
-        Figure("cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm"),
-        Figure("direct", "  100.0 MB/s  repeat/first  1.70", "bypass"),
+        Figure("cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm", short="100.0 MB/s"),
+        Figure("direct", "  100.0 MB/s  repeat/first  1.70", "bypass", short="100.0 MB/s"),
     )
     repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
     assert repeated[0].text.endswith("repeat/first 25.00 -> 25.20")
@@ -75,8 +86,64 @@ def test_an_invalid_row_makes_its_figure_invalid() -> None:
     assert not figure.valid
 
 
+def array_rows(results: tuple[Result, ...], *, mode: str = "", dirty: int = 0) -> list[Row]:
+    """As the port reads those of a step on the array."""
+    return [
+        Row(
+            r.variant,
+            r.metric,
+            r.value,
+            r.cache.page_cache,
+            r.cache.proof,
+            valid=r.valid,
+            array_mode=mode,
+            array_dirty_bytes=dirty,
+        )
+        for r in results
+    ]
+
+
+def test_an_array_says_what_its_cache_answered_and_keeps() -> None:
+    found = array_rows((*FIO, *inner({"rand-read": 0.612})), mode="writeback")
+    assert describe_array(found) == (
+        "writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB",
+    )
+    texts = {figure.name: figure.text for figure in find_figures("fio", found)}
+    assert texts["rand-read"].endswith("149 IOPS   61.2 % hit")
+    assert texts["rand-write"].endswith("465 IOPS")
+
+
+def test_an_array_says_what_did_not_meet_it_clean_and_what_was_interrupted() -> None:
+    found = array_rows(FIO, mode="writeback", dirty=45_600_000)
+    found += array_rows(inner({}, dirty_end_bytes=3.2e9, valid=False))
+    summary, unclean = describe_array(found)
+    assert summary == (
+        "(writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 3.2 GB: interrupted)"
+    )
+    assert unclean == (
+        "not clean at its start: rand-read 45.6 MB, seq-read 45.6 MB, rand-write 45.6 MB and 1 more"
+    )
+
+
+def test_compared_cache_modes_are_figures_of_their_own_and_their_warm_up_is_told() -> None:
+    results = mode_results()
+    names = [figure.name for figure in find_figures("fio", array_rows(results))]
+    tests = ("seq-read", "seq-write", "rand-read", "rand-write")
+    modes = ("writethrough", "writeback", "writearound")
+    assert names == [f"{mode}/{test}" for mode in modes for test in tests]
+    found = [row for mode in modes for row in array_rows(results, mode=mode) if mode in row.variant]
+    assert describe_array([*found, *array_rows(inner({}))]) == (
+        "3 cache modes, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB",
+        "warm-up rounds: writethrough 2, writeback 3, writearound 4 NOT SETTLED",
+    )
+
+
+def test_a_step_on_a_drive_says_nothing_of_an_array() -> None:
+    assert describe_array(rows(FIO)) == ()
+
+
 def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another_drive() -> None:
-    meter = Meter()
+    meter = Meter("Drive")
     assert meter.take("sda", Counters(0.0, 0, 0, 0, 0)) is None
     rate = meter.take("sda", Counters(2.0, 200, 100, 20, 10))
     assert rate is not None

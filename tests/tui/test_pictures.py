@@ -16,6 +16,7 @@ SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
+    *("drives-array", "run-array", "results-array"),
 )
 
 

@@ -1,6 +1,6 @@
 from appliance.store.steps import insert_results, update_step_ended
 from tests.tui.fake import HDD, SSHD, FakeEngine
-from tests.tui.measured import FIO, add_steps
+from tests.tui.measured import FIO, add_array_steps, add_steps
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.results import describe_steps
@@ -84,3 +84,30 @@ def test_a_cache_state_that_does_not_fit_gets_a_line_of_its_own() -> None:
     lines = describe_steps((Step(1, "sweep", "W", "done", "", (figure,)),), 76).splitlines()
     assert lines[2].split() == ["rand-read/norandommap/zipf", f"({'x' * 34})"]
     assert lines[3] == f"{'cold+partial unproven':>76}"
+
+
+async def test_an_array_stands_beside_its_drives_and_says_what_it_did(engine: FakeEngine) -> None:
+    add_array_steps(engine, boots=[61.4, 28.3])
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        text = text_of(pilot, "#results")
+        lines = [line.split() for line in text.splitlines()]
+        head = ["fio", "cache", "drive", "backing", "drive", "array", "Page", "cache"]
+        at = lines.index(head)
+        rand = ["rand-read", "627", "IOPS", "149", "IOPS", "463", "IOPS", "cold", "unproven"]
+        assert rand in lines[at + 1 : at + 5]
+        assert ["total", "55.1", "s", "231.4", "s", "74.7", "s", "partial"] in lines
+        assert "writeback, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB" in text
+        assert [f"array ({HDD.serial})".split()[0], f"({HDD.serial})", "61.40", "28.30"] in lines
+        assert "warm-up rounds: writethrough 2, writeback 3, writearound 4 NOT SETTLED" in text
+        assert all(len(line) <= 76 for line in text.splitlines())
+
+
+async def test_an_array_alone_is_compared_with_nothing(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("alone", cycles=0, boots={HDD: []}, roles={HDD: "backing"})
+    engine.add_step(campaign_id, "fio", None, results=FIO)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results").startswith("Steps")

@@ -1,7 +1,8 @@
 import pytest
 
-from tests.tui.fake import HDD, SSHD, FakeEngine
-from tests.tui.measured import add_steps
+from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.measured import add_array_steps, add_steps
+from tests.tui.scenes import SCENES, play
 from tests.tui.steps import finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
@@ -135,3 +136,50 @@ async def test_boots_and_steps_of_one_campaign_are_both_counted(engine: FakeEngi
         )
         first = text_of(pilot, "#drives").splitlines()[1]
         assert first.split()[-6:] == ["target", "5/5", "2/2", "106.10", "106.10", "1"]
+
+
+async def test_a_step_on_the_array_shows_the_array_and_its_two_drives(engine: FakeEngine) -> None:
+    SCENES["run-array"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await play("run-array", pilot, engine)
+        now = text_of(pilot, "#now").splitlines()
+        assert now[0] == "Step 8 of 8: lottery on array, part 1 of 2: cold"
+        assert [line.split(" read ")[0].split() for line in now[3:]] == [
+            ["Array", "now:"],
+            ["Backing", "now:"],
+            ["Cache", "now:"],
+        ]
+        assert "157.3 MB/s" in now[3]
+        lines = [line.split() for line in text_of(pilot, "#drives").splitlines()]
+        assert lines[1][-6:] == ["backing", "2/2", "-", "-", "-", "-"]
+        assert lines[2] == [
+            *("array", f"({HDD.serial})", "array"),
+            *("3/4", "2/2", "28.30", "28.30", "-"),
+        ]
+        assert lines[3][0] == NO_SERIAL.wwn
+        assert lines[3][-6:] == ["cache", "2/2", "-", "-", "-", "-"]
+
+
+async def test_of_several_arrays_none_is_taken_for_the_campaigns(engine: FakeEngine) -> None:
+    SCENES["run-array"].prepare(engine)
+    engine.count("bcache1", read_bytes=0, read_ios=0)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await play("run-array", pilot, engine)
+        assert "Array now" not in text_of(pilot, "#now")
+        assert "Backing now" in text_of(pilot, "#now")
+
+
+async def test_making_an_array_shows_its_stage(engine: FakeEngine) -> None:
+    SCENES["run-array-made"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert text_of(pilot, "#now").endswith("preparing\nmaking the array: registering sda ...")
+
+
+async def test_boots_of_an_array_count_for_the_array(engine: FakeEngine) -> None:
+    campaign_id = add_array_steps(engine, boots=[61.4, None])
+    engine.say(phase="running", campaign_id=campaign_id)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        lines = [line.split() for line in text_of(pilot, "#drives").splitlines()]
+        assert [line[-1] for line in lines[1:]] == ["-", "1", "-"]

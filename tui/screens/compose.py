@@ -254,13 +254,15 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self.query_one("#continue", Choice).relabel("Start" if only_reads else "Continue")
         self.query_one("#problem", Line).show("")
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
-        alone = boot.on and boot.power == "cold" and not self._can_wake
-        hint.show(
-            "NOTE: this machine cannot wake itself; somebody must switch it on each time."
-            if alone
-            else ""
-        )
-        hint.display = alone
+        hints = []
+        if boot.on and self._array() is not None:
+            hints.append("The small system is also installed on the array and started from it.")
+        if boot.on and boot.power == "cold" and not self._can_wake:
+            hints.append(
+                "NOTE: this machine cannot wake itself; somebody must switch it on each time."
+            )
+        hint.show("\n".join(hints))
+        hint.display = bool(hints)
 
     def _under_cursor(self) -> int | None:
         table: DataTable[Text] = self.query_one(DataTable)

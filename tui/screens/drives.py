@@ -1,14 +1,18 @@
 """Page 1: every drive the machine has, and why one is not offered."""
 
+from collections.abc import Sequence
 from typing import ClassVar, override
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from tui.charset import shorten
+from tui.screens.dialog import Ask
 from tui.screens.page import Page
-from tui.state import DriveRow, Snapshot
+from tui.state import ArrayMember, DriveRow, Snapshot
+from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
 # Device, size, bus, kind and "offered" need 36 columns with their gaps; the rest is shared out.
@@ -28,8 +32,12 @@ class DrivesPage(Page):
         "table says why. The stick itself and drives in use are never offered.\n\n"
         "Looking at drives never changes them: nothing is written to a drive before somebody "
         "has typed the end of its serial number, or named it in the plan.\n\n"
-        "Up, Down  choose a drive and see its details"
+        "Up, Down  choose a drive and see its details\n\n"
+        "A drive may belong to an array. One that a campaign of this stick made is taken apart at "
+        "that campaign's end; where it was left behind, t does it here, after a question. "
+        "An array that was not made here is left alone."
     )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "take_apart", show=False)]
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,10 +49,12 @@ class DrivesPage(Page):
         table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=False, cell_padding=0)
         yield table
         yield Line(id="details", classes="gap")
+        yield Choice("Take the array apart", id="take-apart")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        return [("Up/Down", "choose")]
+        keys = [("Up/Down", "choose")]
+        return [*keys, ("t", "take apart")] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -55,7 +65,40 @@ class DrivesPage(Page):
 
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
-        self._show_details()
+        self.show_all()
+
+    def on_choice_pressed(self, event: Choice.Pressed) -> None:
+        """The only one is that for an array."""
+        event.stop()
+        self.action_take_apart()
+
+    def action_take_apart(self) -> None:
+        """Take apart the array that the drive under the cursor belongs to, after a question."""
+        drive, snapshot = self._selected(), self.kaltstart.snapshot
+        member = drive.array if drive else None
+        if member is None:
+            self.kaltstart.say("This drive is in no array.")
+        elif not member.ours:
+            self.kaltstart.say("This array was not made here: it is not taken apart here.")
+        elif snapshot.busy:
+            self.kaltstart.say("A campaign is running: stop it first (page 3).")
+        elif not self._may_take_apart(snapshot):
+            self.kaltstart.say("Nothing can be done now: see above.")
+        else:
+            self.kaltstart.run_flow(self._take_apart(member, snapshot.drives))
+
+    async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
+        text = describe_parting(member, drives)
+        choices = (("take-apart", "Take apart"),)
+        answer = await self.app.push_screen_wait(Ask(" Take the array apart ", text, choices))
+        if answer is not None:
+            await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
+
+    def _may_take_apart(self, snapshot: Snapshot) -> bool:
+        drive = self._selected()
+        is_ours = drive is not None and drive.array is not None and drive.array.ours
+        is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
+        return is_ours and is_ready and not snapshot.busy
 
     def _fill(self, drives: tuple[DriveRow, ...], width: int) -> None:
         table: DataTable[Text] = self.query_one(DataTable)
@@ -95,7 +138,8 @@ class DrivesPage(Page):
 
     def _show_details(self) -> None:
         drive = self._selected()
-        details = self.query_one("#details", Line)
+        details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
+        button.display = self._may_take_apart(self.kaltstart.snapshot)
         if drive is None:
             details.show("No drive was found." if self.kaltstart.snapshot.status else "")
             return
@@ -123,4 +167,30 @@ def describe_drive(drive: DriveRow) -> str:
     lines.append(
         f"Offered: {'yes' if drive.offered else 'NO'}{', ' if drive.reason else ''}{drive.reason}"
     )
+    if drive.array is not None:
+        lines.append(f"Array: {drive.array.explanation}")
     return "\n".join(lines)
+
+
+def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
+    """What is taken apart, and what becomes of it."""
+    lines, is_whole = [], True
+    for role in ("backing", "cache"):
+        found = [
+            f"{each.identity}  {each.model}, {each.size}"
+            for each in drives
+            if each.array is not None
+            and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
+        ]
+        is_whole = is_whole and bool(found)
+        lines += [f"  {role:7}  {text}" for text in found or ["NOT FOUND in this machine"]]
+    then = (
+        "What is only on the cache drive is written back first; both are drives of their own then."
+        if is_whole
+        else "Only the drive that is here becomes a drive of its own again."
+    )
+    return (
+        f"Campaign {member.campaign_id} made an array of these two drives, which were released "
+        "for it. Take it apart?\n\n" + "\n".join(lines) + "\n\n"
+        f"{then} WHAT LIES ON THE ARRAY WILL BE LOST. No other drive is touched."
+    )

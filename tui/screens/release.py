@@ -35,6 +35,8 @@ def describe_loss(drive: DriveRow) -> str:
         f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
         f"Partitions  {found}",
     ]
+    if drive.array is not None:
+        lines.append(f"Array       {drive.array.explanation}")
     if drive.holders:
         lines.append(f"In use by   {', '.join(drive.holders)}")
     return "\n".join(lines)

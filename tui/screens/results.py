@@ -1,5 +1,6 @@
 """Page 4: what was measured, for every campaign on this stick: boots, steps and their figures."""
 
+import textwrap
 from statistics import median
 from typing import ClassVar, override
 
@@ -35,6 +36,9 @@ class ResultsPage(Page):
         "Steps: the main figures of each workload, and at the end of the line the page cache that "
         "was met: cold (empty, so the drive answered), warm (the RAM answered), bypass (O_DIRECT), "
         "bounded, partial; unproven where there is no proof of it. "
+        "A step on an array also has the share of reads that its cache drive answered (hit), and "
+        "what was only on the cache drive (dirty). Where a workload ran on the array and on its "
+        "drives alone, a table sets them side by side. "
         "A lottery's repeat/first: how many times faster a file's later reads are than its first."
         "\n\n"
         "w  write the report to the stick again (partition KALTSTART, folder reports)"
@@ -121,10 +125,15 @@ def describe_results(campaign: Campaign, width: int) -> str:
     if not has_boots and (campaign.planned or not campaign.steps):
         blocks.append("No boot of this campaign has finished yet.")
     if campaign.steps:
+        blocks += describe_comparisons(campaign, width)
         blocks.append(describe_steps(campaign.steps, width))
     if has_boots:
         longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
-        blocks += [_describe_boots(drive, longest, width) for drive in campaign.drives]
+        blocks += [
+            _describe_boots(drive, longest, width)
+            for drive in campaign.drives
+            if drive.planned or drive.boots or drive.failed_reason
+        ]
     return "\n\n".join(blocks)
 
 
@@ -134,10 +143,16 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
     name = min(max([4, *(len(figure.name) for figure in figures)]), 26)
     text = max([8, *(len(_bracket(figure)) for figure in figures)])
     lines = [f"{'Steps':{4 + name}}  {'Figures':{text}}  Page cache" if figures else "Steps"]
+    if len(lines[0]) > width:
+        lines[0] = lines[0].removesuffix("Page cache") + "Cache"
     for number, step in enumerate(steps, 1):
         reason = f": {step.reason}" if step.reason else ""
         state = step.state if step.state in {"planned", "done"} else step.state.upper()
         lines.append(shorten(f"{number:2}. {step.kind} on {step.device}: {state}{reason}", width))
+        for note in step.array:
+            lines += textwrap.wrap(
+                note, width, initial_indent="    ", subsequent_indent="      ", max_lines=3
+            )
         for figure in step.figures:
             start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"
             line = f"{start}  {figure.cache}"
@@ -151,29 +166,75 @@ def _bracket(figure: Figure) -> str:
     return figure.text if figure.valid else f"({figure.text.strip()})"
 
 
+def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
+    """A table for each workload that ran on the array and on a drive alone: figure by device."""
+    names = {
+        drive.identity: f"{drive.role} drive"
+        for drive in campaign.drives
+        if drive.role in {"backing", "cache"}
+    }
+    indexes = dict.fromkeys(step.workload_index for step in campaign.steps if step.on_array)
+    beside = [
+        [step for step in campaign.steps if step.workload_index == index and step.figures]
+        for index in indexes
+    ]
+    return [
+        _compare(steps, [shorten(names.get(step.device, step.device), 15) for step in steps], width)
+        for steps in beside
+        if len(steps) > 1 and any(step.on_array for step in steps)
+    ]
+
+
+def _compare(steps: list[Step], titles: list[str], width: int) -> str:
+    names = list(dict.fromkeys(figure.name for step in steps for figure in step.figures))
+    name = min(max([len(steps[0].kind), *map(len, names)]), 26)
+    columns = [
+        max([len(title), *(len(_bracket_short(each)) for each in step.figures)])
+        for step, title in zip(steps, titles, strict=True)
+    ]
+    head = "".join(f"  {title:>{column}}" for title, column in zip(titles, columns, strict=True))
+    lines = [f"{steps[0].kind:{name}}{head}  Page cache"]
+    for each in names:
+        found = [next((f for f in step.figures if f.name == each), None) for step in steps]
+        cells = "".join(
+            f"  {_bracket_short(figure) if figure else '-':>{column}}"
+            for figure, column in zip(found, columns, strict=True)
+        )
+        cache = " / ".join(dict.fromkeys(figure.cache for figure in found if figure))
+        start = f"{shorten(each, name):{name}}{cells}"
+        line = f"{start}  {cache}"
+        lines += [start, f"{cache:>{width}}"] if len(line) > width else [line]
+    return "\n".join(lines)
+
+
+def _bracket_short(figure: Figure) -> str:
+    return figure.short if figure.valid else f"({figure.short})"
+
+
 def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
     """Drive by cycle, in seconds; as many blocks of lines as the width demands."""
+    booted = [drive for drive in drives if drive.planned or drive.boots]
     cycles = sorted({boot.cycle for d in drives for boot in d.boots if not boot.charted})
-    name = min(max([6, *(len(drive.identity) for drive in drives)]), 20)
+    name = min(max([6, *(len(drive.booted) for drive in booted)]), 28)
     at_once = max(1, (width - name - 2) // _CELL)
     blocks = []
     for start in range(0, len(cycles), at_once):
         part = cycles[start : start + at_once]
         head = "".join(f"{f'#{cycle}':>{_CELL}}" for cycle in part)
         lines = [f"{'Seconds':{name}}  {head}"]
-        for drive in drives:
+        for drive in booted:
             by_cycle = {boot.cycle: boot for boot in drive.boots if not boot.charted}
             cells = "".join(f"{_show_time(by_cycle.get(cycle)):>{_CELL}}" for cycle in part)
-            lines.append(f"{shorten(drive.identity, name):{name}}  {cells}")
+            lines.append(f"{shorten(drive.booted, name):{name}}  {cells}")
         blocks.append("\n".join(lines))
     head = "".join(f"{word:>{columns}}" for word, columns in _FIGURES)
     lines = [f"{'':{name}}  {head}"]
-    for drive in drives:
+    for drive in booted:
         row = "".join(
             f"{text:>{columns}}"
             for text, (_, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
         )
-        lines.append(f"{shorten(drive.identity, name):{name}}  {row}")
+        lines.append(f"{shorten(drive.booted, name):{name}}  {row}")
     return "\n\n".join([*blocks, "\n".join(lines)])
 
 
@@ -189,7 +250,7 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
 
 
 def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
-    lines = [f"{drive.identity}  {drive.model}, {drive.kind}, {drive.role}"]
+    lines = [f"{drive.booted}  {drive.model}, {drive.kind}, {drive.role}"]
     if drive.failed_reason:
         lines.append(f"  GAVE UP: {drive.failed_reason}")
     for boot in drive.boots:

@@ -1,5 +1,7 @@
 """Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, override
 
 from textual.app import ComposeResult
@@ -9,7 +11,17 @@ from textual.containers import VerticalScroll
 from tui.charset import shorten
 from tui.headlines import show_iops, show_rate
 from tui.screens.page import Page
-from tui.state import Campaign, CampaignDrive, Event, Progress, Rate, Snapshot, Step, StepNow
+from tui.state import (
+    ARRAY,
+    Campaign,
+    CampaignDrive,
+    Event,
+    Progress,
+    Rate,
+    Snapshot,
+    Step,
+    StepNow,
+)
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
 
@@ -27,8 +39,9 @@ class RunPage(Page):
         "and what happens next.\n\n"
         "The machine powers itself off and on between boots. Samples are stored on the stick "
         "before each power-off, so pulling the plug loses none.\n\n"
-        "A workload is a step on one drive, done in parts; each part is stored when it is done. "
-        '"Drive now" is what the drive itself does: what the RAM answers is not in it.\n\n'
+        "A workload is a step on one drive or on the array, done in parts; each part is stored "
+        'when it is done. "Drive now" is what the drive itself does: what the RAM answers is not '
+        "in it. Beside an array its two drives are shown.\n\n"
         "While a countdown runs, ANY key stops it.\n\n"
         "s  stop safely: the campaign pauses and goes on later where it was\n"
         "r  go on with a paused campaign"
@@ -136,8 +149,8 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
         parts.append(describe_step(status.step, width))
     if status.progress is not None:
         parts.append(describe_progress(status.progress, width))
-    if status.step is not None and snapshot.rate is not None:
-        parts.append(describe_rate(snapshot.rate))
+    if status.step is not None and snapshot.rates:
+        parts.append(describe_rates(snapshot.rates))
     if status.next:
         parts.append(f"Next: {status.next}")
     return "\n".join(parts)
@@ -145,6 +158,8 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
 
 def describe_step(step: StepNow, width: int) -> str:
     """`Step 2 of 7: lottery on LAB-SSD-1` and its part, as large as a text can be."""
+    if step.kind == ARRAY:
+        return "The array is taken apart"
     place = f"Step {step.position} of {step.of}: {step.kind} on {step.device}"
     part = f"part {step.part_number} of {step.parts}: {step.part}" if step.part else "preparing"
     both = f"{place}, {part}"
@@ -161,41 +176,71 @@ def describe_progress(progress: Progress, width: int) -> str:
     return f"{progress.label}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
 
 
-def describe_rate(rate: Rate) -> str:
-    """What the drive itself does now."""
-    return (
-        f"Drive now: read {show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)};"
-        f" write {show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}"
-    )
+def describe_rates(rates: Sequence[Rate]) -> str:
+    """What the drive itself does now, or the array and its two drives."""
+    name = max(len(rate.name) for rate in rates) + len(" now:")
+    lines = []
+    for rate in rates:
+        reads = f"read {show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)}"
+        writes = f"write {show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}"
+        lines.append(f"{f'{rate.name} now:':{name}} {reads}; {writes}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A drive, or the array, with what is done on it."""
+
+    name: str
+    role: str
+    steps: tuple[Step, ...]
+    booted: CampaignDrive | None
+    """Whose boots these are."""
+
+
+def _list_subjects(campaign: Campaign) -> list[_Subject]:
+    """Each drive, and behind its backing drive the array, to which that one's boots belong."""
+    subjects = []
+    for drive in campaign.drives:
+        own = tuple(step for step in campaign.steps if step.device == drive.identity)
+        name = f"{drive.identity} {drive.model}"
+        if drive.role not in {"backing", "cache"}:
+            subjects.append(_Subject(name, drive.role, own, drive))
+            continue
+        subjects.append(_Subject(name, drive.role, own, None))
+        if drive.role == "backing":
+            on_array = tuple(step for step in campaign.steps if step.on_array)
+            subjects.append(_Subject(drive.booted, ARRAY, on_array, drive))
+    return subjects
 
 
 def describe_drives(campaign: Campaign, width: int) -> str:
     """A line per drive: steps and boots done, last and best time."""
-    drives, has_boots = campaign.drives, campaign.planned or not campaign.steps
+    subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
     fixed = 17 + (27 if has_boots else 0) + (8 if campaign.steps else 0)
-    longest = max([6, *(len(f"{d.identity} {d.model}") for d in drives)])
+    longest = max([6, *(len(each.name) for each in subjects)])
     name = max(6, min(longest, width - fixed))
     head = f"{'Drive':{name}}  {'Role':7}"
     head += f" {'Steps':>7}" if campaign.steps else ""
     head += f" {'Boots':>7}  {'Last s':>8} {'Best s':>8}" if has_boots else ""
     lines = [f"{head}  Failed"]
-    for drive in drives:
-        own = tuple(step for step in campaign.steps if step.device == drive.identity)
-        failed = sum(not boot.valid for boot in drive.boots) + _count(own, "failed")
-        line = f"{shorten(f'{drive.identity} {drive.model}', name):{name}}  {drive.role:7}"
+    for each in subjects:
+        boots = each.booted.boots if each.booted else ()
+        failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
+        line = f"{shorten(each.name, name):{name}}  {each.role:7}"
         if campaign.steps:
-            over = sum(step.state not in {"planned", "running"} for step in own)
-            line += f" {f'{over}/{len(own)}':>7}"
+            over = sum(step.state not in {"planned", "running"} for step in each.steps)
+            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>7}"
         if has_boots:
-            line += _describe_times(drive)
-        lines.append(
-            f"{line}  {failed or '-'}"
-            f"{'  GAVE UP: ' + drive.failed_reason if drive.failed_reason else ''}"
-        )
+            line += _describe_times(each.booted)
+        reason = each.booted.failed_reason if each.booted else ""
+        lines.append(f"{line}  {failed or '-'}{'  GAVE UP: ' + reason if reason else ''}")
     return "\n".join(lines)
 
 
-def _describe_times(drive: CampaignDrive) -> str:
+def _describe_times(drive: CampaignDrive | None) -> str:
+    if drive is None:
+        return f" {'-':>7}  {'-':>8} {'-':>8}"
     times = drive.times_s
     last, best = (f"{times[-1]:.2f}", f"{min(times):.2f}") if times else ("-", "-")
     return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"

@@ -1,0 +1,102 @@
+"""What a step's array did inside while the step ran, from its rows in `results`. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tui.charset import drawable
+from tui.rows import Row
+from tui.state import Figure
+
+MODES = ("writethrough", "writeback", "writearound", "none")
+_ARRAY = "array"
+_WARM_UP = "warm-up"
+_FEW = 3
+
+
+def is_inner(row: Row) -> bool:
+    """Whether the row tells of the array's inside: no figure of the workload."""
+    return row.variant == _ARRAY or row.variant.startswith(f"{_ARRAY}/")
+
+
+def split_mode(variant: str) -> tuple[str, str]:
+    """`writeback/rand-read` as mode and test; without a mode the first is empty."""
+    mode, _, test = variant.partition("/")
+    return (mode, test) if mode in MODES and test else ("", variant)
+
+
+def describe_array(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Lines: hits and dirty data over the step, the warm-ups, and what did not meet it clean."""
+    return tuple(
+        line for line in (_sum_up(rows), _describe_warm_ups(rows), _describe_unclean(rows)) if line
+    )
+
+
+def add_hits(figures: Iterable[Figure], rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """The figures, each with the share of its part's reads that the array's cache answered."""
+    hits = {
+        row.variant.removeprefix(f"{_ARRAY}/"): row.value
+        for row in rows
+        if is_inner(row) and row.metric == "hit_ratio"
+    }
+    return tuple(
+        replace(each, text=f"{each.text}  {_show_share(hits[each.name])} hit")
+        if each.name in hits
+        else each
+        for each in figures
+    )
+
+
+def show_bytes(value: float) -> str:
+    """`12.3 MB`, decimal as on a drive's box."""
+    return f"{value / 1e9:,.1f} GB" if value >= 1e9 else f"{value / 1e6:,.1f} MB"
+
+
+def _sum_up(rows: Sequence[Row]) -> str:
+    own = {row.metric: row for row in rows if row.variant == _ARRAY}
+    if not own:
+        return ""
+    met = {row.array_mode for row in rows if row.array_mode and not is_inner(row)}
+    modes = [mode for mode in MODES if mode in met]
+    parts = modes if len(modes) < 2 else [f"{len(modes)} cache modes"]
+    if "hit_ratio" in own:
+        parts.append(f"hit ratio {_show_share(own['hit_ratio'].value).strip()}")
+    if "bypassed_bytes" in own:
+        parts.append(f"bypassed {show_bytes(own['bypassed_bytes'].value)}")
+    if "dirty_end_bytes" in own:
+        parts.append(f"dirty at end {show_bytes(own['dirty_end_bytes'].value)}")
+    text = ", ".join(parts)
+    return text if all(row.valid for row in own.values()) else f"({text}: interrupted)"
+
+
+def _describe_warm_ups(rows: Sequence[Row]) -> str:
+    rounds = {
+        split_mode(row.variant)[0]: row
+        for row in rows
+        if row.metric == "warm_up_rounds" and split_mode(row.variant)[1] == _WARM_UP
+    }
+    if not rounds:
+        return ""
+    parts = [
+        f"{mode} {rounds[mode].value:.0f}{'' if rounds[mode].valid else ' NOT SETTLED'}"
+        for mode in MODES
+        if mode in rounds
+    ]
+    return f"warm-up rounds: {', '.join(parts)}"
+
+
+def _describe_unclean(rows: Sequence[Row]) -> str:
+    """What began while something was only in the cache."""
+    met = {
+        drawable(row.variant): row.array_dirty_bytes
+        for row in rows
+        if row.array_dirty_bytes and not is_inner(row)
+    }
+    if not met:
+        return ""
+    parts = [f"{name} {show_bytes(dirty)}" for name, dirty in list(met.items())[:_FEW]]
+    more = f" and {len(met) - _FEW} more" if len(met) > _FEW else ""
+    return f"not clean at its start: {', '.join(parts)}{more}"
+
+
+def _show_share(ratio: float) -> str:
+    return f"{ratio * 100:5.1f} %"
