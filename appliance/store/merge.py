@@ -39,6 +39,12 @@ _TABLES = (
     _Table("result", {"step_id": "step"}, own="id"),
     _Table("ticket", {"step_id": "step"}),
     _Table("activity_sample", {"step_id": "step"}),
+    _Table("array_sample", {"step_id": "step"}),
+    _Table(
+        "array_made",
+        {"campaign_id": "campaign", "backing_drive_id": "drive", "cache_drive_id": "drive"},
+        own="id",
+    ),
     _Table("verdict", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
 )

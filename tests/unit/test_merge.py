@@ -55,6 +55,12 @@ def theirs(tmp_path: Path) -> Path:
     connection.execute(
         "INSERT INTO activity_sample VALUES (?, 'sda', 0.5, 1, 2, 3, 4, 0.1)", (step,)
     )
+    connection.execute("INSERT INTO array_sample VALUES (?, 0.5, 4096)", (step,))
+    connection.execute(
+        "INSERT INTO array_made (campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, at)"
+        " VALUES (1, 1, ?, 'set', 'apart', 'T')",
+        (drive,),
+    )
     connection.execute("INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T')", (drive,))
     connection.close()
     return path
@@ -89,6 +95,8 @@ def test_all_of_a_campaign_arrives_under_new_ids(mine: sqlite3.Connection, their
         assert _without_ids(mine, query, 2) == _without_ids(other, query, 1)
     assert mine.execute("SELECT count(*) FROM tickets").fetchone()[0] == 1
     assert mine.execute("SELECT count(*) FROM activity").fetchone()[0] == 1
+    assert mine.execute("SELECT dirty_bytes FROM array_dirty").fetchone()[0] == 4096
+    assert mine.execute("SELECT campaign_id FROM array_made").fetchone()[0] == 2
     assert mine.execute("PRAGMA foreign_key_check").fetchall() == []
     other.close()
 
