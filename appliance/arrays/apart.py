@@ -9,7 +9,7 @@ from appliance.arrays.live import bring_up, let_go
 from appliance.arrays.make import clear_member
 from appliance.arrays.settings import set_cache_mode
 from appliance.arrays.settle import write_back_all
-from appliance.arrays.superblock import Superblock, read_superblock
+from appliance.arrays.superblock import Superblock, has_signature, read_superblock
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
 from appliance.progress import Progress
@@ -41,7 +41,7 @@ def take_apart(
         f"{each.path} ({printable(each.drive.identity)}) carries no superblock of this array and "
         "was left alone"
         for each in members
-        if each.path not in ours
+        if each.path not in ours and has_signature(each.path)
     ]
     if backing is not None and backing.path in ours and ours[backing.path].set_uuid:
         if cache is not None and _is_whole_cache(ours.get(cache.path)):

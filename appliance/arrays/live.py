@@ -22,7 +22,7 @@ from appliance.arrays.kernel import (
     wait_until,
     write,
 )
-from appliance.arrays.make import make_cache
+from appliance.arrays.make import clear_member, make_cache
 from appliance.arrays.model import Array, ArrayStuckError, label_of
 from appliance.arrays.settings import apply_settings
 from appliance.arrays.superblock import has_signature, read_superblock
@@ -170,16 +170,21 @@ def _check_members(
     if known.state == "inconsistent":
         raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
     found = read_superblock(cache.path)
-    if found is not None and found.kind == "cache" and found.belongs_to(set_uuid):
-        return
-    if found is not None or has_signature(cache.path):
+    if found is None:
+        foreign = has_signature(cache.path)
+    else:
+        foreign = found.kind != "cache" or not found.belongs_to(set_uuid)
+    if foreign:
         raise Refusal(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
+    if found is not None and found.whole:
+        return
     if known.state == "dirty":
         raise StepFailed(
             f"{_shown(cache)} has lost its superblock, and with it what {_shown(backing)} lacks"
         )
     # `empty_cache` was cut between taking the superblock away and making it.
     tell("making the cache again", 0, 0)
+    clear_member(cache)
     make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid)
 
 

@@ -36,14 +36,14 @@ def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
 
 
 def write_back_all(array: Array, *, tell: Progress) -> None:
-    """Write back what is dirty, however long that takes.
+    """Write back what is dirty, however long that takes; `state` may say dirty for a while yet.
 
     Raises StepFailed when it comes to a standstill; otherwise as `wait_clean`.
     """
     least = None
     moved_s = time.monotonic()
     with hurried(array):
-        while not _is_clean(now := read_state(array)):
+        while (now := read_state(array)).dirty_bytes:
             if least is None or now.dirty_bytes < least:
                 least = now.dirty_bytes
                 moved_s = time.monotonic()
