@@ -209,9 +209,10 @@ def find_installed_drive(
             raise Refusal(
                 f"drive {row.identity} is not booted without its cache: {error.message}"
             ) from error
-        check_sets(read_sets(drive, cache), row, members=LiveMembers(array.set_uuid, drive, cache))
+        members = LiveMembers(array.set_uuid, drive, cache)
+        check_sets(read_sets(found, drive, cache), row, members=members)
         return drive
-    check_sets(read_sets(), row, members=None)
+    check_sets(read_sets(found), row, members=None)
     wanted = root_partuuid(row.slot)
     carriers = [other for other in found if wanted in other.partition_uuids]
     if drive not in carriers or not row.install_uuid or drive.disk_uuid != row.install_uuid:

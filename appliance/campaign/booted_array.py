@@ -3,15 +3,13 @@
 Reads superblocks. Must never register or write anything.
 """
 
-import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.drives.model import Drive
-from appliance.drives.probe import list_block_devices
 from appliance.errors import Refusal, StepFailed
 from appliance.run import run
 from appliance.store.arrays import select_array
@@ -49,20 +47,25 @@ def select_booted_array(
     return BootedArray(array.set_uuid, cache)
 
 
-def read_sets(*members: Drive) -> dict[str, str]:
+def read_sets(found: Sequence[Drive], *members: Drive) -> dict[str, str]:
     """The UUIDs of the sets that drives here belong to, by the drives' paths.
 
-    Asks `members`, and of the others only those that udev says carry a superblock of bcache.
-    Raises StepFailed.
+    Asks `members`, and of `found` only those that udev says carry a superblock of bcache.
+    Raises StepFailed where a member does not answer.
     """
-    try:
-        nodes = json.loads(list_block_devices())["blockdevices"]
-        paths = [node["path"] for node in nodes if node["fstype"] == "bcache"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
-    paths += [drive.path for drive in members if drive.path not in paths]
-    superblocks = {path: read_superblock(path) for path in paths}
-    return {path: found.set_uuid for path, found in superblocks.items() if found is not None}
+    sets = {}
+    own = {drive.path for drive in members}
+    carriers = [drive.path for drive in found if drive.file_system == "bcache"]
+    for path in dict.fromkeys([*own, *carriers]):
+        try:
+            superblock = read_superblock(path)
+        except StepFailed:
+            if path in own:
+                raise
+            continue  # nor will a boot take it up
+        if superblock is not None:
+            sets[path] = superblock.set_uuid
+    return sets
 
 
 def check_sets(

@@ -1,6 +1,6 @@
 """Which drives are asked for the array they belong to."""
 
-import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +8,10 @@ from appliance.arrays.superblock import Superblock
 from appliance.campaign import booted_array as module
 from appliance.campaign.booted_array import read_sets
 from appliance.errors import StepFailed
-from tests.unit.campaign.world import HDD
+from tests.unit.campaign.world import HDD, SSD
+
+MEMBER = replace(SSD, file_system="bcache")
+OTHER = replace(SSD, path="/dev/sdd", serial="OTHER", file_system="bcache")
 
 
 def test_only_members_and_what_udev_knows_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,26 +19,25 @@ def test_only_members_and_what_udev_knows_is_asked(monkeypatch: pytest.MonkeyPat
 
     def read_superblock(path: str) -> Superblock | None:
         asked.append(path)
-        if path == "/dev/sdb":
+        if path == MEMBER.path:
             return Superblock("cache", True, "a", "the set", "", 512, 512 << 10)
         return None
 
-    nodes = [
-        {"path": "/dev/sda", "fstype": None},
-        {"path": "/dev/sdb", "fstype": "bcache"},
-        {"path": "/dev/sdc", "fstype": "ext4"},
-        {"path": "/dev/sdd", "fstype": "bcache"},
-    ]
-    monkeypatch.setattr(module, "list_block_devices", lambda: json.dumps({"blockdevices": nodes}))
     monkeypatch.setattr(module, "read_superblock", read_superblock)
-    assert read_sets() == {"/dev/sdb": "the set"}
-    assert asked == ["/dev/sdb", "/dev/sdd"]
+    assert read_sets([HDD, MEMBER, OTHER]) == {MEMBER.path: "the set"}
+    assert asked == [MEMBER.path, OTHER.path]
     asked.clear()
-    assert read_sets(HDD) == {"/dev/sdb": "the set"}
-    assert asked == ["/dev/sdb", "/dev/sdd", "/dev/sda"]
+    assert read_sets([HDD, MEMBER, OTHER], HDD) == {MEMBER.path: "the set"}
+    assert asked == [HDD.path, MEMBER.path, OTHER.path]
 
 
-def test_no_list_of_drives_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "list_block_devices", lambda: "{}")
-    with pytest.raises(StepFailed, match="no usable list"):
-        read_sets()
+def test_a_drive_that_does_not_answer_counts_only_as_a_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read_superblock(path: str) -> Superblock | None:
+        raise StepFailed(f"{path}: a bcache superblock of an unknown kind")
+
+    monkeypatch.setattr(module, "read_superblock", read_superblock)
+    assert read_sets([HDD, OTHER]) == {}
+    with pytest.raises(StepFailed, match=r"/dev/sdb: .*unknown kind"):
+        read_sets([HDD, MEMBER], MEMBER)
