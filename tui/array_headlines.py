@@ -32,7 +32,10 @@ def describe_array(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def add_hits(figures: Iterable[Figure], rows: Sequence[Row]) -> tuple[Figure, ...]:
-    """The figures, each with the share of its part's reads that the array's cache answered."""
+    """The figures, each with the share of its part's reads that the array's cache answered.
+
+    A figure of several parts (`direct/1`, `direct/2`) has no such single share.
+    """
     hits = {
         row.variant.removeprefix(f"{_ARRAY}/"): row.value
         for row in rows

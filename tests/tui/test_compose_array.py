@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, FakeEngine
-from tests.tui.steps import drawn, press, settle, text_of, type_text
+from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.roles import Role, turn_control, turn_member, turn_pick
@@ -229,6 +229,17 @@ async def test_a_place_that_is_no_more_is_replaced(engine: FakeEngine) -> None:
         pilot.app.screen.query_one("DataTable").focus()
         await press(pilot, "up", "up", "space")
         assert label_of(pilot, "#fio-on-what") == "on SSD, disk and array"
+
+
+async def test_the_settings_work_on_a_small_screen(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(40, 12)) as pilot:
+        pilot.app.animation_level = "none"  # as on the stick: scrolling takes no time
+        await settle(pilot)
+        await pick_array(pilot)
+        await open_settings(pilot)
+        await scrolled_to(pilot, "> writeback")
+        pilot.app.screen.query_one("#done").focus()
+        await scrolled_to(pilot, "> Done <")
 
 
 MEMBERS: dict[int, Role] = {0: "backing", 1: "cache"}

@@ -138,6 +138,14 @@ def test_compared_cache_modes_are_figures_of_their_own_and_their_warm_up_is_told
     )
 
 
+def test_of_a_pass_that_was_repeated_no_single_hit_ratio_is_shown() -> None:
+    tickets = [TicketSum("direct", "bypass", 200_000_000, 2.0)]
+    once = array_rows(inner({"direct": 0.5}))
+    assert find_figures("lottery", once, tickets)[0].text.endswith(" 50.0 % hit")
+    twice = array_rows(inner({"direct/1": 0.5, "direct/2": 0.9}))
+    assert "hit" not in find_figures("lottery", twice, tickets)[0].text
+
+
 def test_a_step_on_a_drive_says_nothing_of_an_array() -> None:
     assert describe_array(rows(FIO)) == ()
 

@@ -28,7 +28,8 @@ class PlanPage(Page):
         "stick's partition KALTSTART, written on any computer, or is composed here.\n\n"
         "s  start the plan on the stick. The drives it erases are listed first. A plan with "
         "mistakes cannot be started; each mistake has its line.\n\n"
-        "n  compose a campaign: pick drives and tests. Where a test writes, each drive is then "
+        "n  compose a campaign: pick drives and tests. Two drives can be put into an array, to be "
+        "measured beside its parts. Where a test writes, each drive is then "
         "released by typing the end of its serial number; tests that only read start at once. "
         "Esc leaves at any point, and nothing happens."
     )
