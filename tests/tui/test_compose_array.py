@@ -237,7 +237,7 @@ async def test_the_settings_work_on_a_small_screen(engine: FakeEngine) -> None:
         await settle(pilot)
         await pick_array(pilot)
         await open_settings(pilot)
-        await scrolled_to(pilot, "> writeback")
+        await scrolled_to(pilot, "cache_mode                   > writ")
         pilot.app.screen.query_one("#done").focus()
         await scrolled_to(pilot, "> Done <")
 
