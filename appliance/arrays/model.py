@@ -10,6 +10,7 @@ roundup_pow_of_two(nbuckets) >> 10 to be more than 0."""
 
 _LABEL_PREFIX = "kaltstart-"
 _LABEL_CHARACTERS = 31  # SB_LABEL_SIZE is 32, with the byte that ends it
+_UUID_DIGITS = _LABEL_CHARACTERS - len(_LABEL_PREFIX)
 
 
 class ArrayStuckError(KaltstartError):
@@ -70,4 +71,5 @@ def label_of(set_uuid: str) -> str:
     A detached backing drive has lost its set's UUID (cached_dev_detach_finish() in
     drivers/md/bcache/super.c), but not this.
     """
-    return (_LABEL_PREFIX + set_uuid.replace("-", ""))[:_LABEL_CHARACTERS]
+    # The last digits: the first are the same for all arrays of ours (see `set_uuid`).
+    return _LABEL_PREFIX + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]

@@ -46,7 +46,7 @@ def hurried(array: Array) -> Iterator[None]:
         yield
     finally:
         for name, text in before.items():
-            if text.isdigit():
+            if text.isdigit() and (folder / name).exists():  # the array may have gone meanwhile
                 write(folder / name, text)
 
 

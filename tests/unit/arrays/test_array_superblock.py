@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from appliance.arrays.model import label_of
+from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock, parse_super_show
 from appliance.errors import StepFailed
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/bcache"
 SET_UUID = "11112222-3333-4444-5555-666677778888"
 OTHER_UUID = "99992222-3333-4444-5555-666677778888"
-DETACHED_UUID = "aaaa2222-3333-4444-5555-666677778888"
 
 
 def shown(name: str) -> Superblock:
@@ -75,10 +75,17 @@ def test_membership_is_the_sets_uuid() -> None:
 def test_detached_backing_drive_is_known_by_its_label() -> None:
     detached = shown("backing-detached")
     assert detached.set_uuid == ""
-    assert detached.belongs_to(DETACHED_UUID)
+    assert detached.belongs_to(SET_UUID)
     assert not detached.belongs_to(OTHER_UUID)
-    assert not replace(detached, label="").belongs_to(DETACHED_UUID)
+    assert not replace(detached, label="").belongs_to(SET_UUID)
 
 
 def test_label_fits_into_a_superblock() -> None:
     assert len(label_of(SET_UUID).encode()) < 32
+
+
+def test_label_holds_all_that_tells_our_arrays_apart() -> None:
+    made = array_set_uuid(7)
+    others = [array_set_uuid(8)[:20] + made[20:], made[:-1] + ("1" if made[-1] == "0" else "0")]
+    others.append(made.replace("-8", "-9"))
+    assert len({label_of(each) for each in (made, *others)}) == 4
