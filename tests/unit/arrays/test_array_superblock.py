@@ -10,7 +10,7 @@ from appliance.errors import StepFailed
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/bcache"
 SET_UUID = "11112222-3333-4444-5555-666677778888"
-OTHER_UUID = "99992222-3333-4444-5555-666677778888"
+OTHER_UUID = "11112222-3333-4444-5555-666677779999"
 
 
 def shown(name: str) -> Superblock:
