@@ -44,7 +44,6 @@ class ArrayWatch:
         self._first_dirty_bytes = 0
         self._first_read_ios = 0
         self._part_dirty_bytes = 0
-        self._met_bytes = 0
         self._array_before = DiskStats(0, 0, 0, 0)
         self._before = MemberCounters(self._array_before, self._array_before)
 
@@ -67,7 +66,7 @@ class ArrayWatch:
     @property
     def condition(self) -> ArrayCondition:
         """As the part that runs met the array."""
-        return ArrayCondition(read_state(self._array).cache_mode, self._met_bytes)
+        return ArrayCondition(read_state(self._array).cache_mode, self._part_dirty_bytes)
 
     # What the workload may do
 
@@ -82,7 +81,8 @@ class ArrayWatch:
         os.sync()
         remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
         now = read_state(self._array)
-        self._met_bytes = now.dirty_bytes
+        # What was written back until here is not the part's doing.
+        self.begin_part()
         return "runs without a cache" if now.state == "no cache" else remark
 
     def set_cache_mode(self, mode: CacheMode) -> None:
@@ -113,7 +113,7 @@ class ArrayWatch:
         """From here on it is the next part that moves the counters."""
         self._array_before = _read_stat(self._array.name)
         self._before = self.read_members()
-        self._part_dirty_bytes = self._met_bytes = self.read_dirty_bytes()
+        self._part_dirty_bytes = self.read_dirty_bytes()
 
     def end_part(self, part: str) -> tuple[Result, ...]:
         """What the array and its drives did in the part."""
