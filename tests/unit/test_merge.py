@@ -57,7 +57,8 @@ def theirs(tmp_path: Path) -> Path:
     )
     connection.execute("INSERT INTO array_sample VALUES (?, 0.5, 4096)", (step,))
     connection.execute(
-        "INSERT INTO array_made (campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, at)"
+        "INSERT INTO array_made"
+        " (campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, at)"
         " VALUES (1, 1, ?, 'set', 'apart', 'T')",
         (drive,),
     )

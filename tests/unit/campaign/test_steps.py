@@ -1,188 +1,24 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import bench, step_run, steps, subject
-from appliance.campaign.step_run import StepPosition, StoppedByPersonError
-from appliance.campaign.steps import run_steps
-from appliance.drives.model import Drive
+from appliance.campaign.step_run import StoppedByPersonError
 from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
-from appliance.measure.samples import CacheState, Result
-from appliance.plan_workloads import LotteryPlan, WorkloadPlan
 from appliance.run import StillRunning
-from appliance.store.connect import open_database, transaction
-from appliance.store.steps import StepRow, insert_step, select_steps
-from appliance.workloads.base import Bench, PartResult
-from tests.unit.campaign.world import HDD, SSD, STICK, World
-
-_COLD = CacheState(page_cache="cold", proof="proven")
-
-
-def _lottery(filesystem: str = "ext4") -> LotteryPlan:
-    return LotteryPlan(
-        on=(),
-        filesystem="ext4" if filesystem == "ext4" else "xfs" if filesystem == "xfs" else "",
-        file_size_bytes=1 << 20,
-        tickets=(("a", 1),),
-        passes=("cold",),
-        repeat=1,
-        seed=1,
-    )
-
-
-@dataclass
-class Machine:
-    """Drives whose counters are files, and a workload of two parts that moves them."""
-
-    world: World
-    folder: Path
-    plans: tuple[WorkloadPlan, ...] = (_lottery(),)
-    log: list[str] = field(default_factory=list)
-    during: dict[str, Callable[[], None]] = field(default_factory=dict)
-    """What happens in the middle of a part."""
-    counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
-    """What the part that runs is given to read."""
-    on_drive: dict[str, str] = field(default_factory=dict)
-    """The file system's UUID by path."""
-    made: int = 0
-
-    def read(self, drive: Drive, read_bytes: int) -> None:
-        """The drive has served something more."""
-        stat = self.folder / "block" / drive.name / "stat"
-        fields = [int(word) for word in stat.read_text().split()]
-        fields[2] += read_bytes // 512
-        stat.write_text(" ".join(map(str, fields)))
-
-    def add_steps(self, *drives: Drive) -> None:
-        """Plan every workload on every drive."""
-        connection = open_database(self.world.path)
-        with transaction(connection):
-            rows = {row.serial: row.drive_id for row in self.world.drive_rows()}
-            for position, (index, drive) in enumerate(
-                (index, drive) for index in range(len(self.plans)) for drive in drives
-            ):
-                insert_step(
-                    connection,
-                    campaign_id=self.world.campaign_id,
-                    position=position,
-                    kind=self.plans[index].kind,
-                    drive_id=rows[drive.serial],
-                    device=drive.serial,
-                    workload_index=index,
-                )
-        connection.close()
-
-    def run(self) -> None:
-        """One start of the engine."""
-        site = self.world.site()
-        try:
-            run_steps(site, self.world.campaign_id, stick=STICK, show=self._show)
-        finally:
-            site.connection.close()
-
-    def steps(self) -> tuple[StepRow, ...]:
-        """As committed."""
-        with self.world.looking() as connection:
-            return select_steps(connection, self.world.campaign_id)
-
-    def rows(self, query: str) -> list[tuple[object, ...]]:
-        """What anybody would read now."""
-        with self.world.looking() as connection:
-            return [tuple(row) for row in connection.execute(query)]
-
-    def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
-        pass
-
-    # The workload
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Two of them."""
-        return ("one", "two")
-
-    def prepare(self, place: Bench) -> None:
-        """Read a little."""
-        self.log.append(f"prepare {place.device} in {place.folder and place.folder.name}")
-        self.read(HDD if place.device == HDD.path else SSD, 512)
-
-    def run_part(self, place: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        """Read, and say so of the greater part."""
-        assert part not in finished
-        self.log.append(part)
-        self.counters = place.read_counters
-        drive = HDD if place.device == HDD.path else SSD
-        self.read(drive, 4096)
-        if part in self.during:
-            self.during.pop(part)()
-        self.read(drive, 1024)  # what the part does not account for
-        return PartResult(
-            (
-                Result(part, "device_read_bytes", 4096, _COLD),
-                Result(part, "seconds", 1.5, _COLD),
-            ),
-            notes=("all well",),
-        )
-
-    def close(self) -> None:
-        """Let go."""
-        self.log.append("close")
+from appliance.store.connect import open_database
+from tests.unit.campaign.step_machine import Machine, lottery
+from tests.unit.campaign.world import HDD, SSD, World
 
 
 @pytest.fixture
 def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Two released drives and one lottery."""
     machine = Machine(world, tmp_path)
-    for drive in (HDD, SSD):
-        stat = tmp_path / "block" / drive.name / "stat"
-        stat.parent.mkdir(parents=True)
-        stat.write_text(" ".join(["0"] * 17))
-
-    @contextmanager
-    def unlocked(drive: Drive, **_: object) -> Iterator[SimpleNamespace]:
-        machine.log.append(f"unlock {drive.path}")
-        yield SimpleNamespace(path=drive.path, drive=drive)
-        machine.log.append(f"lock {drive.path}")
-
-    @contextmanager
-    def mounted(path: str, kind: str) -> Iterator[Path]:
-        folder = tmp_path / kind
-        folder.mkdir(exist_ok=True)
-        yield folder
-
-    @contextmanager
-    def held(drive: Drive) -> Iterator[None]:
-        machine.log.append(f"hold {drive.path}")
-        yield
-
-    def make_file_system(target: SimpleNamespace, kind: str, *, poll: Callable[[], None]) -> str:
-        poll()
-        machine.log.append(f"make {kind}")
-        machine.made += 1
-        machine.on_drive[target.path] = f"uuid-{machine.made}"
-        return machine.on_drive[target.path]
-
-    for target, name, replacement in (
-        (steps, "announce", world.announce),
-        (step_run, "announce", world.announce),
-        (bench, "unlocked", unlocked),
-        (bench, "_held", held),
-        (bench, "mounted", mounted),
-        (bench, "make_file_system", make_file_system),
-        (bench, "clear_signatures", lambda target: machine.on_drive.pop(target.path, None)),
-        (bench, "read_file_system_uuid", lambda path: machine.on_drive.get(path, "")),
-        (step_run, "make_workload", lambda _: machine),
-        (steps, "parse_plan", lambda _: SimpleNamespace(workloads=machine.plans)),
-        (subject, "_BLOCK", tmp_path / "block"),
-        (bench, "RAW", tmp_path / "raw"),
-    ):
-        monkeypatch.setattr(target, name, replacement)
+    machine.take_over(monkeypatch, HDD, SSD)
     world.make_campaign()
     machine.add_steps(HDD, SSD)
     return machine
@@ -279,13 +115,13 @@ def test_a_bare_drive_that_is_only_read_needs_no_release(machine: Machine, world
     connection = open_database(world.path)
     connection.execute("UPDATE campaign_drive SET released = 0")
     connection.close()
-    machine.plans = (_lottery(""),)
+    machine.plans = (lottery(""),)
     machine.run()
     assert machine.log[:4] == ["hold /dev/sda", "prepare /dev/sda in None", "one", "two"]
 
 
 def test_a_file_system_serves_all_steps_that_want_its_kind(machine: Machine) -> None:
-    machine.plans = (_lottery(), _lottery(), _lottery("xfs"))
+    machine.plans = (lottery(), lottery(), lottery("xfs"))
     connection = open_database(machine.world.path)
     connection.execute("DELETE FROM step")
     connection.close()
@@ -338,7 +174,7 @@ def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machi
 
 
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:
-    machine.plans = (_lottery(), _lottery("xfs"))
+    machine.plans = (lottery(), lottery("xfs"))
     connection = open_database(machine.world.path)
     connection.execute("DELETE FROM step")
     connection.close()

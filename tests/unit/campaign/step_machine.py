@@ -1,0 +1,197 @@
+"""Steps on drives that are not there: counters that are files, and a workload that moves them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from appliance.campaign import bench, step_run, steps, subject
+from appliance.campaign.step_run import StepPosition
+from appliance.campaign.steps import run_steps
+from appliance.drives.model import Drive
+from appliance.measure.diskstats import DiskStats
+from appliance.measure.samples import CacheState, Result
+from appliance.plan_model import ArrayPlan
+from appliance.plan_workloads import LotteryPlan, WorkloadPlan
+from appliance.store.connect import open_database, transaction
+from appliance.store.steps import StepRow, insert_step, select_steps
+from appliance.workloads.base import Bench, PartResult
+from tests.unit.campaign.world import STICK, World
+
+COLD = CacheState(page_cache="cold", proof="proven")
+
+
+def lottery(filesystem: str = "ext4") -> LotteryPlan:
+    """A workload's plan; what it says of the workload is not looked at."""
+    return LotteryPlan(
+        on=(),
+        filesystem="ext4" if filesystem == "ext4" else "xfs" if filesystem == "xfs" else "",
+        file_size_bytes=1 << 20,
+        tickets=(("a", 1),),
+        passes=("cold",),
+        repeat=1,
+        seed=1,
+    )
+
+
+@dataclass
+class Machine:
+    """Drives whose counters are files, and a workload of two parts that moves them."""
+
+    world: World
+    folder: Path
+    plans: tuple[WorkloadPlan, ...] = (lottery(),)
+    array: ArrayPlan | None = None
+    log: list[str] = field(default_factory=list)
+    during: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """What happens in the middle of a part."""
+    counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
+    """What the part that runs is given to read."""
+    on_drive: dict[str, str] = field(default_factory=dict)
+    """The file system's UUID by path."""
+    made: int = 0
+
+    def read(self, name: str, read_bytes: int) -> None:
+        """The device has served something more, in one request."""
+        stat = self.folder / "block" / name / "stat"
+        fields = [int(word) for word in stat.read_text().split()]
+        fields[0] += 1
+        fields[2] += read_bytes // 512
+        stat.write_text(" ".join(map(str, fields)))
+
+    def add_device(self, name: str) -> None:
+        """One that has done nothing yet."""
+        stat = self.folder / "block" / name / "stat"
+        stat.parent.mkdir(parents=True)
+        stat.write_text(" ".join(["0"] * 17))
+
+    def add_steps(self, *places: Drive | str) -> None:
+        """Plan every workload on every drive, or on `array`."""
+        connection = open_database(self.world.path)
+        with transaction(connection):
+            rows = {row.serial: row.drive_id for row in self.world.drive_rows()}
+            for position, (index, place) in enumerate(
+                (index, place) for index in range(len(self.plans)) for place in places
+            ):
+                device = place if isinstance(place, str) else place.serial
+                insert_step(
+                    connection,
+                    campaign_id=self.world.campaign_id,
+                    position=position,
+                    kind=self.plans[index].kind,
+                    drive_id=rows.get(device),
+                    device=device,
+                    workload_index=index,
+                )
+        connection.close()
+
+    def run(self) -> None:
+        """One start of the engine."""
+        site = self.world.site()
+        try:
+            run_steps(site, self.world.campaign_id, stick=STICK, show=self._show)
+        finally:
+            site.connection.close()
+
+    def steps(self) -> tuple[StepRow, ...]:
+        """As committed."""
+        with self.world.looking() as connection:
+            return select_steps(connection, self.world.campaign_id)
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """What anybody would read now."""
+        with self.world.looking() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    def _parse_plan(self, _: str) -> SimpleNamespace:
+        return SimpleNamespace(workloads=self.plans, array=self.array)
+
+    def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
+        pass
+
+    # The workload
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Two of them."""
+        return ("one", "two")
+
+    def prepare(self, place: Bench) -> None:
+        """Read a little."""
+        self.log.append(f"prepare {place.device} in {place.folder and place.folder.name}")
+        self.read(Path(place.device).name, 512)
+
+    def run_part(self, place: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        """Read, and say so of the greater part."""
+        assert part not in finished
+        self.log.append(part)
+        self.counters = place.read_counters
+        name = Path(place.device).name
+        self.read(name, 4096)
+        if part in self.during:
+            self.during.pop(part)()
+        self.read(name, 1024)  # what the part does not account for
+        return PartResult(
+            (
+                Result(part, "device_read_bytes", 4096, COLD),
+                Result(part, "seconds", 1.5, COLD),
+            ),
+            notes=("all well",),
+        )
+
+    def close(self) -> None:
+        """Let go."""
+        self.log.append("close")
+
+    # What the code under test calls
+
+    @contextmanager
+    def unlocked(self, drive: Drive, **_: object) -> Iterator[SimpleNamespace]:
+        """Writable."""
+        self.log.append(f"unlock {drive.path}")
+        yield SimpleNamespace(path=drive.path, drive=drive)
+        self.log.append(f"lock {drive.path}")
+
+    def take_over(self, monkeypatch: pytest.MonkeyPatch, *drives: Drive) -> None:
+        """Stand in for `drives` wherever the steps' code reaches for them."""
+        for drive in drives:
+            self.add_device(drive.name)
+
+        @contextmanager
+        def mounted(path: str, kind: str) -> Iterator[Path]:
+            folder = self.folder / kind
+            folder.mkdir(exist_ok=True)
+            yield folder
+
+        @contextmanager
+        def held(drive: Drive) -> Iterator[None]:
+            self.log.append(f"hold {drive.path}")
+            yield
+
+        def make_file_system(
+            target: SimpleNamespace, kind: str, *, poll: Callable[[], None]
+        ) -> str:
+            poll()
+            self.log.append(f"make {kind}")
+            self.made += 1
+            self.on_drive[target.path] = f"uuid-{self.made}"
+            return self.on_drive[target.path]
+
+        for target, name, replacement in (
+            (steps, "announce", self.world.announce),
+            (step_run, "announce", self.world.announce),
+            (bench, "unlocked", self.unlocked),
+            (bench, "_held", held),
+            (bench, "mounted", mounted),
+            (bench, "make_file_system", make_file_system),
+            (bench, "clear_signatures", lambda target: self.on_drive.pop(target.path, None)),
+            (bench, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
+            (step_run, "make_workload", lambda _: self),
+            (steps, "parse_plan", self._parse_plan),
+            (subject, "_BLOCK", self.folder / "block"),
+            (bench, "RAW", self.folder / "raw"),
+        ):
+            monkeypatch.setattr(target, name, replacement)
