@@ -16,12 +16,14 @@ from appliance.arrays.state import (
 )
 from appliance.campaign.arrays import OpenArray
 from appliance.console import announce
+from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 from appliance.store.steps import ArrayCondition
+from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
 
 _COUNTED_SHARE = 0.95
@@ -43,7 +45,7 @@ class ArrayWatch:
         self._tell = tell
         self._first_dirty_bytes = 0
         self._first_read_ios = 0
-        self._part_dirty_bytes = 0
+        self._met = self._look()
         self._array_before = DiskStats(0, 0, 0, 0)
         self._before = MemberCounters(self._array_before, self._array_before)
 
@@ -55,9 +57,12 @@ class ArrayWatch:
 
     @property
     def size_bytes(self) -> int:
-        """The array's size."""
+        """The array's size. Raises StepFailed when it has gone."""
+        text = read_text(_BLOCK / self._array.name / "size")
+        if not text:
+            raise StepFailed(f"{self._array.path} is gone")
         # In units of 512 bytes, whatever the logical block (block/genhd.c).
-        return int((_BLOCK / self._array.name / "size").read_text()) * 512
+        return int(text) * 512
 
     def read_dirty_bytes(self) -> int:
         """What is only in the cache now."""
@@ -65,8 +70,15 @@ class ArrayWatch:
 
     @property
     def condition(self) -> ArrayCondition:
-        """As the part that runs met the array."""
-        return ArrayCondition(read_state(self._array).cache_mode, self._part_dirty_bytes)
+        """As the part that runs met the array.
+
+        Nothing is asked: what was measured is stored also when the array is gone by then.
+        """
+        return self._met
+
+    def _look(self) -> ArrayCondition:
+        now = read_state(self._array)
+        return ArrayCondition(now.cache_mode, now.dirty_bytes)
 
     # What the workload may do
 
@@ -89,6 +101,7 @@ class ArrayWatch:
         """From now on."""
         set_cache_mode(self._array, mode)
         self._plan = replace(self._plan, cache_mode=mode)
+        self._met = replace(self._met, mode=mode)
 
     def empty_cache(self) -> None:
         """No block of the array is in the cache afterwards."""
@@ -113,7 +126,7 @@ class ArrayWatch:
         """From here on it is the next part that moves the counters."""
         self._array_before = _read_stat(self._array.name)
         self._before = self.read_members()
-        self._part_dirty_bytes = self.read_dirty_bytes()
+        self._met = self._look()
 
     def end_part(self, part: str) -> tuple[Result, ...]:
         """What the array and its drives did in the part."""
@@ -124,7 +137,7 @@ class ArrayWatch:
             "backing_write_bytes": now.backing.write_bytes - before.backing.write_bytes,
             "cache_read_bytes": now.cache.read_bytes - before.cache.read_bytes,
             "cache_write_bytes": now.cache.write_bytes - before.cache.write_bytes,
-            "dirty_start_bytes": self._part_dirty_bytes,
+            "dirty_start_bytes": self._met.dirty_bytes,
             "dirty_end_bytes": self.read_dirty_bytes(),
         }
         variant = f"array/{part}"
@@ -188,4 +201,8 @@ def read_hit_ratio(*, array_read_bytes: int, backing_read_bytes: int) -> float:
 
 
 def _read_stat(name: str) -> DiskStats:
-    return parse_stat((_BLOCK / name / "stat").read_text())
+    """Raises StepFailed when the device has gone."""
+    text = read_text(_BLOCK / name / "stat")
+    if not text:
+        raise StepFailed(f"/dev/{name} is gone")
+    return parse_stat(text)

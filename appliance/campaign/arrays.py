@@ -19,6 +19,7 @@ from appliance.campaign.advance import Site, await_drive, find_released_drive
 from appliance.campaign.bench import forget_marks
 from appliance.campaign.journal import record
 from appliance.console import announce
+from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal
@@ -33,6 +34,7 @@ from appliance.store.arrays import (
 )
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.steps import select_file_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ def _make(
     tell: Progress,
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
+    for member, target in zip((members.backing, members.cache), targets, strict=True):
+        _check_marks(site, campaign_id, member, target.drive)
     set_uuid = array_set_uuid(members.backing.slot)
     with transaction(site.connection):
         for member in (members.backing, members.cache):
@@ -134,6 +138,18 @@ def _make(
     return set_uuid
 
 
+def _check_marks(site: Site, campaign_id: int, row: CampaignDriveRow, drive: Drive) -> None:
+    """Raises Refusal unless the drive carries what steps or boots of its own have left on it.
+
+    The serial number of a USB dock stays when the disk in it is changed.
+    """
+    made = select_file_system(site.connection, campaign_id, row.drive_id)
+    if made and read_file_system_uuid(drive.path) != made.uuid:
+        raise Refusal(f"drive {row.identity} no longer carries the file system made on it")
+    if not made and row.install_uuid and drive.disk_uuid != row.install_uuid:
+        raise Refusal(f"drive {row.identity} no longer carries its reference OS")
+
+
 def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress) -> None:
     """Take the array apart, whatever state it is in, and wipe its superblocks.
 
@@ -143,8 +159,10 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
     release_arrays(tell=tell)
     members = select_members(site, row.campaign_id)
     with transaction(site.connection):
-        for member in (members.backing, members.cache):
-            forget_marks(site.connection, row.campaign_id, member.drive_id)
+        if row.state != "parting":
+            # Since then only a drive that was left alone can have got some, by itself.
+            for member in (members.backing, members.cache):
+                forget_marks(site.connection, row.campaign_id, member.drive_id)
         update_array(site.connection, row.set_uuid, "parting")
         _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
     announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
@@ -154,12 +172,13 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, "parting", reason=error.message)
         raise
+    state = "parting" if absent else "apart"
     with transaction(site.connection):
-        update_array(site.connection, row.set_uuid, "parting" if absent else "apart", reason=absent)
+        update_array(site.connection, row.set_uuid, state, reason=absent)
         for remark in remarks:
             _note(site, row.campaign_id, "array-remark", members, remark)
-        _note(site, row.campaign_id, "array-apart", members, absent or row.set_uuid)
-    announce("array", id=row.campaign_id, set=row.set_uuid, state="apart")
+        _note(site, row.campaign_id, f"array-{state}", members, absent or row.set_uuid)
+    announce("array", id=row.campaign_id, set=row.set_uuid, state=state)
 
 
 def _part(

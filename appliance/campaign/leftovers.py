@@ -1,5 +1,6 @@
 """Arrays that are still on their drives: which they are, in words, and taking them apart."""
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from appliance.store.connect import transaction
 from appliance.units import printable
 
 _MEMBER = "bcache"
+_READ_BYTES = 8192
+"""Up to the end of bcache's superblock: SB_START and SB_SIZE of bcache-tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,23 @@ def _carries(drive: Drive, row: ArrayRow) -> bool:
         superblock = read_superblock(drive.path)
     except KaltstartError:
         return True
-    return superblock is not None and superblock.belongs_to(row.set_uuid)
+    if superblock is None:
+        return not _answers(drive.path)
+    return superblock.belongs_to(row.set_uuid)
+
+
+def _answers(path: str) -> bool:
+    """Whether the superblock's place can be read: where it cannot, none is seen either."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return len(os.pread(fd, _READ_BYTES, 0)) == _READ_BYTES
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Progress) -> str:

@@ -1,0 +1,288 @@
+"""An array on a machine that is not there: superblocks in a dict, and a bcache that does as told.
+
+What must be committed before the drives are written to is looked at at that moment, through a
+connection of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import override
+
+import pytest
+
+from appliance.arrays.model import Array, ArrayState, CacheCounters
+from appliance.arrays.superblock import Superblock
+from appliance.campaign import array_watch, arrays, leftovers, step_run, steps, subject
+from appliance.errors import Refusal, StepFailed
+from appliance.plan_model import ArrayPlan
+from appliance.plan_workloads import CacheMode
+from appliance.progress import Progress
+from appliance.store.arrays import ArrayRow, select_array
+from tests.unit.campaign.step_machine import Machine, lottery
+from tests.unit.campaign.world import HDD, SSD, World
+
+OTHER = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="0x5000000000000003")
+NAME = "bcache0"
+PATH = f"/dev/{NAME}"
+PLAN = ArrayPlan(
+    cache_mode="writeback",
+    bucket_bytes=512 << 10,
+    block_bytes=0,
+    sequential_cutoff_bytes=0,
+    congested_read_threshold_us=0,
+    congested_write_threshold_us=0,
+    writeback_percent=10,
+    clean_timeout_s=600,
+)
+ROLES = ("backing", "cache", "target")
+
+
+@dataclass
+class ArrayMachine(Machine):
+    """A machine whose drives HDD and SSD can be an array; OTHER is a drive like any other."""
+
+    array: ArrayPlan | None = PLAN
+    carried: dict[str, str] = field(default_factory=dict)
+    """The set's UUID in the superblock of each drive, by path."""
+    foreign: set[str] = field(default_factory=set)
+    """Paths of drives with something on them that this campaign has not put there."""
+    trouble: dict[str, BaseException] = field(default_factory=dict)
+    """What goes wrong, once, in the middle of: make, assemble, let go, part."""
+    seen: list[tuple[str, dict[str, str], set[str]]] = field(default_factory=list)
+    """At each writing to a superblock: what is done, the arrays' states and the drives with marks,
+    as they are committed."""
+    mode: str = ""
+    dirty_bytes: int = 0
+    bcache_state: str = ""
+    """Where it is neither clean nor dirty."""
+    gone: bool = False
+    """Whether bcache's control files are."""
+    counted_share: float = 1.0
+    """How many of the array's reads bcache counts."""
+    backing_share: float = 0.25
+    """How much of what the array reads comes from its disk."""
+    rest_remark: str = ""
+    """What is left to be said after waiting for the array to be clean."""
+    cleared_at: int = 0
+
+    @override
+    def read(self, name: str, read_bytes: int) -> None:
+        super().read(name, read_bytes)
+        if name == NAME:
+            from_backing = int(read_bytes * self.backing_share) // 512 * 512
+            super().read(HDD.name, from_backing)
+            super().read(SSD.name, max(0, read_bytes - from_backing))
+
+    def row(self) -> ArrayRow | None:
+        """The array as it is committed."""
+        with self.world.looking() as connection:
+            return select_array(connection, self.world.campaign_id)
+
+    def state(self) -> str:
+        """Of the array; `none` without one."""
+        row = self.row()
+        return row.state if row else "none"
+
+    def states(self) -> dict[str, str]:
+        """Of every array there ever was, by its set's UUID, in their order."""
+        return {
+            str(set_uuid): str(state)
+            for set_uuid, state in self.rows("SELECT set_uuid, state FROM array_made ORDER BY id")
+        }
+
+    def marked(self) -> set[str]:
+        """The serials of the drives on which this campaign has left something."""
+        return {
+            str(serial)
+            for (serial,) in self.rows(
+                "SELECT serial FROM drive JOIN campaign_drive ON drive_id = id"
+                " WHERE install_uuid != '' OR drive_id IN (SELECT drive_id FROM file_system)"
+            )
+        }
+
+    def did(self, *words: str) -> list[str]:
+        """What in the log begins with one of `words`."""
+        return [entry for entry in self.log if entry.split()[0] in words]
+
+    def _note(self, what: str) -> None:
+        self.log.append(what)
+        self.seen.append((what.partition(" ")[0], self.states(), self.marked()))
+
+    def _strike(self, where: str) -> None:
+        if error := self.trouble.pop(where, None):
+            raise error
+
+    # What the code under test calls
+
+    def make_array(
+        self,
+        backing: SimpleNamespace,
+        cache: SimpleNamespace,
+        *,
+        plan: ArrayPlan,
+        set_uuid: str,
+        tell: Progress,
+    ) -> None:
+        """Write one superblock after the other."""
+        assert plan is self.array
+        tell("clearing the backing drive", 0, 0)
+        self._note(f"make-array {backing.path} {cache.path}")
+        self.foreign -= {backing.path, cache.path}
+        for path in (backing.path, cache.path):
+            self.carried.pop(path, None)
+            self.on_drive.pop(path, None)
+        self.carried[cache.path] = set_uuid
+        self._strike("make")
+        self.carried[backing.path] = set_uuid
+
+    @contextmanager
+    def assembled(
+        self,
+        backing: SimpleNamespace,
+        cache: SimpleNamespace,
+        *,
+        plan: ArrayPlan,
+        set_uuid: str,
+        tell: Progress,
+    ) -> Iterator[Array]:
+        """Only of drives that both carry it."""
+        for member in (backing, cache):
+            if self.carried.get(member.path) != set_uuid:
+                raise Refusal(f"{member.path} is not of the array {set_uuid}")
+        self.log.append("assemble")
+        tell("registering the cache drive", 0, 0)
+        self._strike("assemble")
+        self.mode = plan.cache_mode
+        try:
+            yield Array(set_uuid, NAME, backing.drive.name, cache.drive.name)
+        finally:
+            self.log.append("let-go")
+            self._strike("let go")
+
+    def take_apart(
+        self,
+        backing: SimpleNamespace | None,
+        cache: SimpleNamespace | None,
+        *,
+        set_uuid: str,
+        tell: Progress,
+    ) -> tuple[str, ...]:
+        """Clear one after the other; leave what is not the array's."""
+        members = [each for each in (backing, cache) if each]
+        self._note(" ".join(["take-apart", *(each.path for each in members)]))
+        tell("clearing", 0, 0)
+        remarks = []
+        for member in members:
+            if self.carried.get(member.path) == set_uuid:
+                del self.carried[member.path]
+            elif self._is_signed(member.path):
+                remarks.append(f"{member.path} was left alone")
+            self._strike("part")
+        if HDD.path not in self.carried:
+            self.on_drive.pop(PATH, None)
+        return tuple(remarks)
+
+    def read_superblock(self, path: str) -> Superblock | None:
+        """As it is written."""
+        if path not in self.carried:
+            return None
+        kind = "cache" if path == SSD.path else "backing"
+        return Superblock(
+            "cache" if kind == "cache" else "backing",
+            whole=True,
+            uuid="a",
+            set_uuid=self.carried[path],
+            label="",
+            block_bytes=512,
+            bucket_bytes=512 << 10,
+        )
+
+    def _is_signed(self, path: str) -> bool:
+        return path in self.foreign | self.carried.keys() | self.on_drive.keys()
+
+    def _read_state(self, _: Array) -> ArrayState:
+        state = self.bcache_state or ("dirty" if self.dirty_bytes else "clean")
+        return ArrayState(state, self._read_dirty(_), self.mode)
+
+    def _read_dirty(self, _: Array) -> int:
+        if self.gone:
+            raise StepFailed("bcache gave '' for an amount of bytes: its array may be gone")
+        return self.dirty_bytes
+
+    def _read_ios(self) -> int:
+        return int((self.folder / "block" / NAME / "stat").read_text().split()[0])
+
+    def _clear_counters(self, _: Array, tell: Progress) -> None:
+        tell("waiting for bcache's counters", 0, 0)
+        self.log.append("clear-counters")
+        self.cleared_at = self._read_ios()
+
+    def _read_counters(self, _: Array, tell: Progress) -> CacheCounters:
+        tell("waiting for bcache's counters", 0, 0)
+        counted = int((self._read_ios() - self.cleared_at) * self.counted_share)
+        return CacheCounters(counted - counted // 4, counted // 4, 0, 0, bypassed_bytes=4096)
+
+    def _wait_clean(self, _: Array, *, timeout_s: float, tell: Progress) -> str:
+        tell("writing back", 0, 0)
+        self.log.append(f"wait-clean {timeout_s:.0f}")
+        if not self.rest_remark:
+            self.dirty_bytes = 0
+        return self.rest_remark
+
+    def _set_cache_mode(self, _: Array, mode: CacheMode) -> None:
+        self.log.append(f"set-mode {mode}")
+        self.mode = mode
+
+    def _empty_cache(
+        self, _: Array, cache: SimpleNamespace, *, plan: ArrayPlan, tell: Progress
+    ) -> None:
+        tell("making the cache again", 0, 0)
+        self.log.append(f"empty-cache {cache.path} {plan.cache_mode}")
+        self.mode = plan.cache_mode
+
+    def take_over_array(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stand in for bcache wherever the campaign's code reaches for it."""
+        self.add_device(NAME)
+        (self.folder / "block" / NAME / "size").write_text("4096\n")
+        for target, name, replacement in (
+            (arrays, "announce", self.world.announce),
+            (array_watch, "announce", self.world.announce),
+            (arrays, "unlocked", self.unlocked),
+            (arrays, "make_array", self.make_array),
+            (arrays, "assembled", self.assembled),
+            (arrays, "take_apart", self.take_apart),
+            (arrays, "release_arrays", lambda **_: None),
+            (arrays, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
+            (subject, "read_superblock", self.read_superblock),
+            (subject, "has_signature", self._is_signed),
+            (leftovers, "read_superblock", self.read_superblock),
+            (array_watch, "_BLOCK", self.folder / "block"),
+            (array_watch, "read_state", self._read_state),
+            (array_watch, "read_dirty_bytes", self._read_dirty),
+            (array_watch, "clear_counters", self._clear_counters),
+            (array_watch, "read_counters_settled", self._read_counters),
+            (array_watch, "wait_clean", self._wait_clean),
+            (array_watch, "set_cache_mode", self._set_cache_mode),
+            (array_watch, "empty_cache", self._empty_cache),
+            (steps, "release_mounts", lambda: None),
+            (step_run, "release_mounts", lambda: None),
+        ):
+            monkeypatch.setattr(target, name, replacement)
+
+
+def make_array_machine(
+    world: World,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    roles: Sequence[str] = ROLES,
+) -> ArrayMachine:
+    """HDD is the backing drive, SSD the cache drive, OTHER a target; the reference OS on each."""
+    machine = ArrayMachine(world, folder, plans=(lottery(),))
+    machine.take_over(monkeypatch, HDD, SSD, OTHER)
+    machine.take_over_array(monkeypatch)
+    world.make_campaign((HDD, SSD, OTHER), roles=roles)
+    return machine

@@ -1,0 +1,112 @@
+"""A person asks the engine to take an array apart that was left behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.arrays.set_uuid import array_set_uuid
+from appliance.campaign import engine, journal, screen
+from appliance.campaign.engine import Appliance
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StepFailed
+from appliance.store.arrays import insert_array
+from appliance.store.connect import open_database
+from appliance.store.requests import (
+    Request,
+    insert_request,
+    select_new_requests,
+    select_request,
+)
+from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
+from tests.unit.campaign.world import HDD, SSD, STICK, World
+
+SET_UUID = array_set_uuid(1)
+
+
+@pytest.fixture
+def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArrayMachine:
+    """An array was left behind."""
+    machine = make_array_machine(world, tmp_path, monkeypatch)
+    connection = open_database(world.path)
+    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=SET_UUID)
+    connection.close()
+    machine.carried = {HDD.path: SET_UUID, SSD.path: SET_UUID}
+    return machine
+
+
+@pytest.fixture
+def appliance(machine: ArrayMachine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
+    """An engine that has nothing else to do."""
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    monkeypatch.setattr(screen, "write_status", lambda _: None)
+    monkeypatch.setattr(journal, "announce", machine.world.announce)
+    connection = open_database(machine.world.path)
+    yield Appliance(Status(), STICK, connection)
+    connection.close()
+
+
+def ask(appliance: Appliance, payload: dict[str, Any]) -> Request:
+    """Ask, let the engine see it, and return the answer."""
+    asked = insert_request(
+        appliance.connection, "take-apart", payload, at="2026-11-21T03:20:00.123Z", boot_id="b"
+    )
+    (request,) = select_new_requests(appliance.connection)
+    appliance._answer(request)
+    answered = select_request(appliance.connection, asked)
+    assert answered is not None
+    return answered
+
+
+def test_an_array_of_ours_is_taken_apart(appliance: Appliance, machine: ArrayMachine) -> None:
+    answered = ask(appliance, {"set_uuid": SET_UUID})
+    assert (answered.state, answered.exit_code) == ("accepted", 0)
+    assert machine.states() == {SET_UUID: "apart"}
+    assert (appliance.status.phase, appliance.status.message) == (
+        "idle",
+        "The array is taken apart",
+    )
+    assert ("take-apart", "the array is taken apart") in machine.world.events()
+
+
+def test_an_unknown_array_is_refused_in_one_line(
+    appliance: Appliance, machine: ArrayMachine
+) -> None:
+    ask(appliance, {"set_uuid": "99992222-3333-4444-5555-666677778888"})
+    assert machine.log == []
+    assert [event for event, _ in machine.world.lines] == ["refused"]
+    assert "The array cannot be taken apart: no campaign of this stick" in appliance.status.message
+
+
+def test_a_failure_is_said_and_can_be_tried_again(
+    appliance: Appliance, machine: ArrayMachine
+) -> None:
+    machine.trouble["part"] = StepFailed("it does not answer")
+    ask(appliance, {"set_uuid": SET_UUID})
+    assert appliance.status.message == "The array cannot be taken apart: it does not answer"
+    assert machine.state() == "parting"
+    ask(appliance, {"set_uuid": SET_UUID})
+    assert machine.state() == "none"
+
+
+def test_a_key_stops_it(appliance: Appliance, machine: ArrayMachine) -> None:
+    def press() -> bool:
+        return True
+
+    appliance.screen.stop_asked = press  # type: ignore[method-assign]  # somebody presses a key
+    ask(appliance, {"set_uuid": SET_UUID})
+    assert appliance.status.message == "Stopped; it can be taken apart later"
+    assert machine.state() == "parting"
+
+
+@pytest.mark.parametrize("payload", [{}, {"uuid": SET_UUID}])
+def test_a_request_without_a_set_is_malformed(
+    appliance: Appliance, machine: ArrayMachine, payload: dict[str, Any]
+) -> None:
+    answered = ask(appliance, payload)
+    assert (answered.state, answered.exit_code) == ("refused", 2)
+    assert "malformed" in answered.answer
+    assert (machine.log, machine.state()) == ([], "making")
