@@ -27,6 +27,7 @@ from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
 
 _COUNTED_SHARE = 0.95
+_NO_CACHE = "no cache"
 _BLOCK = Path("/sys/class/block")
 _COUNTED = CacheState(
     page_cache="partial",
@@ -77,7 +78,12 @@ class ArrayWatch:
         return self._met
 
     def _look(self) -> ArrayCondition:
+        """Raises StepFailed when there is no array any more, or only its disk."""
         now = read_state(self._array)
+        # A cache that fails is taken away by the kernel, and the disk goes on alone
+        # (conditional_stop_bcache_device() in drivers/md/bcache/super.c).
+        if now.state == _NO_CACHE:
+            raise StepFailed(f"{self._array.path} has lost its cache")
         return ArrayCondition(now.cache_mode, now.dirty_bytes)
 
     # What the workload may do
@@ -88,14 +94,13 @@ class ArrayWatch:
         return self._plan.clean_timeout_s
 
     def come_to_rest(self) -> str:
-        """Wait until the array is clean; say what was not reached."""
+        """Wait until the array is clean; say what was not reached. Raises StepFailed."""
         # Only what is in the cache device is dirty to bcache; RAM would make it so in a moment.
         os.sync()
         remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
-        now = read_state(self._array)
         # What was written back until here is not the part's doing.
         self.begin_part()
-        return "runs without a cache" if now.state == "no cache" else remark
+        return remark
 
     def set_cache_mode(self, mode: CacheMode) -> None:
         """From now on."""
@@ -123,13 +128,13 @@ class ArrayWatch:
         self._first_read_ios = _read_stat(self._array.name).read_ios
 
     def begin_part(self) -> None:
-        """From here on it is the next part that moves the counters."""
+        """From here on it is the next part that moves the counters. Raises StepFailed."""
         self._array_before = _read_stat(self._array.name)
         self._before = self.read_members()
         self._met = self._look()
 
     def end_part(self, part: str) -> tuple[Result, ...]:
-        """What the array and its drives did in the part."""
+        """What the array and its drives did in the part. Raises StepFailed."""
         now, array = self.read_members(), _read_stat(self._array.name)
         before = self._before
         figures = {
@@ -138,7 +143,7 @@ class ArrayWatch:
             "cache_read_bytes": now.cache.read_bytes - before.cache.read_bytes,
             "cache_write_bytes": now.cache.write_bytes - before.cache.write_bytes,
             "dirty_start_bytes": self._met.dirty_bytes,
-            "dirty_end_bytes": self.read_dirty_bytes(),
+            "dirty_end_bytes": self._look().dirty_bytes,
         }
         variant = f"array/{part}"
         results = [Result(variant, metric, value, _COUNTED) for metric, value in figures.items()]

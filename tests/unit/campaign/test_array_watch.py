@@ -116,11 +116,13 @@ def test_what_was_not_written_back_is_said(machine: ArrayMachine, watch: ArrayWa
     assert watch.condition == ArrayCondition("writeback", 4 << 20)
 
 
-def test_an_array_that_lost_its_cache_is_not_called_clean(
-    machine: ArrayMachine, watch: ArrayWatch
-) -> None:
+def test_a_disk_that_lost_its_cache_is_no_array(machine: ArrayMachine, watch: ArrayWatch) -> None:
+    """The kernel takes a cache away that fails; the disk answers everything from then on."""
+    watch.begin_part()
     machine.bcache_state = "no cache"
-    assert watch.come_to_rest() == "runs without a cache"
+    for work in (watch.begin_part, lambda: watch.end_part("one"), watch.come_to_rest):
+        with pytest.raises(StepFailed, match="has lost its cache"):
+            work()
 
 
 def test_a_mode_that_was_set_holds_for_what_follows(
