@@ -17,7 +17,7 @@ _DISK = ModelledDrive(
     seek_s=(("seek_min_s", 0.012), ("seek_half_s", 0.03), ("seek_max_s", 0.06)),
 )
 # For tests that visit every block: the usual seeks would take minutes.
-_QUICK = (("seek_min_s", 0.004), ("seek_half_s", 0.008), ("seek_max_s", 0.016))
+_QUICK = (("seek_min_s", 0.002), ("seek_half_s", 0.004), ("seek_max_s", 0.008))
 _FLASH = ModelledDrive(serial="LAB-FLASH-1", model="ssd", size_bytes=192 << 20)
 # Neither in the plan nor released.
 _OTHER = ModelledDrive(serial="LAB-OTHER-1", model="ssd", size_bytes=64 << 20)
@@ -58,8 +58,7 @@ _SWEEP = f"""\
 [[workload]]
 kind = "sweep"
 on = "array"
-filesystem = "none"
-cache_size = "40M"
+filesystem = "ext4"
 set_sizes = ["16M", "80M"]
 tests = ["rand-read"]
 runtime = 60
@@ -135,7 +134,7 @@ def _check_sweep(database: sqlite3.Connection) -> None:
 def _check_devices(database: sqlite3.Connection) -> None:
     """C4: the three devices at once; each figure carries the array's mode and dirty bytes."""
     rows = database.execute(
-        "SELECT DISTINCT device FROM activity JOIN step ON step.id = step_id"
+        "SELECT DISTINCT activity.device FROM activity JOIN step ON step.id = step_id"
         " WHERE step.device = 'array'"
     ).fetchall()
     assert {row["device"] for row in rows} == {"array", "LAB-DISK-1", "LAB-FLASH-1"}
