@@ -1,9 +1,9 @@
 """Giving a running array an empty cache."""
 
 from appliance.arrays.kernel import control, linked, read, register, wait_until, write
-from appliance.arrays.live import LET_GO_S, attach, stop, wait_for_release
+from appliance.arrays.live import LET_GO_S, attach, set_label, stop, wait_for_release
 from appliance.arrays.make import clear_member, make_cache
-from appliance.arrays.model import Array, ArrayStuckError
+from appliance.arrays.model import Array, ArrayStuckError, label_of
 from appliance.arrays.settings import apply_settings, set_cache_mode
 from appliance.arrays.settle import write_back_all
 from appliance.arrays.state import format_amount, read_state
@@ -30,9 +30,10 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
     wait_for_release((array.cache,), set_uuid=array.set_uuid, tell=tell)
     tell("making the cache again", 0, 0)
     clear_member(cache)
-    make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=array.set_uuid)
+    make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=array.set_uuid, tell=tell)
     register(cache.path)
     attach(control(array.backing), set_uuid=array.set_uuid, tell=tell)
+    set_label(control(array.backing), label_of(array.set_uuid))
     apply_settings(array, plan)
 
 
@@ -42,6 +43,7 @@ def detach(array: Array, *, tell: Progress) -> None:
     Once begun it cannot be called off. Raises StepFailed, ArrayStuckError.
     """
     folder = control(array.backing)
+    set_label(folder, label_of(array.set_uuid, parted=True))
     write(folder / "detach", "1")
 
     def text() -> str:

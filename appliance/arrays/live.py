@@ -82,11 +82,14 @@ def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progres
         cache=cache.drive.name,
     )
     _check_links(array)
-    # By this name a backing drive is known as ours when it is detached.
-    label = label_of(set_uuid)
+    set_label(folder, label_of(set_uuid))
+    return array
+
+
+def set_label(folder: Path, label: str) -> None:
+    """Call the registered backing drive so, in its superblock. Raises StepFailed."""
     if read(folder / "label") != label:
         write(folder / "label", label)
-    return array
 
 
 def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
@@ -169,6 +172,10 @@ def _check_members(
         raise Refusal(f"{_shown(backing)} is not the backing drive of the array {set_uuid}")
     if known.state == "inconsistent":
         raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
+    if known.lost_its_cache(set_uuid):
+        raise StepFailed(
+            f"{_shown(backing)} was detached when its cache drive failed: what it holds may be old"
+        )
     found = read_superblock(cache.path)
     if found is None:
         foreign = has_signature(cache.path)
@@ -185,7 +192,7 @@ def _check_members(
     # `empty_cache` was cut between taking the superblock away and making it.
     tell("making the cache again", 0, 0)
     clear_member(cache)
-    make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid)
+    make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)
 
 
 def _wait_for_device(folder: Path, tell: Progress) -> None:

@@ -3,6 +3,8 @@
 Whatever is on the drives is gone afterwards. Whether that is allowed is `drives.writable`'s.
 """
 
+import os
+
 from appliance.arrays.model import MIN_BUCKETS
 from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
 from appliance.drives.file_system import clear_signatures
@@ -13,6 +15,9 @@ from appliance.progress import Progress
 from appliance.run import run
 
 _MAKE_TIMEOUT_S = 300
+_SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
+_MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS
+_CLEAR_BYTES = 1 << 20
 
 
 def make_array(
@@ -29,17 +34,20 @@ def make_array(
         backing.drive.logical_block_bytes, cache.drive.logical_block_bytes
     )
     tell("making the cache", 0, 0)
-    make_cache(cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)
+    make_cache(cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)
     tell("making the backing device", 0, 0)
     _make("-B", backing, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)
     _check(backing, "backing", set_uuid)
 
 
-def make_cache(cache: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: str) -> None:
+def make_cache(
+    cache: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: str, tell: Progress
+) -> None:
     """Write an empty cache's superblock on a drive that was cleared.
 
     `block_bytes` is that of the backing device: one with a smaller block than its set's cannot be
-    attached (bch_cached_dev_attach() in drivers/md/bcache/super.c). Raises StepFailed.
+    attached (bch_cached_dev_attach() in drivers/md/bcache/super.c). Raises StepFailed, and what
+    `tell` raises before the superblock is there.
     """
     buckets = cache.drive.size_bytes // plan.bucket_bytes
     if buckets < MIN_BUCKETS:
@@ -47,6 +55,7 @@ def make_cache(cache: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: 
             f"{cache.path} holds {buckets} buckets of {plan.bucket_bytes} bytes; "
             f"bcache needs {MIN_BUCKETS}: take a smaller bucket or a larger drive"
         )
+    _clear_journal(cache, buckets=buckets, bucket_bytes=plan.bucket_bytes, tell=tell)
     _make("-C", cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)
     _check(cache, "cache", set_uuid)
 
@@ -55,6 +64,32 @@ def clear_member(member: Unlocked) -> None:
     """Take away whatever marks a file system, partition table or member. Raises StepFailed."""
     clear_signatures(member)
     clear_superblock(member)
+
+
+def journal_end_bytes(*, buckets: int, bucket_bytes: int) -> int:
+    """Where the journal of a cache drive ends; it begins after the superblock. Pure.
+
+    Its length is run_cache_set()'s in drivers/md/bcache/super.c, its begin make-bcache's.
+    """
+    first_bucket = _SUPERBLOCK_SECTORS * 512 // bucket_bytes + 1
+    journal_buckets = min(max(buckets >> 7, 2), _MAX_JOURNAL_BUCKETS)
+    return (first_bucket + journal_buckets) * bucket_bytes
+
+
+def _clear_journal(cache: Unlocked, *, buckets: int, bucket_bytes: int, tell: Progress) -> None:
+    # A journal is known by the first half of the set's UUID only (jset_magic() in bcache.h), which
+    # an earlier cache on this drive may have had too, and make-bcache leaves the journal alone:
+    # after a power cut the kernel would replay the old one, whose numbers are higher, and find
+    # neither the backing device nor what is dirty.
+    end_bytes = journal_end_bytes(buckets=buckets, bucket_bytes=bucket_bytes)
+    zeroes = bytes(_CLEAR_BYTES)
+    try:
+        for offset in range(0, end_bytes, _CLEAR_BYTES):
+            tell("clearing the cache's journal", offset, end_bytes)
+            os.pwrite(cache.fd, zeroes[: end_bytes - offset], offset)
+        os.fsync(cache.fd)
+    except OSError as error:
+        raise StepFailed(f"{cache.path} cannot be written to: {error.strerror}") from error
 
 
 def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: str) -> None:

@@ -9,6 +9,7 @@ MIN_BUCKETS = 513
 roundup_pow_of_two(nbuckets) >> 10 to be more than 0."""
 
 _LABEL_PREFIX = "kaltstart-"
+_PARTED_PREFIX = "kaltparted"
 _LABEL_CHARACTERS = 31  # SB_LABEL_SIZE is 32, with the byte that ends it
 _UUID_DIGITS = _LABEL_CHARACTERS - len(_LABEL_PREFIX)
 
@@ -65,11 +66,14 @@ class CacheCounters:
     bypassed_bytes: int
 
 
-def label_of(set_uuid: str) -> str:
-    """What a backing drive of ours is called in its superblock.
+def label_of(set_uuid: str, *, parted: bool = False) -> str:
+    """What a backing drive of ours is called in its superblock; `parted`: detached on purpose.
 
     A detached backing drive has lost its set's UUID (cached_dev_detach_finish() in
-    drivers/md/bcache/super.c), but not this.
+    drivers/md/bcache/super.c), but not this. The kernel also detaches it when the cache drive
+    fails, with all that only the cache drive had (__cache_set_unregister()): only a drive that was
+    called so before may go on with another cache.
     """
     # The last digits: the first are the same for all arrays of ours (see `set_uuid`).
-    return _LABEL_PREFIX + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]
+    prefix = _PARTED_PREFIX if parted else _LABEL_PREFIX
+    return prefix + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]

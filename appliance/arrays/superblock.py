@@ -43,7 +43,12 @@ class Superblock:
         """Whether the drive is a member of our array with this UUID, attached or not."""
         if self.set_uuid:
             return self.set_uuid == set_uuid.lower()
-        return self.kind == "backing" and self.label == label_of(set_uuid)
+        labels = {label_of(set_uuid), label_of(set_uuid, parted=True)}
+        return self.kind == "backing" and self.label in labels
+
+    def lost_its_cache(self, set_uuid: str) -> bool:
+        """Whether the kernel detached this backing drive of ours because its cache failed."""
+        return not self.set_uuid and self.label != label_of(set_uuid, parted=True)
 
 
 def parse_super_show(text: str) -> Superblock | None:
