@@ -260,6 +260,7 @@ class ArrayMachine(Machine):
             (subject, "has_signature", self._is_signed),
             (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
+            (array_watch, "os", SimpleNamespace(sync=lambda: self.log.append("sync"))),
             (array_watch, "read_state", self._read_state),
             (array_watch, "read_dirty_bytes", self._read_dirty),
             (array_watch, "clear_counters", self._clear_counters),

@@ -107,7 +107,7 @@ def test_at_rest_a_part_begins_anew(machine: ArrayMachine, watch: ArrayWatch) ->
     assert found["backing_read_bytes"] == 0
     assert found["dirty_start_bytes"] == 0
     assert "hit_ratio" not in found
-    assert machine.log == ["wait-clean 600"]
+    assert machine.log == ["sync", "wait-clean 600"]
 
 
 def test_what_was_not_written_back_is_said(machine: ArrayMachine, watch: ArrayWatch) -> None:
