@@ -50,31 +50,49 @@ def run(
     """Run `command` to its end.
 
     Raises StepFailed when it cannot be started, does not end within `timeout_s`, or (with `check`)
-    exits with anything but 0.
+    exits with anything but 0; StillRunning when it does not even end when it is killed.
     """
     words = tuple(command)
     try:
-        done = subprocess.run(
+        # No `with`: leaving it would wait for the process, however long.
+        process = subprocess.Popen(
             words,
-            input=stdin,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=timeout_s,
-            check=False,
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
     except FileNotFoundError:
         raise StepFailed(f"{words[0]} is not installed") from None
+    try:
+        stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except subprocess.TimeoutExpired:
+        _kill(process, words)
         raise StepFailed(f"no answer within {timeout_s:.0f} s: {shlex.join(words)}") from None
+    except BaseException:
+        process.kill()
+        raise
+    done = Finished(words, process.returncode, stdout, stderr)
     if check and done.returncode != 0:
         reason = (done.stderr or done.stdout).strip().splitlines()
         raise StepFailed(
             f"{shlex.join(words)} failed with code {done.returncode}: "
             f"{reason[-1] if reason else 'it said nothing'}"
         )
-    return Finished(words, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def _kill(process: subprocess.Popen[str], words: Sequence[str]) -> None:
+    process.kill()
+    try:
+        process.communicate(timeout=_GROUP_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise StillRunning(
+            f"{shlex.join(words)} is still running: its drive does not answer",
+            hint="switch the drive off and on",
+        ) from None
 
 
 def run_watched(
