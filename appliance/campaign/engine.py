@@ -34,7 +34,7 @@ from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError
-from appliance.campaign.steps import has_steps_left, run_steps
+from appliance.campaign.steps import has_planned_steps, has_steps_left, run_steps
 from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
@@ -198,7 +198,8 @@ class Appliance:
     def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
         """False when something is left to do, but no drive of the campaign came up in time."""
         boots_left = next_cycle(select_cycles(self.connection, campaign_id)) is not None
-        if not boots_left and not has_steps_left(self.site, campaign_id):
+        # An array that waits to be taken apart must not keep the campaign from its end.
+        if not boots_left and not has_planned_steps(self.site, campaign_id):
             return True
         give_up_s = time.monotonic() + _DRIVES_WAIT_S
         while not (here := self._any_drive_is_here(campaign_id)) and time.monotonic() < give_up_s:
@@ -339,6 +340,7 @@ class Appliance:
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:
+            release_mounts()
             said = take_apart_left_behind(
                 self.site,
                 set_uuid,

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.arrays.superblock import read_superblock
-from appliance.campaign.advance import Site
+from appliance.campaign.advance import Site, find_released_drive
 from appliance.campaign.arrays import take_apart_array
 from appliance.campaign.journal import record
-from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal
 from appliance.progress import Progress
@@ -88,8 +87,14 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
 
 
 def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
-    """Arrays none of whose drives, both here, carries them any more: somebody used them anew."""
+    """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
+
+    Only of campaigns that are done: one that is paused finds its own way when it goes on.
+    """
     for row in select_leftover_arrays(site.connection):
+        campaign = select_campaign(site.connection, row.campaign_id)
+        if campaign is not None and campaign.state != "done":
+            continue
         here = [_find(drives, member) for member in _members_of(site.connection, row)]
         found = [drive for drive in here if drive is not None]
         if len(found) < len(here) or any(_carries(drive, row) for drive in found):
@@ -112,8 +117,9 @@ def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignD
 
 
 def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
+    # Not by identity alone: a dock's serial number stays when the disk in it is changed.
     try:
-        return find_by_identity(drives, serial=row.serial, wwn=row.wwn)
+        return find_released_drive(drives, row)
     except Refusal:
         return None
 

@@ -13,7 +13,7 @@ from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
 from appliance.plan import Plan, find_conflicts, parse_plan
 from appliance.plan_workloads import ARRAY, FioPlan
 from appliance.stick import Stick
@@ -197,7 +197,10 @@ def _carried_slots(drive: Drive) -> set[int]:
     """The slots whose boot entries would start what is on the drive, or register its array."""
     slots = {slot for slot in range(1, SLOTS + 1) if root_partuuid(slot) in drive.partition_uuids}
     if drive.file_system == "bcache":
-        superblock = read_superblock(drive.path)
+        try:
+            superblock = read_superblock(drive.path)
+        except StepFailed:
+            superblock = None  # what cannot be read here, no measured boot can read either
         slot = slot_of_set(superblock.set_uuid) if superblock else None
         if slot is not None:
             slots.add(slot)

@@ -25,6 +25,7 @@ from appliance.measure.samples import CacheState, DirtySample, Result
 from appliance.plan_workloads import WorkloadPlan
 from appliance.progress import Progress
 from appliance.store.arrays import insert_array_samples
+from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
@@ -232,7 +233,7 @@ class StepRun:
         return self._seen
 
     def _order(self) -> BenchOrder:
-        earlier = self._steps_before()
+        earlier = self._count_earlier()
         return BenchOrder(
             connection=self.site.connection,
             step=self.step,
@@ -245,12 +246,14 @@ class StepRun:
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
         )
 
-    def _steps_before(self) -> int:
-        steps = select_steps(self.site.connection, self.step.campaign_id)
-        return sum(
-            each.drive_id == self.step.drive_id and each.position < self.step.position
-            for each in steps
+    def _count_earlier(self) -> int:
+        connection, campaign_id = self.site.connection, self.step.campaign_id
+        members = frozenset(
+            row.drive_id
+            for row in select_campaign_drives(connection, campaign_id)
+            if row.role in {"cache", "backing"}
         )
+        return count_earlier(select_steps(connection, campaign_id), self.step, members=members)
 
     def _progress(self) -> Progress:
         def tell(label: str, done: int, total: int) -> None:
@@ -266,6 +269,23 @@ class StepRun:
             f"{self.step.kind} on {self.step.device}" + (f": {detail}" if detail else ""),
             campaign_id=self.step.campaign_id,
         )
+
+
+def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:
+    """How many steps were at work on what `step` works on, as it is now. Pure.
+
+    `members` are the drives of the array: what runs on it runs on them. It is made anew after one
+    of them was wanted alone.
+    """
+    count = 0
+    for each in sorted(steps, key=lambda each: each.position, reverse=True):
+        if each.position >= step.position or not each.attempts:
+            continue
+        if step.drive_id is None and each.drive_id in members:
+            break
+        on_it = each.drive_id == step.drive_id
+        count += on_it or (each.drive_id is None and step.drive_id in members)
+    return count
 
 
 class _Recorders:

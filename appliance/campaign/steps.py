@@ -23,10 +23,15 @@ from appliance.units import printable
 
 def has_steps_left(site: Site, campaign_id: int) -> bool:
     """Whether a step is still to be done, or the array to be taken apart."""
-    steps = select_steps(site.connection, campaign_id)
-    if any(step.state in {"planned", "running"} for step in steps):
+    if has_planned_steps(site, campaign_id):
         return True
     return select_array(site.connection, campaign_id) is not None
+
+
+def has_planned_steps(site: Site, campaign_id: int) -> bool:
+    """Whether a step is still to be done."""
+    steps = select_steps(site.connection, campaign_id)
+    return any(step.state in {"planned", "running"} for step in steps)
 
 
 def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> None:

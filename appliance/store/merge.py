@@ -187,6 +187,9 @@ def _copy(
             # A step may be without a drive.
             if record[column] is not None:
                 record[column] = ids[target][record[column]]
+        if table.name == "array_made" and record["state"] != "apart":
+            # This stick did not make it: the one that did takes it apart.
+            record |= {"state": "apart", "reason": f"{record['state']} on the stick that made it"}
         number = _insert(connection, table.name, record, own=table.own)
         if table.own:
             mapped[row[table.own]] = number
