@@ -343,3 +343,16 @@ def test_a_new_step_makes_anew_what_a_failed_one_left_half_made(machine: ArrayMa
         "make-array /dev/sda /dev/sdb",
         "take-apart /dev/sda /dev/sdb",
     ]
+
+
+def test_an_array_that_is_still_there_is_work_left(machine: ArrayMachine) -> None:
+    """Every step is done, and a person stopped the taking apart."""
+    machine.add_steps(ARRAY)
+    machine.trouble["part"] = StoppedByPersonError()
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert [step.state for step in machine.steps()] == ["done"]
+    assert has_left(machine)
+    machine.run()
+    assert not has_left(machine)
+    assert machine.carried == {}

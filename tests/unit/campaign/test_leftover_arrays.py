@@ -222,6 +222,29 @@ def test_an_array_is_not_forgotten_where_its_place_cannot_be_read(
     assert machine.state() == "made"
 
 
+@pytest.mark.parametrize("state", ["paused", "running", "preparing"])
+def test_an_array_of_a_campaign_that_may_go_on_is_not_forgotten(
+    machine: ArrayMachine, readable: Callable[[str], Path], state: str
+) -> None:
+    machine.carried = {str(readable(HDD.path)): "99992222-3333-4444-5555-666677778888"}
+    connection = open_database(machine.world.path)
+    update_campaign_state(connection, 1, state)
+    connection.close()
+    forget(machine)
+    assert machine.state() == "made"
+
+
+def test_an_array_is_not_forgotten_for_another_disk_in_its_dock(
+    machine: ArrayMachine, readable: Callable[[str], Path]
+) -> None:
+    assert readable(HDD.path).exists()
+    machine.carried = {}
+    hdd, *others = machine.world.drives
+    machine.world.drives = (replace(hdd, model="another"), *others)
+    forget(machine)
+    assert machine.state() == "made"
+
+
 # Taken apart on request
 
 
