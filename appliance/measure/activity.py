@@ -7,7 +7,8 @@ its own series.
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -99,6 +100,23 @@ class ActivityRecorder:
 def next_tick_s(elapsed_s: float) -> float:
     """The next full second after `elapsed_s`: late ticks do not shift those that follow. Pure."""
     return (math.floor(elapsed_s / _TICK_S) + 1) * _TICK_S
+
+
+def peak_bytes(moved: Iterable[tuple[float, int]], *, window_s: float) -> int:
+    """The most bytes that were moved within `window_s` seconds. Pure.
+
+    `moved` has pairs in their order: when an interval ended, and the bytes moved in it. Where an
+    interval lies in the window in part, all of it is counted.
+    """
+    inside: deque[tuple[float, int]] = deque()
+    peak = total = 0
+    for end_s, moved_bytes in moved:
+        inside.append((end_s, moved_bytes))
+        total += moved_bytes
+        while inside[0][0] <= end_s - window_s - _TICK_S:
+            total -= inside.popleft()[1]
+        peak = max(peak, total)
+    return peak
 
 
 def _read(stat: Path) -> DiskStats | None:

@@ -228,6 +228,20 @@ def insert_activity(
     )
 
 
+def select_moved(
+    connection: sqlite3.Connection, step_id: int, device: str
+) -> list[tuple[float, int]]:
+    """When each interval of the step's recording ended, and the bytes `device` moved in it."""
+    rows = connection.execute(
+        """
+        SELECT t_s, read_bytes + write_bytes FROM activity_sample
+        WHERE step_id = ? AND device = ? ORDER BY t_s
+        """,
+        (step_id, device),
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
 def select_activity_end_s(connection: sqlite3.Connection, step_id: int) -> float:
     """Where the step's recording ended, in seconds since its start; 0 before it began."""
     row = connection.execute(

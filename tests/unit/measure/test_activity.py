@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.activity import ActivityRecorder, next_tick_s
+from appliance.measure.activity import ActivityRecorder, next_tick_s, peak_bytes
 from appliance.measure.samples import ActivitySample
 
 
@@ -87,3 +87,19 @@ def test_the_recorder_ends_with_its_block(stat: Path) -> None:
 )
 def test_late_ticks_do_not_shift_the_next(elapsed: float, tick: float) -> None:
     assert next_tick_s(elapsed) == tick
+
+
+@pytest.mark.parametrize(
+    ("moved", "peak"),
+    [
+        ((), 0),
+        (((1.0, 5),), 5),
+        (((1.0, 5), (2.0, 6), (3.0, 7)), 18),
+        (((1.0, 50), (10.0, 6), (11.0, 7)), 50),
+        (((1.0, 5), (2.0, 6), (4.0, 7), (6.0, 1)), 18),
+    ],
+)
+def test_the_peak_is_the_most_within_a_window(
+    moved: tuple[tuple[float, int], ...], peak: int
+) -> None:
+    assert peak_bytes(moved, window_s=3.0) == peak
