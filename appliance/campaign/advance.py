@@ -15,6 +15,7 @@ from functools import partial
 from appliance.campaign import power
 from appliance.campaign.booted_array import (
     BootedArray,
+    BootedDrives,
     LiveMembers,
     check_sets,
     read_sets,
@@ -193,16 +194,23 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     return drive
 
 
-def find_installed_drive(
+def find_booted_drives(
     found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
-) -> Drive:
+) -> BootedDrives:
     """The live drive of a campaign that carries its reference OS, and alone carries it.
 
     With an array it is the backing drive, and the cache drive must be here as well. Raises Refusal
     when a drive is absent, present twice, no longer carries it, or another drive does as well.
     """
     drive = find_released_drive(found, row)
-    if array is not None:
+    wanted = root_partuuid(row.slot)
+    if array is None:
+        check_sets(read_sets(found), row, members=None)
+        known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
+        if wanted not in drive.partition_uuids or not known:
+            raise Refusal(f"drive {row.identity} no longer carries its reference OS")
+        booted = BootedDrives(drive)
+    else:
         try:
             cache = find_released_drive(found, array.cache)
         except Refusal as error:
@@ -211,18 +219,16 @@ def find_installed_drive(
             ) from error
         members = LiveMembers(array.set_uuid, drive, cache)
         check_sets(read_sets(found, drive, cache), row, members=members)
-        return drive
-    check_sets(read_sets(found), row, members=None)
-    wanted = root_partuuid(row.slot)
-    carriers = [other for other in found if wanted in other.partition_uuids]
-    if drive not in carriers or not row.install_uuid or drive.disk_uuid != row.install_uuid:
-        raise Refusal(f"drive {row.identity} no longer carries its reference OS")
-    if len(carriers) > 1:
+        booted = BootedDrives(drive, array, cache)
+    # While an array runs, its partitions are shown below both its drives.
+    others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
+    if others:
         raise Refusal(
             f"the reference OS of drive {row.identity} is also on "
-            + ", ".join(other.path for other in carriers if other is not drive)
+            + ", ".join(other.path for other in others),
+            hint="unplug what is not to be booted",
         )
-    return drive
+    return booted
 
 
 def rehearse(site: Site, campaign_id: int) -> Outcome | None:
@@ -287,7 +293,7 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         row = _drive_of(site, cycle)
         try:
             array = select_booted_array(site.connection, campaign_id, row)
-            drive = await_drive(partial(find_installed_drive, row=row, array=array))
+            booted = await_drive(partial(find_booted_drives, row=row, array=array))
         except StepFailed as error:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED
@@ -310,10 +316,10 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
                 reason=error.message,
             )
             continue
-        return _arm_and_leave(site, campaign, cycle, row, drive)
+        return _arm_and_leave(site, campaign, cycle, row, booted)
 
 
-def await_drive(find: Callable[[Sequence[Drive]], Drive]) -> Drive:
+def await_drive[T](find: Callable[[Sequence[Drive]], T]) -> T:
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.
 
     Drives that come or go just now can make a single look fail. Raises Refusal, StepFailed.
@@ -329,9 +335,9 @@ def await_drive(find: Callable[[Sequence[Drive]], Drive]) -> Drive:
 
 
 def _arm_and_leave(
-    site: Site, campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, drive: Drive
+    site: Site, campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, booted: BootedDrives
 ) -> Outcome:
-    before = read_power_cycles(drive).count
+    before = read_power_cycles(booted.drive).count
     entry = entry_name(row.slot, charted=cycle.charted)
     with transaction(site.connection):
         update_armed(

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from appliance.arrays.kernel import control, linked
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.drives.model import Drive
@@ -22,6 +23,22 @@ class BootedArray:
 
     set_uuid: str
     cache: CampaignDriveRow
+
+
+@dataclass(frozen=True, slots=True)
+class BootedDrives:
+    """What a measured boot comes from, as it is here now."""
+
+    drive: Drive
+    """The one that boots by itself, or the array's backing drive."""
+    array: BootedArray | None = None
+    cache: Drive | None = None
+    """The array's cache drive."""
+
+    @property
+    def all(self) -> tuple[Drive, ...]:
+        """The drive, and the cache drive behind it."""
+        return (self.drive,) if self.cache is None else (self.drive, self.cache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,30 @@ def check_sets(
             f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
             hint="take that array apart, or unplug its drives",
         )
+
+
+def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
+    """See that `disk`, by its kernel name, is what `booted` are: a drive, or an array of the two.
+
+    Raises Refusal.
+    """
+    drive, cache = booted.drive.name, booted.cache
+    if booted.array is None or cache is None:
+        if disk != drive:
+            raise Refusal(f"this boot's root is on /dev/{disk} and not on drive {row.identity}")
+        return
+    set_uuid = booted.array.set_uuid.lower()
+    links = {
+        control(drive) / "dev": disk,
+        control(drive) / "cache": set_uuid,
+        control(cache.name) / "set": set_uuid,
+    }
+    for link, target in links.items():
+        if linked(link) != target:
+            raise Refusal(
+                f"this boot's root is on /dev/{disk} and not on the array of drive "
+                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
+            )
 
 
 def read_table_uuid(disk: str) -> str:

@@ -17,11 +17,11 @@ from appliance.campaign.advance import (
     Outcome,
     Site,
     fail_attempt,
-    find_installed_drive,
+    find_booted_drives,
     go_on,
     leave,
 )
-from appliance.campaign.booted_array import read_table_uuid, select_booted_array
+from appliance.campaign.booted_array import check_root, read_table_uuid, select_booted_array
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.keys import Consoles
 from appliance.campaign.states import armed_cycle
@@ -61,6 +61,11 @@ _QUIET_TIMEOUT_S = 10.0
 _POLL_S = 0.2
 _CHART_TIMEOUT_S = 300
 _CHARTS = Path("/run/log")
+_BY_PARTUUID = Path("/dev/disk/by-partuuid")
+_DEVICES = Path("/sys/dev/block")
+# A link to /dev/block/MAJOR:MINOR: what the root was mounted from before systemd laid an overlay in
+# RAM over it, where nothing else shows it any more. run() in src/volatile-root/volatile-root.c.
+_MOUNTED_ROOT = Path("/run/systemd/volatile-root")
 
 
 _Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
@@ -101,13 +106,15 @@ def measure_boot() -> None:
             if isinstance(sample, KaltstartError):
                 raise sample
             array = select_booted_array(site.connection, campaign.id, row)
-            drive = find_installed_drive(drives, row, array=array)
-            if array is not None and read_table_uuid(_root_disk(row.slot)) != row.install_uuid:
+            booted = find_booted_drives(drives, row, array=array)
+            disk = _root_disk(row.slot)
+            check_root(disk, booted, row)
+            if array is not None and read_table_uuid(disk) != row.install_uuid:
                 raise Refusal(f"the array of drive {row.identity} carries another reference OS")
         except KaltstartError as error:
             fail_attempt(site, campaign, cycle, reason=error.message, detail=error.message)
         else:
-            _store(site, due, drive, sample)
+            _store(site, due, booted.drive, sample)
         _go_on(site, campaign.id)
 
 
@@ -157,9 +164,25 @@ def _measure(this_boot: ThisBoot, slot: int) -> BootSample:
 
 
 def _root_disk(slot: int) -> str:
-    """Kernel name of the disk this boot's root is on."""
-    partition = Path("/dev/disk/by-partuuid", root_partuuid(slot)).resolve().name
-    return Path("/sys/class/block", partition).resolve().parent.name
+    """Kernel name of the disk this boot's root was mounted from.
+
+    Raises StepFailed where it is not known, or where the root's UUID leads to another one by now:
+    two carry it then, and which one is mounted is a matter of chance.
+    """
+    try:
+        mounted = (_DEVICES / _MOUNTED_ROOT.readlink().name).resolve(strict=True)
+    except OSError as error:
+        raise StepFailed(
+            f"what this boot's root was mounted from is not known: {error.filename}: "
+            f"{error.strerror}"
+        ) from error
+    named = (_BY_PARTUUID / root_partuuid(slot)).resolve()
+    if mounted.name != named.name:
+        raise StepFailed(
+            f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
+            hint="unplug the drive that is not to be booted",
+        )
+    return mounted.parent.name
 
 
 def _wait_for_startup() -> Startup:

@@ -304,6 +304,23 @@ def test_a_boot_that_would_not_start_this_array_alone_is_not_made(
     assert arrayed.entry == "measure-03"
 
 
+def test_an_array_is_not_booted_beside_a_drive_with_the_same_root(arrayed: World) -> None:
+    """Either would answer to the root's UUID."""
+    other = installed(replace(SSD, path="/dev/sde", serial="OTHER", wwn=""), 1)
+    arrayed.drives = (*arrayed.drives, other)
+    assert go_on(arrayed.site(), 1) is Outcome.LEAVING
+    assert arrayed.states() == ["failed", "armed"]
+    assert arrayed.cycles()[0].reason == "the reference OS of drive LAB-HDD-1 is also on /dev/sde"
+    assert arrayed.entry == "measure-03"
+
+
+def test_a_running_arrays_root_is_shown_below_both_its_drives(arrayed: World) -> None:
+    hdd, ssd, control = arrayed.drives
+    arrayed.drives = (installed(hdd, 1), installed(ssd, 1), control)
+    assert go_on(arrayed.site(), 1) is Outcome.LEAVING
+    assert arrayed.states() == ["armed", "planned"]
+
+
 def test_a_backing_drive_is_not_booted_without_its_cache_drive(arrayed: World) -> None:
     arrayed.drives = (arrayed.drives[0], arrayed.drives[2])
     go_on(arrayed.site(), 1)

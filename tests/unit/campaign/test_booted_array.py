@@ -1,14 +1,17 @@
-"""Which drives are asked for the array they belong to."""
+"""Which drives are asked for the array they belong to, and what a boot's root is on."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from appliance.arrays import kernel
+from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock
 from appliance.campaign import booted_array as module
-from appliance.campaign.booted_array import read_sets
-from appliance.errors import StepFailed
-from tests.unit.campaign.world import HDD, SSD
+from appliance.campaign.booted_array import BootedArray, BootedDrives, check_root, read_sets
+from appliance.errors import Refusal, StepFailed
+from tests.unit.campaign.world import HDD, SSD, World
 
 MEMBER = replace(SSD, file_system="bcache")
 OTHER = replace(SSD, path="/dev/sdd", serial="OTHER", file_system="bcache")
@@ -41,3 +44,44 @@ def test_a_drive_that_does_not_answer_counts_only_as_a_member(
     assert read_sets([HDD, OTHER]) == {}
     with pytest.raises(StepFailed, match=r"/dev/sdb: .*unknown kind"):
         read_sets([HDD, MEMBER], MEMBER)
+
+
+SET = array_set_uuid(1)
+
+
+@pytest.fixture
+def running(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BootedDrives:
+    """The links of the kernel's control files of an array that runs."""
+    world.make_campaign([HDD, SSD], roles=["backing", "cache"])
+    for link, target in (
+        ("sda/bcache/dev", "../../bcache0"),
+        ("sda/bcache/cache", f"../../fs/bcache/{SET}"),
+        ("sdb/bcache/set", f"../../fs/bcache/{SET}"),
+    ):
+        path = tmp_path / "block" / link
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+    monkeypatch.setattr(kernel, "BLOCK", tmp_path / "block")
+    return BootedDrives(HDD, BootedArray(SET, world.drive_rows()[1]), SSD)
+
+
+def test_the_root_is_on_the_drive_alone_or_on_the_array(
+    running: BootedDrives, world: World
+) -> None:
+    row = world.drive_rows()[0]
+    check_root("sda", BootedDrives(HDD), row)
+    check_root("bcache0", running, row)
+    with pytest.raises(Refusal, match="is on /dev/sdd and not on drive LAB-HDD-1"):
+        check_root("sdd", BootedDrives(HDD), row)
+    for other in ("sda", "bcache1"):
+        with pytest.raises(Refusal, match=f"is on /dev/{other} and not on the array of drive"):
+            check_root(other, running, row)
+
+
+@pytest.mark.parametrize("link", ["sda/bcache/cache", "sdb/bcache/set"])
+def test_a_root_on_an_array_without_its_cache_is_not_the_arrays(
+    running: BootedDrives, world: World, tmp_path: Path, link: str
+) -> None:
+    (tmp_path / "block" / link).unlink()
+    with pytest.raises(Refusal, match=f"{link} leads to '' and not to '{SET}'"):
+        check_root("bcache0", running, world.drive_rows()[0])

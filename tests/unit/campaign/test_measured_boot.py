@@ -423,6 +423,16 @@ def test_a_boot_before_power_was_asked_to_go_is_a_failed_attempt(booted: World) 
     ]
 
 
+def test_a_boot_from_another_drive_is_not_stored(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "_root_disk", lambda _: "sdd")
+    measure_boot()
+    assert booted.boots() == []
+    attempts = [detail for event, detail in booted.events() if event == "attempt-failed"]
+    assert attempts[0].endswith("this boot's root is on /dev/sdd and not on drive LAB-HDD-1")
+
+
 def test_a_sample_of_another_installation_is_not_stored(booted: World) -> None:
     booted.drives = (replace(booted.drives[0], disk_uuid="another"), booted.drives[1])
     measure_boot()
@@ -448,6 +458,7 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
     )
     booted.sets = {HDD.path: set_uuid, SSD.path: set_uuid}
     monkeypatch.setattr(measure, "_root_disk", lambda _: "bcache0")
+    monkeypatch.setattr(measure, "check_root", lambda *_: None)
     monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(1))
     return booted
 
@@ -507,6 +518,62 @@ def test_a_start_up_without_an_end_is_a_failed_attempt(
     assert [detail for event, detail in booted.events() if event == "attempt-failed"] == [
         f"LAB-HDD-1 cycle 1, attempt 1 of 3: {reason}"
     ]
+
+
+# The root
+
+
+class Machine:
+    """What udev, systemd and the kernel show of partitions and of the root."""
+
+    def __init__(self, path: Path) -> None:
+        self.mounted = path / "volatile-root"
+        self.named = path / "by-partuuid"
+        self.devices = path / "sys/dev/block"
+        self.named.mkdir()
+        self.devices.mkdir(parents=True)
+        for number, partition in (("8:1", "sda/sda1"), ("254:1", "bcache0/bcache0p1")):
+            (path / "sys/devices" / partition).mkdir(parents=True)
+            (self.devices / number).symlink_to(f"../../devices/{partition}")
+
+    def mount(self, number: str, *, named: str) -> None:
+        """The root was mounted from `number`; its UUID leads to `named`."""
+        self.mounted.symlink_to(f"/dev/block/{number}")
+        (self.named / root_partuuid(1)).symlink_to(f"../../{named}")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path)
+    monkeypatch.setattr(measure, "_MOUNTED_ROOT", machine.mounted)
+    monkeypatch.setattr(measure, "_BY_PARTUUID", machine.named)
+    monkeypatch.setattr(measure, "_DEVICES", machine.devices)
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("number", "named", "disk"), [("8:1", "sda1", "sda"), ("254:1", "bcache0p1", "bcache0")]
+)
+def test_the_disk_is_the_one_the_root_was_mounted_from(
+    machine: Machine, number: str, named: str, disk: str
+) -> None:
+    machine.mount(number, named=named)
+    assert measure._root_disk(1) == disk
+
+
+def test_a_root_whose_uuid_leads_elsewhere_gives_no_sample(machine: Machine) -> None:
+    machine.mount("254:1", named="sda1")
+    with pytest.raises(StepFailed, match=r"mounted from bcache0p1, and its UUID leads to .*/sda1"):
+        measure._root_disk(1)
+
+
+def test_a_root_that_is_gone_or_not_known_gives_no_sample(machine: Machine) -> None:
+    unknown = "what this boot's root was mounted from is not known: "
+    with pytest.raises(StepFailed, match=f"{unknown}.*/volatile-root: No such file"):
+        measure._root_disk(1)
+    machine.mount("8:17", named="sda1")
+    with pytest.raises(StepFailed, match=f"{unknown}.*/8:17: No such file"):
+        measure._root_disk(1)
 
 
 # I/O quiet
