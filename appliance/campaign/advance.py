@@ -338,6 +338,7 @@ def _arm_and_leave(
     site: Site, campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, booted: BootedDrives
 ) -> Outcome:
     before = read_power_cycles(booted.drive).count
+    cache_before = read_power_cycles(booted.cache).count if booted.cache else None
     entry = entry_name(row.slot, charted=cycle.charted)
     with transaction(site.connection):
         update_armed(
@@ -346,6 +347,7 @@ def _arm_and_leave(
             entry=entry,
             boot_id=site.this_boot.boot_id,
             power_cycles_before=before,
+            cache_power_cycles_before=cache_before,
         )
         count_power_action(site.connection, campaign.id)
         record(

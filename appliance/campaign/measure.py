@@ -21,15 +21,25 @@ from appliance.campaign.advance import (
     go_on,
     leave,
 )
-from appliance.campaign.booted_array import check_root, read_table_uuid, select_booted_array
+from appliance.campaign.booted_array import (
+    BootedDrives,
+    check_root,
+    read_table_uuid,
+    select_booted_array,
+)
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.keys import Consoles
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.console import announce
-from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
-from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
+from appliance.drives.smart import (
+    ColdProof,
+    PowerCycles,
+    join_proofs,
+    judge_coldness,
+    read_power_cycles,
+)
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.startup import PROPERTIES, Startup, parse_startup
@@ -114,7 +124,7 @@ def measure_boot() -> None:
         except KaltstartError as error:
             fail_attempt(site, campaign, cycle, reason=error.message, detail=error.message)
         else:
-            _store(site, due, booted.drive, sample)
+            _store(site, due, booted, sample)
         _go_on(site, campaign.id)
 
 
@@ -233,7 +243,7 @@ def _find_due(site: Site, slot: int) -> _Due | None:
     return campaign, cycle, row
 
 
-def _store(site: Site, due: _Due, drive: Drive, sample: BootSample) -> None:
+def _store(site: Site, due: _Due, booted: BootedDrives, sample: BootSample) -> None:
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
@@ -250,26 +260,34 @@ def _store(site: Site, due: _Due, drive: Drive, sample: BootSample) -> None:
             cold_proof=unchecked,
             cold_reason="" if unchecked == "warm" else "the drive's power-cycle count was not read",
         )
-    after = read_power_cycles(drive)
-    proof = judge_coldness(
-        PowerCycles(
-            cycle.power_cycles_before, reason=after.reason or "the count before is not known"
-        ),
-        after,
-        power=cycle.power,
-        boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
-    )
-    before = cycle.power_cycles_before
-    lost_power = None not in (before, after.count) and after.count != before
+    befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
+    afters = [read_power_cycles(drive) for drive in booted.all]
+    proofs: dict[str, ColdProof] = {}
+    lost_power: list[str] = []
+    for drive, before, after in zip(booted.all, befores, afters, strict=False):
+        proofs[drive.identity] = judge_coldness(
+            PowerCycles(before, reason=after.reason or "the count before is not known"),
+            after,
+            power=cycle.power,
+            boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
+        )
+        if None not in (before, after.count) and after.count != before:
+            lost_power.append(drive.identity)
+    proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)
-    reason = proof.reason if valid else "the drive lost power before a boot that was to be warm"
+    reason = (
+        proof.reason
+        if valid
+        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm"
+    )
     with transaction(site.connection):
         update_cold_proof(
             site.connection,
             cycle.id,
             cold_proof=proof.proof,
             cold_reason=printable(reason),
-            power_cycles_after=after.count,
+            power_cycles_after=afters[0].count,
+            cache_power_cycles_after=afters[1].count if len(afters) > 1 else None,
             valid=valid,
         )
         record(

@@ -4,6 +4,7 @@ Must never start a self-test or change a setting.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -137,3 +138,15 @@ def judge_coldness(
     else:
         doubt = f"rose by {rise} over one power-off" if rise > 0 else "fell"
     return ColdProof("unproven", f"count {doubt}: {counts}")
+
+
+def join_proofs(proofs: Mapping[str, ColdProof]) -> ColdProof:
+    """What the proofs of an array's drives, by their identity, prove of its boot. Pure.
+
+    Cold is only what was cold on each of them: one that kept its power kept what its RAM had.
+    """
+    doubts = {name: proof for name, proof in proofs.items() if proof.proof != "proven"}
+    if len(proofs) == 1 or any(proof.proof == "warm" for proof in doubts.values()):
+        return next(iter(proofs.values()))
+    said = "; ".join(f"{name}: {proof.reason}" for name, proof in (doubts or proofs).items())
+    return ColdProof("unproven" if doubts else "proven", said)

@@ -29,6 +29,8 @@ class CycleRow:
     alarm_at: str | None
     power_cycles_before: int | None
     reason: str
+    cache_power_cycles_before: int | None = None
+    """Of the cache drive, where the boot is an array's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
         """
         SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
             armed_at,
-               armed_boot_id, left_at, alarm_at, power_cycles_before, reason
+               armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
+               cache_power_cycles_before
         FROM cycle WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),
@@ -90,16 +93,18 @@ def update_armed(
     entry: str,
     boot_id: str,
     power_cycles_before: int | None,
+    cache_power_cycles_before: int | None = None,
 ) -> None:
     """The next boot is to be this cycle; one more attempt is used up."""
     connection.execute(
         """
         UPDATE cycle SET state = 'armed', attempts = attempts + 1, entry = ?, armed_at = ?,
             armed_boot_id = ?,
-               alarm_at = NULL, left_at = NULL, power_cycles_before = ?, reason = ''
+               alarm_at = NULL, left_at = NULL, power_cycles_before = ?,
+               cache_power_cycles_before = ?, reason = ''
         WHERE id = ?
         """,
-        (entry, timestamp(), boot_id, power_cycles_before, cycle_id),
+        (entry, timestamp(), boot_id, power_cycles_before, cache_power_cycles_before, cycle_id),
     )
 
 
@@ -195,12 +200,21 @@ def update_cold_proof(
     cold_reason: str,
     power_cycles_after: int | None,
     valid: bool,
+    cache_power_cycles_after: int | None = None,
 ) -> None:
-    """What the drive's own counter says of the power-off before a stored sample."""
+    """What the drives' own counters say of the power-off before a stored sample."""
     connection.execute(
         """
-        UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?, valid = ?
+        UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?,
+            cache_power_cycles_after = ?, valid = ?
         WHERE cycle_id = ?
         """,
-        (cold_proof, cold_reason, power_cycles_after, int(valid), cycle_id),
+        (
+            cold_proof,
+            cold_reason,
+            power_cycles_after,
+            cache_power_cycles_after,
+            int(valid),
+            cycle_id,
+        ),
     )

@@ -331,4 +331,10 @@ _VERSION_2: tuple[str, ...] = (
     "ALTER TABLE request_2 RENAME TO request",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2)
+# What an array's cache drive counted of its power-ons; the columns before are its backing drive's.
+_VERSION_3: tuple[str, ...] = (
+    "ALTER TABLE cycle ADD COLUMN cache_power_cycles_before INTEGER",
+    "ALTER TABLE boot_sample ADD COLUMN cache_power_cycles_after INTEGER",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)

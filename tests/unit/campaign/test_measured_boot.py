@@ -9,6 +9,7 @@ import pytest
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign import measure, power
 from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.booted_array import BootedDrives
 from appliance.campaign.measure import _find_due, _store, measure_boot
 from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.model import Drive
@@ -72,7 +73,7 @@ def store(world: World, *, slot: int = 1, charted: bool = False, drive: Drive = 
     site = world.site(slot=slot, charted=charted)
     due = _find_due(site, slot)
     assert due is not None
-    _store(site, due, drive, SAMPLE)
+    _store(site, due, BootedDrives(drive), SAMPLE)
 
 
 # Whether it was due
@@ -464,12 +465,66 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_a_boot_from_an_array_is_its_backing_drives(booted_array: World) -> None:
-    booted_array.counts = {HDD.path: 3}
     measure_boot()
     (boot,) = booted_array.boots()
     assert (boot["drive_serial"], boot["drive_role"], boot["valid"]) == ("LAB-HDD-1", "backing", 1)
-    assert "smart /dev/sda" in booted_array.log
-    assert "smart /dev/sdb" not in booted_array.log
+
+
+HDD_ROSE, SSD_ROSE = (f"ATA attribute 12 rose by one: {rise}" for rise in ("3 → 4", "7 → 8"))
+SSD_STOOD = "count did not rise although the machine was powered off: 7 → 7"
+
+
+@pytest.mark.parametrize(
+    ("after", "proof", "reason"),
+    [
+        ((4, 8), "proven", f"LAB-HDD-1: {HDD_ROSE}; LAB-SSD-1: {SSD_ROSE}"),
+        ((4, 7), "unproven", f"LAB-SSD-1: {SSD_STOOD}"),
+        ((5, 8), "unproven", "LAB-HDD-1: count rose by 2 over one power-off: 3 → 5"),
+        (
+            (5, 7),
+            "unproven",
+            f"LAB-HDD-1: count rose by 2 over one power-off: 3 → 5; LAB-SSD-1: {SSD_STOOD}",
+        ),
+        ((4, None), "unproven", "LAB-SSD-1: the drive offers no power-cycle count"),
+    ],
+)
+def test_an_array_was_cold_only_where_both_its_drives_were(
+    booted_array: World, after: tuple[int, int | None], proof: str, reason: str
+) -> None:
+    booted_array.site().connection.execute(
+        "UPDATE cycle SET power_cycles_before = 3, cache_power_cycles_before = 7"
+    )
+    paths = (HDD.path, SSD.path)
+    booted_array.counts = {
+        path: count for path, count in zip(paths, after, strict=True) if count is not None
+    }
+    measure_boot()
+    (boot,) = booted_array.boots()
+    assert (boot["cold_proof"], boot["cold_reason"], boot["valid"]) == (proof, reason, 1)
+    with booted_array.looking() as connection:
+        counts = connection.execute(
+            "SELECT power_cycles_after, cache_power_cycles_after FROM boot_sample"
+        ).fetchone()
+    assert tuple(counts) == after
+
+
+@pytest.mark.parametrize(
+    ("after", "valid", "reason"),
+    [
+        ((3, 7), 1, "the machine was restarted without power-off"),
+        ((3, 8), 0, "drive LAB-SSD-1 lost power before a boot that was to be warm"),
+    ],
+)
+def test_an_array_was_warm_only_where_both_its_drives_were(
+    booted_array: World, after: tuple[int, int], valid: int, reason: str
+) -> None:
+    booted_array.site().connection.execute(
+        "UPDATE cycle SET power = 'warm', power_cycles_before = 3, cache_power_cycles_before = 7"
+    )
+    booted_array.counts = dict(zip((HDD.path, SSD.path), after, strict=True))
+    measure_boot()
+    (boot,) = booted_array.boots()
+    assert (boot["cold_proof"], boot["cold_reason"], boot["valid"]) == ("warm", reason, valid)
 
 
 def test_a_boot_from_another_installation_on_the_array_is_not_stored(

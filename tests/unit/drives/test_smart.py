@@ -8,7 +8,9 @@ import pytest
 from appliance.drives import smart
 from appliance.drives.model import Drive
 from appliance.drives.smart import (
+    ColdProof,
     PowerCycles,
+    join_proofs,
     judge_coldness,
     parse_power_cycles,
     read_power_cycles,
@@ -144,3 +146,22 @@ def test_a_count_kept_without_its_source_is_enough() -> None:
     # The store keeps only the number from before the power-off.
     found = judge_coldness(PowerCycles(5), ATA6, power="cold", boot_id_changed=True)
     assert found.proof == "proven"
+
+
+ROSE, STOOD = ColdProof("proven", "rose"), ColdProof("unproven", "did not rise")
+
+
+def test_one_drives_proof_is_its_own() -> None:
+    assert join_proofs({"A": ROSE}) == ROSE
+    assert join_proofs({"A": STOOD}) == STOOD
+
+
+def test_several_drives_were_cold_only_if_each_was() -> None:
+    assert join_proofs({"A": ROSE, "B": ROSE}) == ColdProof("proven", "A: rose; B: rose")
+    assert join_proofs({"A": ROSE, "B": STOOD}) == ColdProof("unproven", "B: did not rise")
+    assert join_proofs({"A": STOOD, "B": ROSE}) == ColdProof("unproven", "A: did not rise")
+
+
+def test_several_drives_are_warm_for_one_reason() -> None:
+    warm = ColdProof("warm", "restarted")
+    assert join_proofs({"A": warm, "B": warm}) == warm
