@@ -1,17 +1,19 @@
 """Which arrays a measured boot starts: its own, whole, or none; never another one.
 
-Reads superblocks. Must never register or write anything.
+Reads superblocks and control files. Must never register or write anything.
 """
 
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.arrays.kernel import control, linked
+from appliance.arrays.kernel import control, linked, read, set_folder
 from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.state import format_amount, parse_choice
 from appliance.arrays.superblock import read_superblock
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed
+from appliance.plan_model import ArrayPlan
 from appliance.run import run
 from appliance.store.arrays import select_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
@@ -132,6 +134,29 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
             raise Refusal(
                 f"this boot's root is on /dev/{disk} and not on the array of drive "
                 f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
+            )
+
+
+def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
+    """See that the array of `backing`, which the initrd has started, runs as the plan says.
+
+    Nobody else hears of it when set-array (mkosi.images/initrd) fails or has nothing to go by: the
+    array then runs with bcache's defaults. Raises StepFailed, ArrayStuckError.
+    """
+    own, common = control(backing.name), set_folder(set_uuid)
+    wanted = {
+        own / "cache_mode": plan.cache_mode,
+        own / "sequential_cutoff": format_amount(plan.sequential_cutoff_bytes),
+        own / "writeback_percent": str(plan.writeback_percent),
+        common / "congested_read_threshold_us": str(plan.congested_read_threshold_us),
+        common / "congested_write_threshold_us": str(plan.congested_write_threshold_us),
+    }
+    for file, text in wanted.items():
+        now = parse_choice(read(file)) if file.name == "cache_mode" else read(file)
+        if now != text:
+            raise StepFailed(
+                f"the array did not boot with the plan's settings: {file.name} is {now!r} and not "
+                f"{text!r}"
             )
 
 

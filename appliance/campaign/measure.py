@@ -6,7 +6,7 @@ fails, the appliance is next and knows from the database what was due.
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from appliance.campaign.advance import (
 from appliance.campaign.booted_array import (
     BootedDrives,
     check_root,
+    check_settings,
     read_table_uuid,
     select_booted_array,
 )
@@ -32,6 +33,7 @@ from appliance.campaign.keys import Consoles
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.console import announce
+from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.drives.smart import (
     ColdProof,
@@ -43,6 +45,7 @@ from appliance.drives.smart import (
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.startup import PROPERTIES, Startup, parse_startup
+from appliance.plan import parse_plan
 from appliance.run import run
 from appliance.stick import DATABASE, RAW, find_stick, mount_data, mount_fat, unmount_all
 from appliance.store.campaigns import (
@@ -115,12 +118,7 @@ def measure_boot() -> None:
                 raise StepFailed("the machine restarted before power was asked to go")
             if isinstance(sample, KaltstartError):
                 raise sample
-            array = select_booted_array(site.connection, campaign.id, row)
-            booted = find_booted_drives(drives, row, array=array)
-            disk = _root_disk(row.slot)
-            check_root(disk, booted, row)
-            if array is not None and read_table_uuid(disk) != row.install_uuid:
-                raise Refusal(f"the array of drive {row.identity} carries another reference OS")
+            booted = _find_booted(site, campaign, row, drives)
         except KaltstartError as error:
             fail_attempt(site, campaign, cycle, reason=error.message, detail=error.message)
         else:
@@ -241,6 +239,27 @@ def _find_due(site: Site, slot: int) -> _Due | None:
     if row is None or row.slot != slot or cycle.entry != entry:
         return None
     return campaign, cycle, row
+
+
+def _find_booted(
+    site: Site, campaign: CampaignRow, row: CampaignDriveRow, drives: Sequence[Drive]
+) -> BootedDrives:
+    """The drives this boot really came from, where they are those it was to come from.
+
+    Raises Refusal, StepFailed, ArrayStuckError.
+    """
+    array = select_booted_array(site.connection, campaign.id, row)
+    booted = find_booted_drives(drives, row, array=array)
+    disk = _root_disk(row.slot)
+    check_root(disk, booted, row)
+    if array is not None:
+        if read_table_uuid(disk) != row.install_uuid:
+            raise Refusal(f"the array of drive {row.identity} carries another reference OS")
+        plan = parse_plan(campaign.plan_toml).array
+        if plan is None:
+            raise Refusal("the plan of this campaign has no [array]")
+        check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
+    return booted
 
 
 def _store(site: Site, due: _Due, booted: BootedDrives, sample: BootSample) -> None:

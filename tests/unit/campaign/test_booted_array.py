@@ -1,4 +1,4 @@
-"""Which drives are asked for the array they belong to, and what a boot's root is on."""
+"""Which drives are asked for the array they belong to, and what a boot from one really ran on."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +9,15 @@ from appliance.arrays import kernel
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock
 from appliance.campaign import booted_array as module
-from appliance.campaign.booted_array import BootedArray, BootedDrives, check_root, read_sets
+from appliance.campaign.booted_array import (
+    BootedArray,
+    BootedDrives,
+    check_root,
+    check_settings,
+    read_sets,
+)
 from appliance.errors import Refusal, StepFailed
+from appliance.plan_model import ArrayPlan
 from tests.unit.campaign.world import HDD, SSD, World
 
 MEMBER = replace(SSD, file_system="bcache")
@@ -85,3 +92,67 @@ def test_a_root_on_an_array_without_its_cache_is_not_the_arrays(
     (tmp_path / "block" / link).unlink()
     with pytest.raises(Refusal, match=f"{link} leads to '' and not to '{SET}'"):
         check_root("bcache0", running, world.drive_rows()[0])
+
+
+PLAN = ArrayPlan(
+    cache_mode="writeback",
+    bucket_bytes=512 << 10,
+    block_bytes=0,
+    sequential_cutoff_bytes=64 << 20,
+    congested_read_threshold_us=0,
+    congested_write_threshold_us=30_000_000,
+    writeback_percent=9,
+    clean_timeout_s=600,
+)
+# As the kernel shows them; set but for the mode by set-array (see tests/image/test_array_boots.py).
+SETTINGS = {
+    "block/sda/bcache/cache_mode": "writethrough [writeback] writearound none",
+    "block/sda/bcache/sequential_cutoff": "64.0M",
+    "block/sda/bcache/writeback_percent": "9",
+    f"bcache/{SET}/congested_read_threshold_us": "0",
+    f"bcache/{SET}/congested_write_threshold_us": "30000000",
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The control files of an array that runs as the plan says."""
+    for name, text in SETTINGS.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    monkeypatch.setattr(kernel, "BLOCK", tmp_path / "block")
+    monkeypatch.setattr(kernel, "SETS", tmp_path / "bcache")
+    return tmp_path
+
+
+def test_an_array_may_run_as_the_plan_says(settings: Path) -> None:
+    check_settings(HDD, set_uuid=SET.upper(), plan=PLAN)
+
+
+@pytest.mark.parametrize(
+    ("name", "default", "said"),
+    [
+        # What the kernel has of itself: cached_dev_init() and bch_cache_set_alloc() in super.c,
+        # bch_cached_dev_writeback_init() in writeback.c.
+        (
+            "cache_mode",
+            "[writethrough] writeback writearound none",
+            "'writethrough' and not 'writeback'",
+        ),
+        ("sequential_cutoff", "4.0M", "'4.0M' and not '64.0M'"),
+        ("writeback_percent", "10", "'10' and not '9'"),
+        ("congested_read_threshold_us", "2000", "'2000' and not '0'"),
+        ("congested_write_threshold_us", "20000", "'20000' and not '30000000'"),
+    ],
+)
+def test_an_array_that_runs_otherwise_is_told(
+    settings: Path, name: str, default: str, said: str
+) -> None:
+    file = next(settings / each for each in SETTINGS if each.endswith(f"/{name}"))
+    file.write_text(f"{default}\n")
+    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is {said}"):
+        check_settings(HDD, set_uuid=SET, plan=PLAN)
+    file.unlink()
+    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is '' and not "):
+        check_settings(HDD, set_uuid=SET, plan=PLAN)

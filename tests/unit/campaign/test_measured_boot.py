@@ -17,6 +17,7 @@ from appliance.drives.smart import PowerCycles
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
+from appliance.plan_model import ArrayPlan
 from appliance.run import Finished
 from appliance.store.arrays import insert_array, update_array
 from appliance.store.connect import open_database
@@ -442,11 +443,28 @@ def test_a_sample_of_another_installation_is_not_stored(booted: World) -> None:
     assert attempts[0].endswith("no longer carries its reference OS")
 
 
+ARRAY_PLAN = """
+version = 1
+[[drive]]
+serial = "LAB-HDD-1"
+role = "backing"
+erase = "LAB-HDD-1"
+[[drive]]
+serial = "LAB-SSD-1"
+role = "cache"
+erase = "LAB-SSD-1"
+[array]
+cache_mode = "writethrough"
+[boot]
+"""
+
+
 @pytest.fixture
 def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """The same, from an array."""
     set_uuid = array_set_uuid(1)
     connection = booted.site().connection
+    connection.execute("UPDATE campaign SET plan_toml = ?", (ARRAY_PLAN,))
     connection.execute("UPDATE campaign_drive SET role = 'cache' WHERE slot = 2")
     connection.execute("UPDATE campaign_drive SET role = 'backing' WHERE slot = 1")
     connection.execute("DELETE FROM cycle WHERE drive_id = 2")
@@ -460,6 +478,7 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
     booted.sets = {HDD.path: set_uuid, SSD.path: set_uuid}
     monkeypatch.setattr(measure, "_root_disk", lambda _: "bcache0")
     monkeypatch.setattr(measure, "check_root", lambda *_: None)
+    monkeypatch.setattr(measure, "check_settings", lambda *_, **__: None)
     monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(1))
     return booted
 
@@ -535,6 +554,20 @@ def test_a_boot_from_another_installation_on_the_array_is_not_stored(
     assert booted_array.boots() == []
     attempts = [detail for event, detail in booted_array.events() if event == "attempt-failed"]
     assert attempts[0].endswith("the array of drive LAB-HDD-1 carries another reference OS")
+
+
+def test_a_boot_with_other_settings_than_the_plans_is_not_stored(
+    booted_array: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
+        raise StepFailed(f"{backing.name} {set_uuid} does not run in {plan.cache_mode}")
+
+    monkeypatch.setattr(measure, "check_settings", check_settings)
+    measure_boot()
+    assert booted_array.boots() == []
+    attempts = [detail for event, detail in booted_array.events() if event == "attempt-failed"]
+    set_uuid = booted_array.sets[HDD.path]
+    assert attempts[0].endswith(f": sda {set_uuid} does not run in writethrough")
 
 
 def test_without_its_stick_it_says_so_and_goes_back(
