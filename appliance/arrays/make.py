@@ -18,6 +18,7 @@ _MAKE_TIMEOUT_S = 300
 _SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
 _MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS
 _CLEAR_BYTES = 1 << 20
+_SYNC_EVERY_BYTES = 64 << 20
 
 
 def make_array(
@@ -85,6 +86,9 @@ def _clear_journal(cache: Unlocked, *, buckets: int, bucket_bytes: int, tell: Pr
     zeroes = bytes(_CLEAR_BYTES)
     try:
         for offset in range(0, end_bytes, _CLEAR_BYTES):
+            # Else all of it would be waited for at the end, up to gigabytes, with no way out.
+            if offset % _SYNC_EVERY_BYTES == 0:
+                os.fsync(cache.fd)
             tell("clearing the cache's journal", offset, end_bytes)
             os.pwrite(cache.fd, zeroes[: end_bytes - offset], offset)
         os.fsync(cache.fd)
