@@ -4,8 +4,8 @@ Never touches a drive that does not carry a superblock of that very array.
 """
 
 from appliance.arrays.empty import detach
-from appliance.arrays.kernel import control, silent
-from appliance.arrays.live import bring_up, let_go
+from appliance.arrays.kernel import control
+from appliance.arrays.live import bring_up, let_go, letting_go
 from appliance.arrays.make import clear_member
 from appliance.arrays.settings import set_cache_mode
 from appliance.arrays.settle import write_back_all
@@ -44,7 +44,9 @@ def take_apart(
         if each.path not in ours and has_signature(each.path)
     ]
     if backing is not None and backing.path in ours and ours[backing.path].set_uuid:
-        if cache is not None and _is_whole_cache(ours.get(cache.path)):
+        if ours[backing.path].lost_its_cache(set_uuid):
+            remarks.append("its cache drive failed while the array ran: it was not attached again")
+        elif cache is not None and _is_whole_cache(ours.get(cache.path)):
             try:
                 _part(backing, cache, set_uuid=set_uuid, tell=tell)
             except StepFailed as error:
@@ -64,10 +66,8 @@ def _is_whole_cache(found: Superblock | None) -> bool:
 
 def _part(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> None:
     names = (backing.drive.name, cache.drive.name)
-    try:
+    with letting_go(names, set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
         set_cache_mode(array, "writethrough")
         write_back_all(array, tell=tell)
         detach(array, tell=tell)
-    finally:
-        let_go(names, set_uuid=set_uuid, tell=silent)

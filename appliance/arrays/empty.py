@@ -1,12 +1,19 @@
 """Giving a running array an empty cache."""
 
-from appliance.arrays.kernel import control, linked, read, register, wait_until, write
-from appliance.arrays.live import LET_GO_S, attach, set_label, stop, wait_for_release
+from appliance.arrays.kernel import control, register, wait_until, write
+from appliance.arrays.live import (
+    LET_GO_S,
+    attach,
+    mark_lost_cache,
+    set_label,
+    stop,
+    wait_for_release,
+)
 from appliance.arrays.make import clear_member, make_cache
 from appliance.arrays.model import Array, ArrayStuckError, label_of
 from appliance.arrays.settings import apply_settings, set_cache_mode
 from appliance.arrays.settle import write_back_all
-from appliance.arrays.state import format_amount, read_state
+from appliance.arrays.state import check_cache, format_amount, has_cache, read_state
 from appliance.arrays.superblock import read_superblock
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
@@ -43,20 +50,20 @@ def detach(array: Array, *, tell: Progress) -> None:
     Once begun it cannot be called off. Raises StepFailed, ArrayStuckError.
     """
     folder = control(array.backing)
-    set_label(folder, label_of(array.set_uuid, parted=True))
+    check_cache(array)
+    set_label(folder, label_of(array.set_uuid, "parted"))
     write(folder / "detach", "1")
 
     def text() -> str:
         dirty = format_amount(read_state(array).dirty_bytes)
         return f"detaching the cache: {dirty} to be written back"
 
-    def detached() -> bool:
-        return not linked(folder / "cache") and read(folder / "state") == "no cache"
-
-    if not wait_until(detached, text=text, timeout_s=LET_GO_S, tell=tell):
-        if not folder.exists():
-            raise StepFailed(f"{array.path} has gone while its cache was detached")
+    if not wait_until(lambda: not has_cache(array), text=text, timeout_s=LET_GO_S, tell=tell):
         raise ArrayStuckError(
             f"the cache of {array.path} is not detached after {LET_GO_S:.0f} s",
             hint="wait or switch the machine off and on, then resume",
         )
+    if not folder.exists():
+        raise StepFailed(f"{array.path} has gone while its cache was detached")
+    if mark_lost_cache(array):
+        raise StepFailed(f"the cache of {array.path} failed while it was detached")

@@ -4,6 +4,7 @@ The way out never writes back what is dirty, and loses nothing: a cache set that
 what it has (`stop` of a set, unlike `unregister`, does not detach). Nothing here formats a drive.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,9 +26,10 @@ from appliance.arrays.kernel import (
 from appliance.arrays.make import clear_member, make_cache
 from appliance.arrays.model import Array, ArrayStuckError, label_of
 from appliance.arrays.settings import apply_settings
+from appliance.arrays.state import has_cache
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.drives.writable import Unlocked
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.units import printable
@@ -46,17 +48,44 @@ def assembled(
     """The array of the two, running with the plan's settings for as long as the block lasts.
 
     Goes on with what an interruption left: a backing drive that is detached, a cache drive whose
-    superblock was about to be made again. Raises Refusal for drives that are not members of the
-    array with this UUID, StepFailed when it cannot be run, and ArrayStuckError, in place of what
-    the block raised, when the kernel does not let go of the drives afterwards.
+    superblock was about to be made again. A cache that fails is never taken up again, nor made
+    again: its drive is no longer what was to be measured. Raises Refusal for drives that are not
+    members of the array with this UUID, StepFailed when it cannot be run or has lost its cache by
+    the end of the block, and ArrayStuckError when the kernel does not let go of the drives
+    afterwards, with the reason of the block's failure.
     """
     _check_members(backing, cache, plan=plan, set_uuid=set_uuid, tell=tell)
-    try:
+    with letting_go((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
         array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
         apply_settings(array, plan)
-        yield array
-    finally:
-        let_go((backing.drive.name, cache.drive.name), set_uuid=set_uuid, tell=silent)
+        try:
+            yield array
+        except BaseException:
+            with suppress(KaltstartError):  # what went wrong first is what counts
+                mark_lost_cache(array)
+            raise
+        if mark_lost_cache(array):
+            raise StepFailed(f"{array.path} has lost its cache")
+
+
+@contextmanager
+def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
+    """Let go of the drives (kernel's names) after the block, whatever becomes of it.
+
+    Raises ArrayStuckError, which also says what the block had failed with.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            let_go(drives, set_uuid=set_uuid, tell=silent)
+        except ArrayStuckError as stuck:
+            if not isinstance(error, KaltstartError):
+                raise
+            both = f"{stuck.message}; before that: {error.message}"
+            raise ArrayStuckError(both, hint=stuck.hint) from error
+        raise
+    let_go(drives, set_uuid=set_uuid, tell=silent)
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
@@ -92,6 +121,24 @@ def set_label(folder: Path, label: str) -> None:
         write(folder / "label", label)
 
 
+def mark_lost_cache(array: Array) -> bool:
+    """Whether the cache was taken away by a failure; the backing drive says so from then on.
+
+    Nothing is known of an array that is gone altogether: the kernel stops it where something was
+    dirty (conditional_stop_bcache_device() in super.c), and nothing is written past the cache.
+    Raises StepFailed, ArrayStuckError.
+    """
+    folder = control(array.backing)
+    if has_cache(array) or not folder.exists():
+        return False
+    # Both are written before the link goes when it is detached on purpose.
+    parted = read(folder / "label") == label_of(array.set_uuid, "parted")
+    if parted and read(folder / "state") == "no cache":
+        return False
+    set_label(folder, label_of(array.set_uuid, "lost"))
+    return True
+
+
 def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
     """Give the registered backing drive the registered set as its cache, if it has none yet.
 
@@ -101,7 +148,7 @@ def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
         return
     tell("attaching the cache", 0, 0)
     write(folder / "attach", set_uuid)
-    if read(folder / "state") == "no cache":
+    if not linked(folder / "cache"):
         raise StepFailed(f"the kernel did not attach the cache set {set_uuid}")
 
 
@@ -174,7 +221,8 @@ def _check_members(
         raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
     if known.lost_its_cache(set_uuid):
         raise StepFailed(
-            f"{_shown(backing)} was detached when its cache drive failed: what it holds may be old"
+            f"{_shown(backing)} went on alone when its cache drive failed: what is on the two no "
+            "longer goes together"
         )
     found = read_superblock(cache.path)
     if found is None:
@@ -189,6 +237,8 @@ def _check_members(
         raise StepFailed(
             f"{_shown(cache)} has lost its superblock, and with it what {_shown(backing)} lacks"
         )
+    if not known.is_parted(set_uuid):
+        raise Refusal(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
     # `empty_cache` was cut between taking the superblock away and making it.
     tell("making the cache again", 0, 0)
     clear_member(cache)
@@ -225,10 +275,10 @@ def _check_links(array: Array) -> None:
 def _is_held(drive: str) -> bool:
     try:
         os.close(os.open(f"/dev/{drive}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
-    except FileNotFoundError:
-        return False  # the drive itself has gone
-    except OSError:
-        return True
+    except OSError as error:
+        # Any other says that the drive has gone, or answers nobody (ENXIO: a SCSI disk that the
+        # kernel has taken offline).
+        return error.errno == errno.EBUSY
     return False
 
 

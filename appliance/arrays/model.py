@@ -1,6 +1,7 @@
 """What is known of an array. Pure data."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from appliance.errors import KaltstartError
 
@@ -8,10 +9,16 @@ MIN_BUCKETS = 513
 """The kernel takes no cache drive with fewer: cache_alloc() in drivers/md/bcache/super.c wants
 roundup_pow_of_two(nbuckets) >> 10 to be more than 0."""
 
-_LABEL_PREFIX = "kaltstart-"
-_PARTED_PREFIX = "kaltparted"
-_LABEL_CHARACTERS = 31  # SB_LABEL_SIZE is 32, with the byte that ends it
-_UUID_DIGITS = _LABEL_CHARACTERS - len(_LABEL_PREFIX)
+CacheFate = Literal["attached", "parted", "lost"]
+"""What a backing drive says of its cache. parted: detached on purpose, what the cache drive holds
+does not count. lost: it failed, and the backing drive went on alone."""
+
+_LABEL_PREFIXES: dict[CacheFate, str] = {
+    "attached": "kaltstart-",
+    "parted": "kaltparted",
+    "lost": "kaltlost--",
+}
+_UUID_DIGITS = 21  # SB_LABEL_SIZE is 32, with the byte that ends it
 
 
 class ArrayStuckError(KaltstartError):
@@ -66,14 +73,15 @@ class CacheCounters:
     bypassed_bytes: int
 
 
-def label_of(set_uuid: str, *, parted: bool = False) -> str:
-    """What a backing drive of ours is called in its superblock; `parted`: detached on purpose.
+def label_of(set_uuid: str, fate: CacheFate = "attached") -> str:
+    """What a backing drive of ours is called in its superblock, for what becomes of its cache.
 
-    A detached backing drive has lost its set's UUID (cached_dev_detach_finish() in
-    drivers/md/bcache/super.c), but not this. The kernel also detaches it when the cache drive
-    fails, with all that only the cache drive had (__cache_set_unregister()): only a drive that was
-    called so before may go on with another cache.
+    A detached backing drive has lost its set's UUID (bch_writeback_thread() in
+    drivers/md/bcache/writeback.c), but not this. The kernel also takes the cache away when its
+    drive fails (__cache_set_unregister() in super.c), and says nothing of it in the superblock:
+    with nothing dirty the backing drive goes on alone, and the kernel would take up the cache
+    again, with what has been overwritten since. So only a drive that was called `parted` before
+    may go on with another cache, and one that is called `lost` with none.
     """
     # The last digits: the first are the same for all arrays of ours (see `set_uuid`).
-    prefix = _PARTED_PREFIX if parted else _LABEL_PREFIX
-    return prefix + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]
+    return _LABEL_PREFIXES[fate] + set_uuid.lower().replace("-", "")[-_UUID_DIGITS:]

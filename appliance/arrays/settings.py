@@ -1,13 +1,13 @@
 """What can be set on a running array, each setting read back."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.arrays.kernel import control, read, set_folder, write
 from appliance.arrays.model import Array
 from appliance.arrays.state import format_amount, parse_choice
-from appliance.errors import StepFailed
+from appliance.errors import KaltstartError, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 
@@ -40,14 +40,21 @@ def hurried(array: Array) -> Iterator[None]:
     # delay: the next look for dirty data follows at once; one that has begun is slept through.
     wanted = {"writeback_running": 1, "writeback_delay": 0, "writeback_percent": 0}
     before = {name: read(folder / name) for name in wanted}
+
+    def restore() -> None:
+        for name, text in before.items():
+            if text.isdigit() and (folder / name).exists():  # the array may have gone meanwhile
+                write(folder / name, text)
+
     try:
         for name, value in wanted.items():
             _set_number(folder / name, value)
         yield
-    finally:
-        for name, text in before.items():
-            if text.isdigit() and (folder / name).exists():  # the array may have gone meanwhile
-                write(folder / name, text)
+    except BaseException:
+        with suppress(KaltstartError):  # what went wrong first is what counts
+            restore()
+        raise
+    restore()
 
 
 def _set_number(file: Path, value: int) -> None:

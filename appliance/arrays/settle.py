@@ -4,7 +4,7 @@ import time
 
 from appliance.arrays.model import Array, ArrayState
 from appliance.arrays.settings import hurried
-from appliance.arrays.state import format_amount, read_state
+from appliance.arrays.state import check_cache, format_amount, read_state
 from appliance.errors import StepFailed
 from appliance.progress import Progress
 
@@ -18,13 +18,14 @@ def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
     """Write back what is dirty; say what was not reached in time, nothing if it was.
 
     Writing back is hurried meanwhile; all settings are as before afterwards. Raises StepFailed
-    where the array is gone, ArrayStuckError, and what `tell` raises.
+    where the array or its cache is gone, ArrayStuckError, and what `tell` raises.
     """
     end_s = time.monotonic() + timeout_s
     with hurried(array):
         while True:
             now = read_state(array)
-            if _is_clean(now):
+            check_cache(array)
+            if now.state == "clean" and now.dirty_bytes == 0:
                 return ""
             if time.monotonic() > end_s:
                 return (
@@ -52,12 +53,10 @@ def write_back_all(array: Array, *, tell: Progress) -> None:
                     f"nothing was written back for {_NO_PROGRESS_S:.0f} s: "
                     f"{format_amount(now.dirty_bytes)} are only in the cache drive"
                 )
+            check_cache(array)
             _tell_dirty(now, tell)
             time.sleep(_LOOK_EVERY_S)
-
-
-def _is_clean(now: ArrayState) -> bool:
-    return now.state == "no cache" or (now.state == "clean" and now.dirty_bytes == 0)
+    check_cache(array)
 
 
 def _tell_dirty(now: ArrayState, tell: Progress) -> None:

@@ -10,7 +10,7 @@ CacheCounters has figures that may be too low.
 import re
 import time
 
-from appliance.arrays.kernel import control, read, write
+from appliance.arrays.kernel import control, linked, read, write
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.errors import StepFailed
 from appliance.progress import Progress
@@ -49,6 +49,23 @@ def parse_choice(text: str) -> str:
     """The one in brackets of bcache's `writethrough [writeback] writearound none`."""
     match = re.search(r"\[([^]]*)\]", text)
     return match[1] if match else ""
+
+
+def has_cache(array: Array) -> bool:
+    """Whether the cache is still attached; the link takes no lock.
+
+    `state` does not tell: it is the superblock's, where a cache that failed leaves what was there
+    before (see `model.label_of`). The link goes in any case: bcache_device_unlink() in super.c.
+    """
+    return linked(control(array.backing) / "cache") == array.set_uuid
+
+
+def check_cache(array: Array) -> None:
+    """Raises StepFailed when the array is gone, or only its disk is left."""
+    if not control(array.backing).exists():
+        raise StepFailed(f"{array.path} is gone")
+    if not has_cache(array):
+        raise StepFailed(f"{array.path} has lost its cache")
 
 
 def read_state(array: Array) -> ArrayState:

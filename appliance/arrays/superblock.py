@@ -5,10 +5,10 @@ Writes nothing but zeroes over the superblock of a drive that is to be free.
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import unquote
 
-from appliance.arrays.model import label_of
+from appliance.arrays.model import CacheFate, label_of
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
 from appliance.run import run
@@ -43,12 +43,18 @@ class Superblock:
         """Whether the drive is a member of our array with this UUID, attached or not."""
         if self.set_uuid:
             return self.set_uuid == set_uuid.lower()
-        labels = {label_of(set_uuid), label_of(set_uuid, parted=True)}
+        labels = {label_of(set_uuid, fate) for fate in get_args(CacheFate)}
         return self.kind == "backing" and self.label in labels
 
     def lost_its_cache(self, set_uuid: str) -> bool:
-        """Whether the kernel detached this backing drive of ours because its cache failed."""
-        return not self.set_uuid and self.label != label_of(set_uuid, parted=True)
+        """Whether this backing drive of ours went on alone because its cache failed."""
+        if self.label == label_of(set_uuid, "lost"):
+            return True
+        return not self.set_uuid and not self.is_parted(set_uuid)
+
+    def is_parted(self, set_uuid: str) -> bool:
+        """Whether what the cache drive holds does not count: it was being emptied."""
+        return self.label == label_of(set_uuid, "parted")
 
 
 def parse_super_show(text: str) -> Superblock | None:

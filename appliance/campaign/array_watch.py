@@ -9,6 +9,7 @@ from appliance.arrays.model import CacheCounters
 from appliance.arrays.settings import set_cache_mode
 from appliance.arrays.settle import wait_clean
 from appliance.arrays.state import (
+    check_cache,
     clear_counters,
     read_counters_settled,
     read_dirty_bytes,
@@ -27,7 +28,6 @@ from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
 
 _COUNTED_SHARE = 0.95
-_NO_CACHE = "no cache"
 _BLOCK = Path("/sys/class/block")
 _COUNTED = CacheState(
     page_cache="partial",
@@ -82,8 +82,7 @@ class ArrayWatch:
         now = read_state(self._array)
         # A cache that fails is taken away by the kernel, and the disk goes on alone
         # (conditional_stop_bcache_device() in drivers/md/bcache/super.c).
-        if now.state == _NO_CACHE:
-            raise StepFailed(f"{self._array.path} has lost its cache")
+        check_cache(self._array)
         return ArrayCondition(now.cache_mode, now.dirty_bytes)
 
     # What the workload may do
@@ -167,7 +166,7 @@ class ArrayWatch:
             "cache_misses": counters.cache_misses,
             "bypassed_bytes": counters.bypassed_bytes,
             "dirty_start_bytes": self._first_dirty_bytes,
-            "dirty_end_bytes": self.read_dirty_bytes(),
+            "dirty_end_bytes": self._look().dirty_bytes,
         }
         if lookups := counters.cache_hits + counters.cache_misses:
             figures["hit_ratio"] = counters.cache_hits / lookups

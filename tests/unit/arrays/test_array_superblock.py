@@ -78,20 +78,20 @@ def test_detached_backing_drive_is_known_by_its_label() -> None:
     assert detached.belongs_to(SET_UUID)
     assert not detached.belongs_to(OTHER_UUID)
     assert not replace(detached, label="").belongs_to(SET_UUID)
-    assert replace(detached, label=label_of(SET_UUID, parted=True)).belongs_to(SET_UUID)
+    assert replace(detached, label=label_of(SET_UUID, "parted")).belongs_to(SET_UUID)
 
 
 def test_detached_on_purpose_or_not() -> None:
     detached = shown("backing-detached")
     assert detached.lost_its_cache(SET_UUID)
-    parted = replace(detached, label=label_of(SET_UUID, parted=True))
+    parted = replace(detached, label=label_of(SET_UUID, "parted"))
     assert not parted.lost_its_cache(SET_UUID)
     assert not shown("backing-new").lost_its_cache(SET_UUID)
 
 
 def test_label_fits_into_a_superblock() -> None:
     assert len(label_of(SET_UUID).encode()) < 32
-    assert len(label_of(SET_UUID, parted=True).encode()) < 32
+    assert len(label_of(SET_UUID, "parted").encode()) < 32
 
 
 def test_label_holds_all_that_tells_our_arrays_apart() -> None:

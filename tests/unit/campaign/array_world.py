@@ -56,8 +56,8 @@ class ArrayMachine(Machine):
     as they are committed."""
     mode: str = ""
     dirty_bytes: int = 0
-    bcache_state: str = ""
-    """Where it is neither clean nor dirty."""
+    has_cache: bool = True
+    """Whether the kernel still has the cache attached; its state goes on saying what it said."""
     gone: bool = False
     """Whether bcache's control files are."""
     counted_share: float = 1.0
@@ -204,8 +204,12 @@ class ArrayMachine(Machine):
         return path in self.foreign | self.carried.keys() | self.on_drive.keys()
 
     def _read_state(self, _: Array) -> ArrayState:
-        state = self.bcache_state or ("dirty" if self.dirty_bytes else "clean")
+        state = "dirty" if self.dirty_bytes else "clean"
         return ArrayState(state, self._read_dirty(_), self.mode)
+
+    def _check_cache(self, array: Array) -> None:
+        if not self.has_cache:
+            raise StepFailed(f"{array.path} has lost its cache")
 
     def _read_dirty(self, _: Array) -> int:
         if self.gone:
@@ -262,6 +266,7 @@ class ArrayMachine(Machine):
             (array_watch, "_BLOCK", self.folder / "block"),
             (array_watch, "os", SimpleNamespace(sync=lambda: self.log.append("sync"))),
             (array_watch, "read_state", self._read_state),
+            (array_watch, "check_cache", self._check_cache),
             (array_watch, "read_dirty_bytes", self._read_dirty),
             (array_watch, "clear_counters", self._clear_counters),
             (array_watch, "read_counters_settled", self._read_counters),

@@ -178,7 +178,7 @@ def test_a_device_that_vanishes_fails_the_step_and_no_more(
 def test_what_a_disk_answered_without_its_cache_is_not_stored(machine: ArrayMachine) -> None:
     """The kernel takes a cache away that fails, and the array goes on."""
     machine.add_steps(ARRAY)
-    machine.during["two"] = lambda: setattr(machine, "bcache_state", "no cache")
+    machine.during["two"] = lambda: setattr(machine, "has_cache", False)
     machine.run()
     (step,) = machine.steps()
     assert (step.state, step.reason) == ("failed", "/dev/bcache0 has lost its cache")

@@ -119,8 +119,13 @@ def test_what_was_not_written_back_is_said(machine: ArrayMachine, watch: ArrayWa
 def test_a_disk_that_lost_its_cache_is_no_array(machine: ArrayMachine, watch: ArrayWatch) -> None:
     """The kernel takes a cache away that fails; the disk answers everything from then on."""
     watch.begin_part()
-    machine.bcache_state = "no cache"
-    for work in (watch.begin_part, lambda: watch.end_part("one"), watch.come_to_rest):
+    machine.has_cache = False
+    for work in (
+        watch.begin_part,
+        lambda: watch.end_part("one"),
+        lambda: watch.end_step(is_whole=True),
+        watch.come_to_rest,
+    ):
         with pytest.raises(StepFailed, match="has lost its cache"):
             work()
 
