@@ -5,7 +5,7 @@ state the next start knows the array by its set's UUID. One that is not in the d
 business here and is never touched.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from appliance.arrays.live import assembled, release_arrays
 from appliance.arrays.make import make_array
 from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.advance import Site, await_drive, find_released_drive
 from appliance.campaign.bench import forget_marks
 from appliance.campaign.journal import record
@@ -22,7 +23,7 @@ from appliance.console import announce
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
@@ -43,6 +44,11 @@ class MemberRows:
 
     backing: CampaignDriveRow
     cache: CampaignDriveRow
+
+    @property
+    def both(self) -> tuple[CampaignDriveRow, CampaignDriveRow]:
+        """In the order in which they are found and unlocked."""
+        return self.backing, self.cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +121,11 @@ def _make(
     tell: Progress,
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
-    for member, target in zip((members.backing, members.cache), targets, strict=True):
+    for member, target in zip(members.both, targets, strict=True):
         _check_marks(site, campaign_id, member, target.drive)
     set_uuid = array_set_uuid(members.backing.slot)
     with transaction(site.connection):
-        for member in (members.backing, members.cache):
+        for member in members.both:
             forget_marks(site.connection, campaign_id, member.drive_id)
         insert_array(
             site.connection,
@@ -153,57 +159,101 @@ def _check_marks(site: Site, campaign_id: int, row: CampaignDriveRow, drive: Dri
 def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress) -> None:
     """Take the array apart, whatever state it is in, and wipe its superblocks.
 
-    Raises Refusal when none of its drives is here, StepFailed, ArrayStuckError; it stays `parting`
-    then, with the reason. A drive that is not here keeps its superblock: the row says so.
+    Raises Refusal when none of its drives is here, or one carries something else by now; then
+    nothing was written. Raises StepFailed, ArrayStuckError. It stays `parting` then, or `making`,
+    with the reason. A drive that is not here keeps its superblock: the row says so.
     """
     release_arrays(tell=tell)
     members = select_members(site, row.campaign_id)
+    found, missing = _find_members(members)
+    # What was on the drives before may still be there while it is made, and has lost its marks:
+    # from then on until it is apart nobody can tell whose it is.
+    state = "making" if row.state == "making" else "parting"
+    try:
+        if state == "parting":
+            for member in members.both:
+                if member.role in found:
+                    _check_part(site, row, member, found[member.role])
+    except (StepFailed, Refusal) as error:
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, row.state, reason=error.message)
+        raise
     with transaction(site.connection):
-        if row.state != "parting":
+        if row.state == "made":
             # Since then only a drive that was left alone can have got some, by itself.
-            for member in (members.backing, members.cache):
+            for member in members.both:
                 forget_marks(site.connection, row.campaign_id, member.drive_id)
-        update_array(site.connection, row.set_uuid, "parting")
+        update_array(site.connection, row.set_uuid, state)
         _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
     announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
-        absent, remarks = _part(members, row.set_uuid, stick=stick, tell=tell)
+        if not found:
+            raise missing[0]
+        remarks = _part(members, found, row.set_uuid, stick=stick, tell=tell)
     except KaltstartError as error:
         with transaction(site.connection):
-            update_array(site.connection, row.set_uuid, "parting", reason=error.message)
+            update_array(site.connection, row.set_uuid, state, reason=error.message)
         raise
-    state = "parting" if absent else "apart"
+    absent = missing[0].message if missing else ""
+    done = "parting" if absent else "apart"
     with transaction(site.connection):
-        update_array(site.connection, row.set_uuid, state, reason=absent)
+        update_array(site.connection, row.set_uuid, state if absent else "apart", reason=absent)
         for remark in remarks:
             _note(site, row.campaign_id, "array-remark", members, remark)
-        _note(site, row.campaign_id, f"array-{state}", members, absent or row.set_uuid)
-    announce("array", id=row.campaign_id, set=row.set_uuid, state=state)
+        _note(site, row.campaign_id, f"array-{done}", members, absent or row.set_uuid)
+    announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
 
 
-def _part(
-    members: MemberRows, set_uuid: str, *, stick: Stick, tell: Progress
-) -> tuple[str, tuple[str, ...]]:
-    """Returns which drive is still to be cleared for want of it, and what was lost."""
+def _find_members(members: MemberRows) -> tuple[dict[str, Drive], list[Refusal]]:
+    """Those that are here by their role, and why the others are not."""
     found: dict[str, Drive] = {}
     missing: list[Refusal] = []
-    for member in (members.backing, members.cache):
+    for member in members.both:
         try:
             found[member.role] = find_member(member)
         except Refusal as error:
             missing.append(error)
-    if not found:
-        raise missing[0]
+    return found, missing
+
+
+def _part(
+    members: MemberRows,
+    found: Mapping[str, Drive],
+    set_uuid: str,
+    *,
+    stick: Stick,
+    tell: Progress,
+) -> tuple[str, ...]:
+    """Returns what was lost or left alone."""
     with ExitStack() as stack:
         targets = {
             member.role: _unlock(stack, stick, member, found[member.role])
-            for member in (members.backing, members.cache)
+            for member in members.both
             if member.role in found
         }
-        remarks = take_apart(
+        return take_apart(
             targets.get("backing"), targets.get("cache"), set_uuid=set_uuid, tell=tell
         )
-    return missing[0].message if missing else "", remarks
+
+
+def _check_part(site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive) -> None:
+    """Raises Refusal when what was in the array is another disk now.
+
+    Taking apart would leave it alone, and forget what shows that it is not ours; what comes next
+    would then overwrite it. A drive that carries nothing is one that was cleared, or emptied.
+    """
+    superblock = read_superblock(drive.path)
+    if superblock is not None and superblock.belongs_to(array.set_uuid):
+        return
+    if not has_signature(drive.path):
+        return
+    # Cleared, and used alone while the other could not be.
+    made = select_file_system(site.connection, array.campaign_id, row.drive_id)
+    if made and read_file_system_uuid(drive.path) == made.uuid:
+        return
+    if row.install_uuid and drive.disk_uuid == row.install_uuid:
+        return
+    raise Refusal(f"drive {row.identity} no longer carries its part of the array")
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

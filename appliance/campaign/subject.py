@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.advance import Site, await_drive, find_released_drive
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.arrays import (
@@ -18,11 +17,10 @@ from appliance.campaign.arrays import (
 )
 from appliance.campaign.bench import BenchOrder, open_array_bench, open_drive_bench
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
-from appliance.store.arrays import ArrayRow, select_array
+from appliance.store.arrays import select_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.steps import StepRow
 from appliance.workloads.base import Bench
@@ -81,7 +79,6 @@ class DriveSubject:
         """Out of the campaign's array first, if it is one of its drives."""
         array = select_array(self.site.connection, self.step.campaign_id)
         if array and self.step.drive_id in {array.backing_drive_id, array.cache_drive_id}:
-            self._check_member(array)
             take_apart_array(self.site, array, stick=self.stick, tell=tell)
             self.find()
         drive = self._live
@@ -89,17 +86,6 @@ class DriveSubject:
             stats={self.step.device: _BLOCK / drive.name / "stat"},
             open_bench=partial(open_drive_bench, stick=self.stick, drive=drive),
         )
-
-    def _check_member(self, array: ArrayRow) -> None:
-        """Raises Refusal when what was in the array is another disk now.
-
-        Taking apart would leave it alone, and forget that it is not ours.
-        """
-        path = self._live.path
-        found = read_superblock(path)
-        is_ours = found is not None and found.belongs_to(array.set_uuid)
-        if array.state == "made" and not is_ours and has_signature(path):
-            raise Refusal(f"drive {self.step.device} no longer carries its part of the array")
 
     @property
     def _live(self) -> Drive:
@@ -122,7 +108,7 @@ class ArraySubject:
     def find(self) -> None:
         """Both drives."""
         members = select_members(self.site, self.step.campaign_id)
-        for member in (members.backing, members.cache):
+        for member in members.both:
             find_member(member)
 
     @property

@@ -15,7 +15,7 @@ import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import array_watch, arrays, leftovers, step_run, steps, subject
+from appliance.campaign import array_watch, arrays, leftovers, step_run, steps
 from appliance.errors import Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
@@ -260,8 +260,8 @@ class ArrayMachine(Machine):
             (arrays, "take_apart", self.take_apart),
             (arrays, "release_arrays", lambda **_: None),
             (arrays, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
-            (subject, "read_superblock", self.read_superblock),
-            (subject, "has_signature", self._is_signed),
+            (arrays, "read_superblock", self.read_superblock),
+            (arrays, "has_signature", self._is_signed),
             (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
             (array_watch, "os", SimpleNamespace(sync=lambda: self.log.append("sync"))),

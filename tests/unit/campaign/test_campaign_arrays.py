@@ -302,8 +302,74 @@ def test_what_a_lone_drive_carries_since_is_not_forgotten(machine: ArrayMachine)
     assert machine.on_drive[HDD.path] == "the file system"
 
 
-def test_what_was_lost_on_the_way_is_in_the_diary(machine: ArrayMachine) -> None:
+@pytest.mark.parametrize("state", ["made", "parting"])
+@pytest.mark.parametrize("role", ["backing", "cache"])
+def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
+    machine: ArrayMachine, role: str, state: str
+) -> None:
+    """It would be left alone, then taken for cleared, and overwritten by what comes next."""
+    drive = HDD if role == "backing" else SSD
+    set_uuid = use(machine)
+    if state == "parting":
+        machine.trouble["part"] = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            part(machine)
+    machine.carried.pop(drive.path, None)
+    machine.foreign.add(drive.path)
+    carried, marked = dict(machine.carried), machine.marked()
+    machine.log.clear()
+    said = f"drive {drive.serial} no longer carries its part of the array"
+    with pytest.raises(Refusal, match=said):
+        part(machine)
+    assert machine.log == []
+    assert (machine.carried, machine.marked()) == (carried, marked)
+    row = machine.row()
+    assert row is not None
+    assert (row.set_uuid, row.state, row.reason) == (set_uuid, state, said)
+
+
+def test_another_array_on_a_member_is_not_ours_either(machine: ArrayMachine) -> None:
     use(machine)
+    machine.carried[HDD.path] = "somebody-elses"
+    with pytest.raises(Refusal, match="no longer carries its part"):
+        part(machine)
+    assert machine.carried[HDD.path] == "somebody-elses"
+    assert machine.state() == "made"
+
+
+def test_a_member_that_carries_nothing_is_no_other_disk(machine: ArrayMachine) -> None:
+    """Cut between clearing the cache drive and making its cache again."""
+    set_uuid = use(machine)
+    del machine.carried[SSD.path]
+    part(machine)
+    assert machine.states() == {set_uuid: "apart"}
+
+
+def test_an_array_in_the_making_stays_so_until_it_is_apart(machine: ArrayMachine) -> None:
+    """Until then its drives may carry what was on them before, which has lost its marks."""
+    machine.foreign = {HDD.path, SSD.path}
+
+    def stop(text: str, _done: int, _total: int) -> None:
+        if text.startswith("clearing"):
+            raise StoppedByPersonError
+
+    with pytest.raises(StoppedByPersonError):
+        use(machine, stop)
+    for _ in range(2):
+        with pytest.raises(StoppedByPersonError):
+            part(machine, stop)
+        assert machine.state() == "making"
+    machine.world.drives = (machine.world.drives[0], machine.world.drives[2])
+    part(machine)
+    row = machine.row()
+    assert row is not None
+    assert row.state == "making"
+    assert "LAB-SSD-1" in row.reason
+    assert {each[1][row.set_uuid] for each in machine.seen} == {"making"}
+
+
+def test_what_was_lost_on_the_way_is_in_the_diary(machine: ArrayMachine) -> None:
+    interrupt(machine, "making")
     del machine.carried[SSD.path]
     machine.foreign.add(SSD.path)
     part(machine)

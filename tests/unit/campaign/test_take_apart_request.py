@@ -12,7 +12,7 @@ from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed
-from appliance.store.arrays import insert_array
+from appliance.store.arrays import insert_array, update_array
 from appliance.store.connect import open_database
 from appliance.store.requests import (
     Request,
@@ -32,6 +32,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
     machine = make_array_machine(world, tmp_path, monkeypatch)
     connection = open_database(world.path)
     insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=SET_UUID)
+    update_array(connection, SET_UUID, "made")
     connection.close()
     machine.carried = {HDD.path: SET_UUID, SSD.path: SET_UUID}
     return machine
@@ -109,4 +110,4 @@ def test_a_request_without_a_set_is_malformed(
     answered = ask(appliance, payload)
     assert (answered.state, answered.exit_code) == ("refused", 2)
     assert "malformed" in answered.answer
-    assert (machine.log, machine.state()) == ([], "making")
+    assert (machine.log, machine.state()) == ([], "made")
