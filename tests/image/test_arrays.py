@@ -1,4 +1,4 @@
-"""A bcache array of a modelled disk and a small SSD, beside its parts: C2, D2, D4 of the articles."""
+"""A bcache array of a modelled disk and a small SSD beside its parts, as in the articles."""
 
 import sqlite3
 from collections.abc import Iterator
