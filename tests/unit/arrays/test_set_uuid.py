@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -24,7 +24,14 @@ def test_a_set_says_its_slot_and_is_a_uuid_of_its_own(slot: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "foreign", ["", "0f3a8c52-6d1e-4b7a-9c40-5e2d7f81a6b3", "6b616c74-0003-4001-8", f"x{array_set_uuid(1)}", "6b616c74-0001"]
+    "foreign",
+    [
+        "",
+        "0f3a8c52-6d1e-4b7a-9c40-5e2d7f81a6b3",
+        "6b616c74-0003-4001-8",
+        "x6b616c74-0003-4001-8f04-0ff8d2b0786a",
+        "6b616c74-0001",
+    ],
 )
 def test_another_set_has_no_slot(foreign: str) -> None:
     assert slot_of_set(foreign) is None
