@@ -15,7 +15,7 @@ from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine
 from tests.lab.requestlog import Traffic, parse_traffic
 
-_CYCLES = 3
+_CYCLES = 2
 _OTHERS_BYTES = 64 << 20
 # What is held against each other here is bytes; a disk's usual pace would only take longer.
 _SEEKS = (("seek_min_s", 0.004), ("seek_half_s", 0.02), ("seek_max_s", 0.05))
