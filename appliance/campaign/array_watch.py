@@ -1,6 +1,6 @@
 """What an array did in each part of a step, and the control a workload has over it."""
 
-import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +17,14 @@ from appliance.arrays.state import (
 )
 from appliance.campaign.arrays import OpenArray
 from appliance.console import announce
+from appliance.drives.file_system import FOLDER
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
+from appliance.run import run_watched
 from appliance.store.steps import ArrayCondition
 from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
@@ -46,6 +48,8 @@ class ArrayWatch:
         self._tell = tell
         self._first_dirty_bytes = 0
         self._first_read_ios = 0
+        self._modes: set[str] = set()
+        """In force when the parts ended since `begin_step`."""
         self._met = self._look()
         self._array_before = DiskStats(0, 0, 0, 0)
         self._before = MemberCounters(self._array_before, self._array_before)
@@ -95,11 +99,20 @@ class ArrayWatch:
     def come_to_rest(self) -> str:
         """Wait until the array is clean; say what was not reached. Raises StepFailed."""
         # Only what is in the cache device is dirty to bcache; RAM would make it so in a moment.
-        os.sync()
+        self._write_back_ram()
         remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
         # What was written back until here is not the part's doing.
         self.begin_part()
         return remark
+
+    def _write_back_ram(self) -> None:
+        mounted = FOLDER.is_mount()
+        what = ["--file-system", str(FOLDER)] if mounted else [self._array.path]
+        done = run_watched(
+            ["sync", *what], poll=lambda: self._tell("writing back what is in RAM", 0, 0)
+        )
+        if done.returncode != 0:
+            raise StepFailed(f"{shlex.join(done.command)} failed: {done.stderr.strip()}")
 
     def set_cache_mode(self, mode: CacheMode) -> None:
         """From now on."""
@@ -123,6 +136,7 @@ class ArrayWatch:
     def begin_step(self) -> None:
         """Clear bcache's own counters."""
         clear_counters(self._array, self._tell)
+        self._modes.clear()
         self._first_dirty_bytes = self.read_dirty_bytes()
         self._first_read_ios = _read_stat(self._array.name).read_ios
 
@@ -135,14 +149,15 @@ class ArrayWatch:
     def end_part(self, part: str) -> tuple[Result, ...]:
         """What the array and its drives did in the part. Raises StepFailed."""
         now, array = self.read_members(), _read_stat(self._array.name)
-        before = self._before
+        before, condition = self._before, self._look()
+        self._modes.add(condition.mode)
         figures = {
             "backing_read_bytes": now.backing.read_bytes - before.backing.read_bytes,
             "backing_write_bytes": now.backing.write_bytes - before.backing.write_bytes,
             "cache_read_bytes": now.cache.read_bytes - before.cache.read_bytes,
             "cache_write_bytes": now.cache.write_bytes - before.cache.write_bytes,
             "dirty_start_bytes": self._met.dirty_bytes,
-            "dirty_end_bytes": self._look().dirty_bytes,
+            "dirty_end_bytes": condition.dirty_bytes,
         }
         variant = f"array/{part}"
         results = [Result(variant, metric, value, _COUNTED) for metric, value in figures.items()]
@@ -171,6 +186,9 @@ class ArrayWatch:
         if lookups := counters.cache_hits + counters.cache_misses:
             figures["hit_ratio"] = counters.cache_hits / lookups
         valid, reason = judge_counters(counters, read_ios=read_ios, is_whole=is_whole)
+        if len(self._modes) > 1:
+            # The rows can name one mode only: the last.
+            reason = f"over several cache modes: {reason}"
         cache = replace(_COUNTED, proof_reason=reason)
         return tuple(
             Result("array", metric, value, cache, valid=valid) for metric, value in figures.items()

@@ -4,7 +4,7 @@ What must be committed before the drives are written to is looked at at that mom
 connection of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from appliance.errors import Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
+from appliance.run import Finished
 from appliance.store.arrays import ArrayRow, select_array
 from tests.unit.campaign.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
@@ -67,6 +68,9 @@ class ArrayMachine(Machine):
     rest_remark: str = ""
     """What is left to be said after waiting for the array to be clean."""
     cleared_at: int = 0
+    is_mounted: bool = True
+    """Whether a file system is, where it is measured."""
+    sync_error: str = ""
 
     @override
     def read(self, name: str, read_bytes: int) -> None:
@@ -229,6 +233,11 @@ class ArrayMachine(Machine):
         counted = int((self._read_ios() - self.cleared_at) * self.counted_share)
         return CacheCounters(counted - counted // 4, counted // 4, 0, 0, bypassed_bytes=4096)
 
+    def _run_watched(self, command: Sequence[str], *, poll: Callable[[], None]) -> Finished:
+        poll()
+        self.log.append(" ".join(command))
+        return Finished(tuple(command), int(bool(self.sync_error)), "", self.sync_error)
+
     def _wait_clean(self, _: Array, *, timeout_s: float, tell: Progress) -> str:
         tell("writing back", 0, 0)
         self.log.append(f"wait-clean {timeout_s:.0f}")
@@ -264,7 +273,8 @@ class ArrayMachine(Machine):
             (arrays, "has_signature", self._is_signed),
             (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
-            (array_watch, "os", SimpleNamespace(sync=lambda: self.log.append("sync"))),
+            (array_watch, "FOLDER", _BenchFolder(self)),
+            (array_watch, "run_watched", self._run_watched),
             (array_watch, "read_state", self._read_state),
             (array_watch, "check_cache", self._check_cache),
             (array_watch, "read_dirty_bytes", self._read_dirty),
@@ -277,6 +287,21 @@ class ArrayMachine(Machine):
             (step_run, "release_mounts", lambda: None),
         ):
             monkeypatch.setattr(target, name, replacement)
+
+
+@dataclass
+class _BenchFolder:
+    """Where file systems are mounted while they are measured."""
+
+    machine: ArrayMachine
+
+    def is_mount(self) -> bool:
+        """Whether one is."""
+        return self.machine.is_mounted
+
+    @override
+    def __str__(self) -> str:
+        return "FOLDER"
 
 
 def make_array_machine(

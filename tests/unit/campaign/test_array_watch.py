@@ -11,6 +11,8 @@ from appliance.campaign.array_watch import ArrayWatch, judge_counters, read_hit_
 from appliance.campaign.arrays import OpenArray
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
+from appliance.plan_workloads import CacheMode
+from appliance.progress import Progress
 from appliance.store.steps import ArrayCondition
 from tests.unit.campaign.array_world import NAME, PLAN, ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, World
@@ -28,9 +30,14 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
 def watch(machine: ArrayMachine) -> ArrayWatch:
     """Of that array, with 4 MiB dirty."""
     machine.dirty_bytes = 4 << 20
+    return watched(lambda *_: None)
+
+
+def watched(tell: Progress) -> ArrayWatch:
+    """The array of HDD and SSD."""
     cache = cast("Unlocked", SimpleNamespace(path=SSD.path, drive=SSD))
     opened = OpenArray(Array("the-set", NAME, HDD.name, SSD.name), cache)
-    return ArrayWatch(opened, plan=PLAN, tell=lambda *_: None)
+    return ArrayWatch(opened, plan=PLAN, tell=tell)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +103,29 @@ def test_reads_before_a_step_are_not_its_own(machine: ArrayMachine, watch: Array
     assert found["bypassed_bytes"].value == 4096
 
 
+@pytest.mark.parametrize(
+    ("modes", "several"),
+    [
+        (["writeback"], False),
+        (["writethrough", "writethrough"], False),
+        (["writethrough", "writeback"], True),
+    ],
+)
+def test_counters_over_several_cache_modes_say_so(
+    watch: ArrayWatch, modes: list[CacheMode], *, several: bool
+) -> None:
+    """The rows carry the last one's name."""
+    watch.begin_step()
+    for mode in modes:
+        watch.begin_part()
+        watch.set_cache_mode(mode)
+        watch.end_part(mode)
+    reasons = {result.cache.proof_reason for result in watch.end_step(is_whole=True)}
+    (reason,) = reasons
+    assert reason.startswith("over several cache modes: ") is several
+    assert "bcache's own counters over the whole step" in reason
+
+
 def test_at_rest_a_part_begins_anew(machine: ArrayMachine, watch: ArrayWatch) -> None:
     """What was written back before is not the part's doing."""
     watch.begin_part()
@@ -107,7 +137,37 @@ def test_at_rest_a_part_begins_anew(machine: ArrayMachine, watch: ArrayWatch) ->
     assert found["backing_read_bytes"] == 0
     assert found["dirty_start_bytes"] == 0
     assert "hit_ratio" not in found
-    assert machine.log == ["sync", "wait-clean 600"]
+    assert machine.log == ["sync --file-system FOLDER", "wait-clean 600"]
+
+
+def test_what_is_in_ram_for_a_bare_array_is_written_back_too(
+    machine: ArrayMachine, watch: ArrayWatch
+) -> None:
+    machine.is_mounted = False
+    watch.come_to_rest()
+    assert machine.log == ["sync /dev/bcache0", "wait-clean 600"]
+
+
+def test_what_cannot_be_written_back_fails_the_step(
+    machine: ArrayMachine, watch: ArrayWatch
+) -> None:
+    machine.sync_error = "sync: error syncing: Input/output error"
+    with pytest.raises(StepFailed, match=r"^sync --file-system .*Input/output error$"):
+        watch.come_to_rest()
+    assert "wait-clean 600" not in machine.log
+
+
+def test_a_stop_reaches_the_writing_back_of_ram(machine: ArrayMachine) -> None:
+    said: list[str] = []
+
+    def stop(text: str, _done: int, _total: int) -> None:
+        said.append(text)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watched(stop).come_to_rest()
+    assert said == ["writing back what is in RAM"]
+    assert machine.log == []
 
 
 def test_what_was_not_written_back_is_said(machine: ArrayMachine, watch: ArrayWatch) -> None:
