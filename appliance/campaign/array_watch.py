@@ -29,6 +29,8 @@ from appliance.store.steps import ArrayCondition
 from appliance.sysfs import read_text
 from appliance.workloads.base import MemberCounters
 
+BYPASSED_LIMIT_BYTES = 32 << 20
+"""Of what bypasses the cache between two ticks bcache keeps 16 bits of sectors."""
 _COUNTED_SHARE = 0.95
 _BLOCK = Path("/sys/class/block")
 _COUNTED = CacheState(
@@ -169,10 +171,11 @@ class ArrayWatch:
             results.append(Result(variant, "hit_ratio", ratio, _COUNTED))
         return tuple(results)
 
-    def end_step(self, *, is_whole: bool) -> tuple[Result, ...]:
+    def end_step(self, *, is_whole: bool, peak_bytes: int) -> tuple[Result, ...]:
         """Bcache's own counters since `begin_step`.
 
         `is_whole`: whether all parts were done since then; the rows are not valid otherwise.
+        `peak_bytes`: the most that the array moved within COUNTER_TICK_S.
         """
         counters = read_counters_settled(self._array, self._tell)
         read_ios = _read_stat(self._array.name).read_ios - self._first_read_ios
@@ -190,9 +193,20 @@ class ArrayWatch:
             # The rows can name one mode only: the last.
             reason = f"over several cache modes: {reason}"
         cache = replace(_COUNTED, proof_reason=reason)
-        return tuple(
+        results = [
             Result("array", metric, value, cache, valid=valid) for metric, value in figures.items()
+        ]
+        return tuple(
+            _doubt(result)
+            if result.metric == "bypassed_bytes" and peak_bytes >= BYPASSED_LIMIT_BYTES
+            else result
+            for result in results
         )
+
+
+def _doubt(bypassed: Result) -> Result:
+    reason = "the array moved more between two ticks of bcache's timer than bcache can count"
+    return replace(bypassed, cache=replace(bypassed.cache, proof_reason=reason), valid=False)
 
 
 def judge_counters(counters: CacheCounters, *, read_ios: int, is_whole: bool) -> tuple[bool, str]:

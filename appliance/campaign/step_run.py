@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.advance import Site
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
@@ -18,7 +19,7 @@ from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, Refusal, StepFailed
-from appliance.measure.activity import ActivityRecorder
+from appliance.measure.activity import ActivityRecorder, peak_bytes
 from appliance.measure.dirty import DirtyRecorder
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, DirtySample, Result
@@ -34,6 +35,7 @@ from appliance.store.steps import (
     insert_results,
     insert_tickets,
     select_activity_end_s,
+    select_moved,
     select_parts,
     select_steps,
     update_step_ended,
@@ -125,7 +127,7 @@ class StepRun:
                     if self._watch:
                         self._watch.begin_step()
                     self._do_parts(bench)
-                on_array = self._watch.end_step(is_whole=is_whole) if self._watch else ()
+                on_array = self._end_array(is_whole=is_whole)
         except (StepFailed, Refusal):
             with transaction(connection):
                 self._store_rest()
@@ -142,6 +144,17 @@ class StepRun:
             update_step_ended(connection, step.id, "done")
             self._record("step-done")
         announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
+
+    def _end_array(self, *, is_whole: bool) -> tuple[Result, ...]:
+        """What bcache counted in the step, where there is an array."""
+        if self._watch is None:
+            return ()
+        with transaction(self.site.connection):
+            self._store_recorded()
+        moved = select_moved(self.site.connection, self.step.id, self.step.device)
+        return self._watch.end_step(
+            is_whole=is_whole, peak_bytes=peak_bytes(moved, window_s=COUNTER_TICK_S)
+        )
 
     def _do_parts(self, bench: Bench) -> None:
         connection, step = self.site.connection, self.step

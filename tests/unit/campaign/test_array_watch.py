@@ -89,7 +89,9 @@ def test_a_part_that_read_nothing_has_no_hit_ratio(
         "dirty_end_bytes": 8 << 20,
     }
     assert {result.variant for result in watch.end_part("x/y")} == {"array/x/y"}
-    assert "hit_ratio" not in {result.metric for result in watch.end_step(is_whole=True)}
+    assert "hit_ratio" not in {
+        result.metric for result in watch.end_step(is_whole=True, peak_bytes=0)
+    }
 
 
 def test_reads_before_a_step_are_not_its_own(machine: ArrayMachine, watch: ArrayWatch) -> None:
@@ -97,10 +99,22 @@ def test_reads_before_a_step_are_not_its_own(machine: ArrayMachine, watch: Array
         machine.read(NAME, 512)
     watch.begin_step()
     machine.read(NAME, 4096)
-    found = {result.metric: result for result in watch.end_step(is_whole=True)}
+    found = {result.metric: result for result in watch.end_step(is_whole=True, peak_bytes=0)}
     assert found["cache_hits"].value + found["cache_misses"].value == 1
     assert found["cache_hits"].valid
     assert found["bypassed_bytes"].value == 4096
+
+
+@pytest.mark.parametrize(("peak_bytes", "valid"), [((32 << 20) - 1, True), (32 << 20, False)])
+def test_bypassed_bytes_are_in_doubt_where_bcache_cannot_count_so_many(
+    watch: ArrayWatch, peak_bytes: int, *, valid: bool
+) -> None:
+    watch.begin_step()
+    found = {
+        result.metric: result for result in watch.end_step(is_whole=True, peak_bytes=peak_bytes)
+    }
+    assert found["bypassed_bytes"].valid is valid
+    assert found["cache_hits"].valid
 
 
 @pytest.mark.parametrize(
@@ -120,7 +134,7 @@ def test_counters_over_several_cache_modes_say_so(
         watch.begin_part()
         watch.set_cache_mode(mode)
         watch.end_part(mode)
-    reasons = {result.cache.proof_reason for result in watch.end_step(is_whole=True)}
+    reasons = {result.cache.proof_reason for result in watch.end_step(is_whole=True, peak_bytes=0)}
     (reason,) = reasons
     assert reason.startswith("over several cache modes: ") is several
     assert "bcache's own counters over the whole step" in reason
@@ -183,7 +197,7 @@ def test_a_disk_that_lost_its_cache_is_no_array(machine: ArrayMachine, watch: Ar
     for work in (
         watch.begin_part,
         lambda: watch.end_part("one"),
-        lambda: watch.end_step(is_whole=True),
+        lambda: watch.end_step(is_whole=True, peak_bytes=0),
         watch.come_to_rest,
     ):
         with pytest.raises(StepFailed, match="has lost its cache"):
