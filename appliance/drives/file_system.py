@@ -1,4 +1,4 @@
-"""File systems made on whole released drives and arrays, and where they are mounted while a step runs.
+"""File systems on whole released drives and arrays, and where they are mounted in a step.
 
 A file system is known by its UUID, which the campaign stores: one that was not made for this
 campaign is never taken for it. Nothing here decides whether a drive may be written to: see
