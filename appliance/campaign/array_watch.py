@@ -192,21 +192,13 @@ class ArrayWatch:
         if len(self._modes) > 1:
             # The rows can name one mode only: the last.
             reason = f"over several cache modes: {reason}"
+        if peak_bytes >= BYPASSED_LIMIT_BYTES:
+            del figures["bypassed_bytes"]
+            reason += "; what bypassed the cache is not known: too much for bcache to count"
         cache = replace(_COUNTED, proof_reason=reason)
-        results = [
-            Result("array", metric, value, cache, valid=valid) for metric, value in figures.items()
-        ]
         return tuple(
-            _doubt(result)
-            if result.metric == "bypassed_bytes" and peak_bytes >= BYPASSED_LIMIT_BYTES
-            else result
-            for result in results
+            Result("array", metric, value, cache, valid=valid) for metric, value in figures.items()
         )
-
-
-def _doubt(bypassed: Result) -> Result:
-    reason = "the array moved more between two ticks of bcache's timer than bcache can count"
-    return replace(bypassed, cache=replace(bypassed.cache, proof_reason=reason), valid=False)
 
 
 def judge_counters(counters: CacheCounters, *, read_ios: int, is_whole: bool) -> tuple[bool, str]:

@@ -178,12 +178,21 @@ def make_figures(results: Iterable[ResultRow]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             variant=variant,
-            values={row.metric: row.value for row in found},
+            values=_values(variant, found),
             caches=tuple(dict.fromkeys(_make_cache(row) for row in found)),
             valid=all(row.valid for row in found),
         )
         for variant, found in variants.items()
     )
+
+
+def _values(variant: str, rows: Iterable[ResultRow]) -> dict[str, float]:
+    """By metric. A part is stored once; what lies between the parts is, after each of them."""
+    values: dict[str, float] = {}
+    for row in rows:
+        before = values.get(row.metric, 0.0) if variant == OTHER else 0.0
+        values[row.metric] = before + row.value
+    return values
 
 
 def size_key(text: str) -> tuple[int, str]:

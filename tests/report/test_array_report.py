@@ -17,6 +17,7 @@ from appliance.report.figures import Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, modes, sweep
 from appliance.report.kinds.compare import find_comparisons
 from appliance.report.rows import select_campaign
+from appliance.store import steps as store
 from tests.report.arrays import (
     COUNTED,
     DISKS,
@@ -275,3 +276,13 @@ def test_exports_have_the_condition_of_the_array(
     assert lines[0] == "step_id,t_s,dirty_bytes"
     assert len(lines) == 1 + samples
     assert SET not in (array_report / "report.html").read_text()
+
+
+def test_what_lies_between_the_parts_is_added_up(pair: sqlite3.Connection) -> None:
+    step = add_array_step(pair, "fio", "array")
+    for wrote in (5.0, 7.0):
+        other = make_results("other", BYPASS, device_write_bytes=wrote)
+        store.insert_results(pair, step, "array", other)
+    (workload,) = _group(pair)
+    (figure,) = workload.steps[0].figures
+    assert figure.values == {"device_write_bytes": 12.0}
