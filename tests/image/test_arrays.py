@@ -97,7 +97,7 @@ def _database_of(result: Result) -> Iterator[sqlite3.Connection]:
 
 
 def _check_sql(database: sqlite3.Connection) -> None:
-    """C2: SSD before array before disk."""
+    """C2: the array is far from its disk and near its SSD."""
     total_s = {
         row["device"]: row["value"]
         for row in database.execute(
@@ -106,11 +106,9 @@ def _check_sql(database: sqlite3.Connection) -> None:
         )
     }
     print(total_s)
-    assert sorted(total_s, key=lambda device: total_s[device]) == [
-        "LAB-FLASH-1",
-        "array",
-        "LAB-DISK-1",
-    ]
+    assert total_s["array"] < 0.7 * total_s["LAB-DISK-1"]
+    # The modelled SSD takes no time at all: only what bcache adds, some percent, lies between them.
+    assert total_s["LAB-FLASH-1"] < 1.2 * total_s["array"]
 
 
 def _check_sweep(database: sqlite3.Connection) -> None:
