@@ -251,8 +251,6 @@ def _check_part(site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive
     made = select_file_system(site.connection, array.campaign_id, row.drive_id)
     if made and read_file_system_uuid(drive.path) == made.uuid:
         return
-    if row.install_uuid and drive.disk_uuid == row.install_uuid:
-        return
     raise Refusal(f"drive {row.identity} no longer carries its part of the array")
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.arrays import apart, live
+from appliance.arrays import apart, kernel, live
 from appliance.arrays.apart import take_apart
 from appliance.arrays.empty import detach
 from appliance.arrays.live import assembled, mark_lost_cache
 from appliance.arrays.model import CacheFate, label_of
+from appliance.arrays.settings import hurried
 from appliance.arrays.settle import wait_clean, write_back_all
 from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
@@ -109,6 +110,21 @@ def test_writing_back_ends_when_the_cache_is_lost(fake: FakeKernel) -> None:
 
     with pytest.raises(StepFailed, match="has lost its cache"):
         write_back_all(ARRAY, tell=tell)
+
+
+def test_settings_that_cannot_be_put_back_hide_no_failure(
+    fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, text: str) -> None:
+        raise StepFailed(f"the kernel refused {text!r} for {path}")
+
+    with pytest.raises(StepFailed, match="has lost its cache"), hurried(ARRAY):
+        monkeypatch.setattr(kernel, "write_text", refuse)
+        fake.lose_cache()
+        check_cache(ARRAY)
+    monkeypatch.setattr(kernel, "write_text", fake.write)
+    with pytest.raises(StepFailed, match="the kernel refused"), hurried(ARRAY):
+        monkeypatch.setattr(kernel, "write_text", refuse)
 
 
 def test_the_backing_drive_says_that_its_cache_was_lost(
