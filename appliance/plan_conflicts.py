@@ -25,9 +25,8 @@ _INSTALL_EXTRA_BYTES = 64 << 20
 _KEEPING = frozenset({"fio", "lottery", "sql"})
 # What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
 _ARRAY_START_BYTES = 16 * 512
-# "ca->sb.nbuckets is too small": rounded up to a power of two it must reach 1024 (Linux 6.12,
-# drivers/md/bcache/super.c, `cache_alloc`). make-bcache would be content with 128.
-_MIN_BUCKETS = 513
+# As arrays.model has it, with the reason; a plan knows no arrays.
+_MIN_BUCKETS = 4096
 
 
 def find_conflicts(

@@ -5,9 +5,11 @@ from typing import Literal
 
 from appliance.errors import KaltstartError
 
-MIN_BUCKETS = 513
-"""The kernel takes no cache drive with fewer: cache_alloc() in drivers/md/bcache/super.c wants
-roundup_pow_of_two(nbuckets) >> 10 to be more than 0."""
+MIN_BUCKETS = 4096
+"""A cache drive with fewer is not taken. The kernel's own limit is 513, but what it keeps free for
+itself shrinks with their number, to a single bucket at that limit (cache_alloc() in
+drivers/md/bcache/super.c): Linux 6.12 was seen to hang for good when a cache of 640 buckets was
+written full."""
 
 CacheFate = Literal["attached", "parted", "lost"]
 """What a backing drive says of its cache. parted: detached on purpose, what the cache drive holds

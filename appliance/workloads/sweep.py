@@ -98,7 +98,8 @@ class SweepWorkload(Workload):
             options=options + cell.options,
             target=target,
             size_bytes=size_bytes,
-            seed=self._plan.seed,
+            # Not the same blocks in the same order again: the test before has brought them in.
+            seed=self._plan.seed + self._place_on_set(cell),
             direct=True,
         )
         run = run_fio(bench, job, label=part)
@@ -118,8 +119,12 @@ class SweepWorkload(Workload):
         """What is known of the drive, and of an array what its cache may have learned."""
         if bench.array is None:
             return bench.drive_state
+        return f"{bench.drive_state}; test {self._place_on_set(cell) + 1} on this set"
+
+    def _place_on_set(self, cell: _Cell) -> int:
+        """How many tests come before it on its set."""
         same = [name for name, each in self._cells.items() if each.set_bytes == cell.set_bytes]
-        return f"{bench.drive_state}; test {same.index(cell.name) + 1} on this set"
+        return same.index(cell.name)
 
     @override
     def close(self) -> None:

@@ -34,6 +34,7 @@ serial = "LAB-FLASH-1"
 role = "cache"
 erase = "LAB-FLASH-1"
 [array]
+bucket = "64K"
 sequential_cutoff = "64M"
 congested_write_threshold_us = 30000000
 writeback_percent = 9

@@ -29,7 +29,9 @@ BACKING = Drive(
     logical_block_bytes=512,
     physical_block_bytes=4096,
 )
-CACHE = replace(BACKING, path="/dev/sdb", serial="S", wwn="", size_bytes=GIB, rotational=False)
+CACHE = replace(
+    BACKING, path="/dev/sdb", serial="S", wwn="", size_bytes=2100 * MIB, rotational=False
+)
 TARGET = replace(BACKING, path="/dev/sdc", serial="T", wwn="")
 DRIVES = (
     '[[drive]]\nserial = "S"\nrole = "cache"\nerase = "S"\n'
@@ -172,14 +174,14 @@ def test_an_array_that_fits() -> None:
 
 def test_a_cache_needs_enough_buckets() -> None:
     plan = plan_of(f'{SQL}\non = "array"')
-    assert conflicts(plan, cache=replace(CACHE, size_bytes=513 << 19)) == ()
-    (line,) = conflicts(plan, cache=replace(CACHE, size_bytes=(513 << 19) - 1))
+    assert conflicts(plan, cache=replace(CACHE, size_bytes=4096 << 19)) == ()
+    (line,) = conflicts(plan, cache=replace(CACHE, size_bytes=(4096 << 19) - 1))
     assert line == (
-        'drive "S" holds 269 MB; a cache in buckets of "512K" needs about 269 MB; '
+        'drive "S" holds 2.1 GB; a cache in buckets of "512K" needs about 2.1 GB; '
         "make array.bucket smaller"
     )
     plan = plan_of(f'{SQL}\non = "array"', array='bucket = "64K"')
-    assert conflicts(plan, cache=replace(CACHE, size_bytes=513 << 16)) == ()
+    assert conflicts(plan, cache=replace(CACHE, size_bytes=4096 << 16)) == ()
 
 
 def test_a_block_is_no_smaller_than_that_of_either_drive() -> None:
@@ -206,17 +208,16 @@ def test_the_array_has_the_room_of_the_backing_drive_without_its_superblock() ->
 
 def test_each_member_must_hold_what_runs_on_it_alone() -> None:
     plan = plan_of(f'{SQL}\non = ["S", "array"]')
-    assert conflicts(plan) == ('drive "S" holds 1.1 GB; workload 1 (sql) needs about 2.4 GB',)
+    assert conflicts(plan) == ('drive "S" holds 2.2 GB; workload 1 (sql) needs about 2.4 GB',)
 
 
 def test_the_boot_test_needs_room_on_the_array_alone() -> None:
     plan = plan_of(boot="[boot]\n")
     needed = (600 + 256 + 64) * MIB + 8192
-    small = replace(CACHE, size_bytes=300 * MIB)
     backing = replace(BACKING, size_bytes=needed)
-    assert conflicts(plan, cache=small, backing=backing, root_bytes=600 * MIB) == ()
+    assert conflicts(plan, backing=backing, root_bytes=600 * MIB) == ()
     backing = replace(BACKING, size_bytes=needed - 1)
-    assert conflicts(plan, cache=small, backing=backing, root_bytes=600 * MIB) == (
+    assert conflicts(plan, backing=backing, root_bytes=600 * MIB) == (
         'the array on drive "H" holds 965 MB; the boot test needs about 965 MB',
     )
 
