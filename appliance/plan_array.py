@@ -14,7 +14,7 @@ from appliance.plan_model import ArrayPlan
 _KIB, _MIB = 1 << 10, 1 << 20
 # make-bcache takes powers of two and counts in an unsigned short of sectors (bcache-tools 1.0.8,
 # make-bcache.c, `hatoi_validate`). Smaller buckets than this waste a cache on their bookkeeping.
-_SMALLEST_BUCKET_BYTES, _LARGEST_BUCKET_BYTES = 16 * _KIB, 16 * _MIB
+_SMALLEST_BUCKET_BYTES, _LARGEST_BUCKET_BYTES = 64 * _KIB, 16 * _MIB
 # "Bad block size": at most a page (Linux 6.12, drivers/md/bcache/super.c, `read_super_common`).
 _SMALLEST_BLOCK_BYTES, _LARGEST_BLOCK_BYTES = 512, 4 * _KIB
 # Clamped by the kernel without a word (drivers/md/bcache/sysfs.c: UINT_MAX, and
@@ -57,7 +57,7 @@ class ArrayTable(Table):
             description="How much of the cache is filled and emptied at once.",
             json_schema_extra={"default": "512K"},
         ),
-        Allowed('a power of two from "16K" to "16M" such as "512K"'),
+        Allowed('a power of two from "64K" to "16M" such as "512K"'),
     ] = 512 * _KIB
     block: Annotated[
         Annotated[
