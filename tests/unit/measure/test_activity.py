@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.activity import ActivityRecorder, next_tick_s, peak_bytes
+from appliance.measure.activity import ActivityRecorder, peak_bytes
+from appliance.measure.recorder import next_tick_s
 from appliance.measure.samples import ActivitySample
 
 
@@ -46,7 +47,7 @@ def test_all_samples_add_up_to_what_the_counters_gained(stat: Path) -> None:
 
 
 def test_the_thread_records_by_itself(stat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("appliance.measure.activity._TICK_S", 0.001)
+    monkeypatch.setattr("appliance.measure.recorder.TICK_S", 0.001)
     samples: list[ActivitySample] = []
     with ActivityRecorder({"sdb": stat}) as recorder:
         while recorder._thread.is_alive() and not samples:

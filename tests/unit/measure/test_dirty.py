@@ -49,7 +49,7 @@ def test_the_last_state_is_recorded_at_the_end_whatever_ended_it() -> None:
 
 
 def test_the_thread_asks_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("appliance.measure.activity._TICK_S", 0.001)
+    monkeypatch.setattr("appliance.measure.recorder.TICK_S", 0.001)
     asked = threading.Event()
 
     def read() -> int:

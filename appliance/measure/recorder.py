@@ -1,0 +1,78 @@
+"""A thread that looks at something at each full second. What it looks at is its subclasses' matter.
+
+Must never fail a step: what cannot be seen leaves a gap.
+"""
+
+import math
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+TICK_S = 1.0
+
+
+class Recorder[T](ABC):
+    """Looks each second while entered, and once more at the end.
+
+    `t_s` begins at `start_s`: where a step that goes on after an interruption left off.
+    """
+
+    def __init__(self, *, start_s: float) -> None:
+        self._start_s = start_s
+        self._begun_s = 0.0
+        self._samples: list[T] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._record, name=type(self).__name__, daemon=True)
+
+    @abstractmethod
+    def look(self, t_s: float) -> Sequence[T]:
+        """What is seen at `t_s`."""
+
+    def begin(self) -> None:
+        """Called before the thread starts."""
+        return
+
+    def __enter__(self) -> Self:
+        self._begun_s = time.monotonic()
+        self.begin()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.sample(time.monotonic() - self._begun_s)
+
+    def take(self) -> tuple[T, ...]:
+        """The samples since the last take, oldest first. The running second is not among them."""
+        with self._lock:
+            taken = tuple(self._samples)
+            self._samples.clear()
+        return taken
+
+    def sample(self, elapsed_s: float) -> None:
+        """Look once, `elapsed_s` seconds after the start."""
+        seen = self.look(self._start_s + elapsed_s)
+        with self._lock:
+            self._samples += seen
+
+    def _record(self) -> None:
+        elapsed_s = 0.0
+        while not self._ended.wait(next_tick_s(elapsed_s) - elapsed_s):
+            elapsed_s = time.monotonic() - self._begun_s
+            self.sample(elapsed_s)
+            elapsed_s = time.monotonic() - self._begun_s
+
+
+def next_tick_s(elapsed_s: float) -> float:
+    """The next full second after `elapsed_s`: late ticks do not shift those that follow. Pure."""
+    return (math.floor(elapsed_s / TICK_S) + 1) * TICK_S
