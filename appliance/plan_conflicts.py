@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from appliance.drives.model import Drive
-from appliance.plan_model import ArrayPlan, Plan, PlannedDrive
+from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
 from appliance.plan_text import show_size, show_value
 from appliance.plan_workloads import (
     ARRAY,
@@ -25,8 +25,6 @@ _INSTALL_EXTRA_BYTES = 64 << 20
 _KEEPING = frozenset({"fio", "lottery", "sql"})
 # What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
 _ARRAY_START_BYTES = 16 * 512
-# As arrays.model has it, with the reason; a plan knows no arrays.
-_MIN_BUCKETS = 4096
 
 
 def find_conflicts(
@@ -117,7 +115,7 @@ def _check_member(array: ArrayPlan, role: str, drive: Drive) -> Iterator[str]:
             f"has logical blocks of {logical_bytes} bytes; array.block must be that at least, "
             f"not {array.block_bytes}"
         )
-    least_bytes = _MIN_BUCKETS * array.bucket_bytes
+    least_bytes = MIN_BUCKETS * array.bucket_bytes
     if role == "cache" and drive.size_bytes < least_bytes:
         yield (
             f"holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "

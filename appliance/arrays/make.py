@@ -5,12 +5,11 @@ Whatever is on the drives is gone afterwards. Whether that is allowed is `drives
 
 import os
 
-from appliance.arrays.model import MIN_BUCKETS
 from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
 from appliance.drives.file_system import clear_signatures
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
-from appliance.plan_model import ArrayPlan
+from appliance.plan_model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
 

@@ -17,10 +17,9 @@ from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.advance import Site, await_drive, find_released_drive
-from appliance.campaign.bench import forget_marks
 from appliance.campaign.journal import record
+from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
 from appliance.console import announce
-from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed
@@ -35,7 +34,6 @@ from appliance.store.arrays import (
 )
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.store.steps import select_file_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ def _make(
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
     for member, target in zip(members.both, targets, strict=True):
-        _check_marks(site, campaign_id, member, target.drive)
+        check_drive_marks(site.connection, campaign_id, member, target.drive)
     set_uuid = array_set_uuid(members.backing.slot)
     with transaction(site.connection):
         for member in members.both:
@@ -142,18 +140,6 @@ def _make(
         _note(site, campaign_id, "array-made", members, set_uuid)
     announce("array", id=campaign_id, set=set_uuid, state="made")
     return set_uuid
-
-
-def _check_marks(site: Site, campaign_id: int, row: CampaignDriveRow, drive: Drive) -> None:
-    """Raises Refusal unless the drive carries what steps or boots of its own have left on it.
-
-    The serial number of a USB dock stays when the disk in it is changed.
-    """
-    made = select_file_system(site.connection, campaign_id, row.drive_id)
-    if made and read_file_system_uuid(drive.path) != made.uuid:
-        raise Refusal(f"drive {row.identity} no longer carries the file system made on it")
-    if not made and row.install_uuid and drive.disk_uuid != row.install_uuid:
-        raise Refusal(f"drive {row.identity} no longer carries its reference OS")
 
 
 def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress) -> None:
@@ -248,10 +234,12 @@ def _check_part(site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive
     if not has_signature(drive.path):
         return
     # Cleared, and used alone while the other could not be.
-    made = select_file_system(site.connection, array.campaign_id, row.drive_id)
-    if made and read_file_system_uuid(drive.path) == made.uuid:
+    name = f"drive {row.identity}"
+    if check_file_system(
+        site.connection, array.campaign_id, row.drive_id, path=drive.path, name=name
+    ):
         return
-    raise Refusal(f"drive {row.identity} no longer carries its part of the array")
+    raise Refusal(f"{name} no longer carries its part of the array")
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

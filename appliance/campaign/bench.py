@@ -1,8 +1,4 @@
-"""What one step works on, opened for it: writable if released, with the file system it wants.
-
-A mark is what the campaign itself has left on a drive (reference OS, file system). It is forgotten
-in the database before it is overwritten, so a mark that is known and not there means another disk.
-"""
+"""What one step works on, opened for it: writable if released, with the file system it wants."""
 
 import os
 import sqlite3
@@ -12,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appliance.arrays.model import Array
+from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
 from appliance.drives.file_system import (
     clear_signatures,
     make_file_system,
     mounted,
-    read_file_system_uuid,
 )
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
@@ -26,11 +22,10 @@ from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.progress import Progress
 from appliance.stick import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
+from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
-    delete_file_system,
     select_file_system,
     select_parts,
     upsert_file_system,
@@ -64,14 +59,14 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     """
     if not order.writes:
         with _held(drive):
-            _check_drive_marks(order, drive)
+            _check_marks(order, drive)
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     row = order.owner
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
     with unlocked(drive, stick=stick.drive, released_identity=row.identity) as target:
-        _check_drive_marks(order, target.drive)
+        _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
             yield ready
@@ -82,7 +77,13 @@ def open_array_bench(
     order: BenchOrder, array: Array, *, size_bytes: int, control: ArrayControl
 ) -> Iterator[Bench]:
     """The bench on an assembled array, whose drives are unlocked; else as on a drive."""
-    _check_file_system(order, array.path)
+    check_file_system(
+        order.connection,
+        order.step.campaign_id,
+        order.owner.drive_id,
+        path=array.path,
+        name="the array",
+    )
     bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
     with _on_writable(order, array, replace(bench, array=control)) as ready:
         yield ready
@@ -141,26 +142,11 @@ def _held(drive: Drive) -> Iterator[None]:
         os.close(fd)
 
 
-def _check_drive_marks(order: BenchOrder, drive: Drive) -> None:
-    """Raises Refusal unless the drive carries what this campaign has left on it.
-
-    The serial number of a USB dock stays when the disk in it is changed.
-    """
-    made = _check_file_system(order, drive.path)
-    installed = order.owner.install_uuid
-    if not made and installed and drive.disk_uuid != installed:
-        raise Refusal(f"drive {order.step.device} no longer carries its reference OS")
+def _check_marks(order: BenchOrder, drive: Drive) -> None:
+    check_drive_marks(order.connection, order.step.campaign_id, order.owner, drive)
 
 
-def _check_file_system(order: BenchOrder, path: str) -> bool:
-    """Whether this campaign made one. Raises Refusal when it is another one's by now."""
-    made = select_file_system(order.connection, order.step.campaign_id, order.owner.drive_id)
-    if made and read_file_system_uuid(path) != made.uuid:
-        raise Refusal(f"{name_device(order.step)} no longer carries the file system made on it")
-    return made is not None
-
-
-def name_device(step: StepRow) -> str:
+def _name_device(step: StepRow) -> str:
     """What a step works on, in a sentence."""
     return "the array" if step.drive_id is None else f"drive {step.device}"
 
@@ -170,12 +156,6 @@ def _forget_marks(order: BenchOrder) -> None:
         forget_marks(order.connection, order.step.campaign_id, order.owner.drive_id)
 
 
-def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """Whatever this campaign left on the drive is about to be overwritten."""
-    delete_file_system(connection, campaign_id, drive_id)
-    update_uninstalled(connection, campaign_id, drive_id)
-
-
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     kind, connection, step = order.filesystem, order.connection, order.step
     owner_id = order.owner.drive_id
@@ -183,7 +163,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
     if known and known.kind == kind:
         return
     if select_parts(connection, step.id):
-        raise StepFailed(f"the file system of this step is no longer on {name_device(step)}")
+        raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
     _forget_marks(order)
     label = f"making {kind}"
     uuid = make_file_system(target, kind, poll=lambda: order.progress(label, 0, 0))

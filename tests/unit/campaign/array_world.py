@@ -268,7 +268,6 @@ class ArrayMachine(Machine):
             (arrays, "assembled", self.assembled),
             (arrays, "take_apart", self.take_apart),
             (arrays, "release_arrays", lambda **_: None),
-            (arrays, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (arrays, "read_superblock", self.read_superblock),
             (arrays, "has_signature", self._is_signed),
             (leftovers, "read_superblock", self.read_superblock),

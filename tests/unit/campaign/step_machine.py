@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import bench, step_run, steps, subject
+from appliance.campaign import bench, marks, step_run, steps, subject
 from appliance.campaign.step_run import StepPosition
 from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
@@ -188,7 +188,7 @@ class Machine:
             (bench, "mounted", mounted),
             (bench, "make_file_system", make_file_system),
             (bench, "clear_signatures", lambda target: self.on_drive.pop(target.path, None)),
-            (bench, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
+            (marks, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (step_run, "make_workload", lambda _: self),
             (steps, "parse_plan", self._parse_plan),
             (subject, "_BLOCK", self.folder / "block"),
