@@ -1,8 +1,15 @@
+"""Fixtures of a campaign on a machine that is not there."""
+
 from pathlib import Path
 
 import pytest
 
-from tests.unit.campaign.world import World
+from appliance.campaign import measure
+from appliance.campaign.thisboot import ThisBoot
+from appliance.measure.diskstats import DiskStats
+from appliance.measure.startup import Startup
+from appliance.store.connect import open_database
+from tests.unit.campaign.world import STICK, Consoles, World, start_measured
 
 
 @pytest.fixture
@@ -10,4 +17,29 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A machine that is not there, with an empty database."""
     world = World(tmp_path / "kaltstart.sqlite")
     world.take_over(monkeypatch)
+    return world
+
+
+@pytest.fixture
+def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The first measured boot of a campaign, on a machine that is not there."""
+    world.make_campaign()
+    start_measured(world)
+    world.power_rows.clear()
+    this_boot = ThisBoot(boot_id="boot-1", slot=1, charted=False, firmware="uefi")
+    monkeypatch.setattr(measure, "read_this_boot", lambda: this_boot)
+    monkeypatch.setattr(measure, "_root_disk", lambda _: "sda")
+    startup = Startup(None, None, 2.0, 6.0, 12.5, 20.5)
+    monkeypatch.setattr(measure, "_wait_for_startup", lambda: startup)
+    monkeypatch.setattr(measure, "mount_session_set", Path)
+    monkeypatch.setattr(measure, "read_session_set", lambda _: 8 << 20)
+    monkeypatch.setattr(measure, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))
+    monkeypatch.setattr(measure, "_wait_for_quiet", lambda _: 30.0)
+    monkeypatch.setattr(measure, "find_stick", lambda _: STICK)
+    monkeypatch.setattr(measure, "mount_data", lambda _: None)
+    monkeypatch.setattr(measure, "mount_fat", lambda _: None)
+    monkeypatch.setattr(measure, "unmount_all", lambda: world.log.append("unmount"))
+    monkeypatch.setattr(measure, "open_database", lambda _: open_database(world.path))
+    monkeypatch.setattr(measure, "Consoles", Consoles)
+    monkeypatch.setattr(Consoles, "key", False)
     return world

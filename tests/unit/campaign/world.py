@@ -10,16 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn, Self
 
 import pytest
 
 from appliance.campaign import advance, journal, measure, power, prepare
-from appliance.campaign.advance import Site
+from appliance.campaign.advance import Outcome, Site, go_on
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
+from appliance.errors import StepFailed
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -285,3 +287,42 @@ class World:
         monkeypatch.setattr(power, "clear_alarm", lambda: self.log.append("clear alarm"))
         for name in ("arm_entry", "disarm_entry", "arm_alarm", "power_off", "reboot"):
             monkeypatch.setattr(power, name, getattr(self, name))
+
+
+class Consoles:
+    """In the place of the terminals; somebody presses a key, or nobody does."""
+
+    key = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        """Show."""
+
+    def key_pressed(self, within_s: float) -> bool:
+        """Answer without waiting for `within_s`."""
+        del within_s
+        return self.key
+
+
+def start_measured(world: World) -> None:
+    """Arm the next cycle in the appliance; what starts then is the measured boot."""
+    assert go_on(world.site(), world.campaign_id) is Outcome.LEAVING
+    world.boot_id = "boot-1"
+    world.entry = ""
+    world.log.clear()
+
+
+def arm_and_start_anew(world: World) -> None:
+    """Power goes, and the next start is the appliance's."""
+    assert go_on(world.site(), world.campaign_id) is Outcome.LEAVING
+    number = int(world.boot_id.removeprefix("boot-"))
+    world.boot_id = f"boot-{number + 1}"
+
+
+def fail_to_leave(action: str) -> NoReturn:
+    raise StepFailed(f"{action} failed")
