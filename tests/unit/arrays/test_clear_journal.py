@@ -1,5 +1,6 @@
 """Clearing the place of a cache's journal: all of it, and never for long out of a stop's reach."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -8,19 +9,10 @@ import pytest
 from appliance.arrays import make
 from appliance.arrays.make import make_cache
 from appliance.drives.writable import Unlocked
-from appliance.plan_model import ArrayPlan
+from tests.unit.array_plan import ARRAY_PLAN
 
 MIB = 1 << 20
-PLAN = ArrayPlan(
-    cache_mode="writeback",
-    bucket_bytes=MIB,
-    block_bytes=0,
-    sequential_cutoff_bytes=0,
-    congested_read_threshold_us=0,
-    congested_write_threshold_us=0,
-    writeback_percent=10,
-    clean_timeout_s=600,
-)
+PLAN = replace(ARRAY_PLAN, bucket_bytes=MIB)
 # 256 buckets of journal behind the one of the superblock.
 END_BYTES = 257 * MIB
 

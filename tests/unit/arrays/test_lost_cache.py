@@ -15,7 +15,7 @@ from appliance.arrays.settle import wait_clean, write_back_all
 from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
 from appliance.errors import Refusal, StepFailed
-from appliance.plan_model import ArrayPlan
+from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.arrays.fake_kernel import (
     ARRAY,
     CACHE_SUPERBLOCK,
@@ -26,16 +26,6 @@ from tests.unit.arrays.fake_kernel import (
     member,
 )
 
-PLAN = ArrayPlan(
-    cache_mode="writeback",
-    bucket_bytes=512 << 10,
-    block_bytes=0,
-    sequential_cutoff_bytes=0,
-    congested_read_threshold_us=0,
-    congested_write_threshold_us=0,
-    writeback_percent=10,
-    clean_timeout_s=600,
-)
 BACKING, CACHE = member("sda"), member("sdb")
 LOST = label_of(SET_UUID, "lost")
 
@@ -70,7 +60,7 @@ def carry(
 
 def use(work: Callable[[], None] = lambda: None) -> None:
     """One step on the array."""
-    with assembled(BACKING, CACHE, plan=PLAN, set_uuid=SET_UUID, tell=silent):
+    with assembled(BACKING, CACHE, plan=ARRAY_PLAN, set_uuid=SET_UUID, tell=silent):
         work()
 
 

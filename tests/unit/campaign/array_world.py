@@ -21,23 +21,15 @@ from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 from appliance.run import Finished
-from appliance.store.arrays import ArrayRow, select_array
+from appliance.store.arrays import ArrayRow, insert_array, select_array, update_array
+from appliance.store.connect import open_database
+from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
 
 OTHER = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="0x5000000000000003")
 NAME = "bcache0"
 PATH = f"/dev/{NAME}"
-PLAN = ArrayPlan(
-    cache_mode="writeback",
-    bucket_bytes=512 << 10,
-    block_bytes=0,
-    sequential_cutoff_bytes=0,
-    congested_read_threshold_us=0,
-    congested_write_threshold_us=0,
-    writeback_percent=10,
-    clean_timeout_s=600,
-)
 ROLES = ("backing", "cache", "target")
 
 
@@ -45,7 +37,7 @@ ROLES = ("backing", "cache", "target")
 class ArrayMachine(Machine):
     """A machine whose drives HDD and SSD can be an array; OTHER is a drive like any other."""
 
-    array: ArrayPlan | None = PLAN
+    array: ArrayPlan | None = ARRAY_PLAN
     carried: dict[str, str] = field(default_factory=dict)
     """The set's UUID in the superblock of each drive, by path."""
     foreign: set[str] = field(default_factory=set)
@@ -316,3 +308,12 @@ def make_array_machine(
     machine.take_over_array(monkeypatch)
     world.make_campaign((HDD, SSD, OTHER), roles=roles)
     return machine
+
+
+def leave_behind(machine: ArrayMachine, set_uuid: str) -> None:
+    """The campaign's array was made and is still on its two drives."""
+    connection = open_database(machine.world.path)
+    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
+    update_array(connection, set_uuid, "made")
+    connection.close()
+    machine.carried = {HDD.path: set_uuid, SSD.path: set_uuid}

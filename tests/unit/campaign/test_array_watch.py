@@ -14,7 +14,8 @@ from appliance.errors import StepFailed
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 from appliance.store.steps import ArrayCondition
-from tests.unit.campaign.array_world import NAME, PLAN, ArrayMachine, make_array_machine
+from tests.unit.array_plan import ARRAY_PLAN
+from tests.unit.campaign.array_world import NAME, ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, World
 
 
@@ -37,7 +38,7 @@ def watched(tell: Progress) -> ArrayWatch:
     """The array of HDD and SSD."""
     cache = cast("Unlocked", SimpleNamespace(path=SSD.path, drive=SSD))
     opened = OpenArray(Array("the-set", NAME, HDD.name, SSD.name), cache)
-    return ArrayWatch(opened, plan=PLAN, tell=tell)
+    return ArrayWatch(opened, plan=ARRAY_PLAN, tell=tell)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from appliance.campaign.booted_array import (
     read_sets,
 )
 from appliance.errors import Refusal, StepFailed
-from appliance.plan_model import ArrayPlan
+from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.world import HDD, SSD, World
 
 MEMBER = replace(SSD, file_system="bcache")
@@ -94,15 +94,11 @@ def test_a_root_on_an_array_without_its_cache_is_not_the_arrays(
         check_root("bcache0", running, world.drive_rows()[0])
 
 
-PLAN = ArrayPlan(
-    cache_mode="writeback",
-    bucket_bytes=512 << 10,
-    block_bytes=0,
+PLAN = replace(
+    ARRAY_PLAN,
     sequential_cutoff_bytes=64 << 20,
-    congested_read_threshold_us=0,
     congested_write_threshold_us=30_000_000,
     writeback_percent=9,
-    clean_timeout_s=600,
 )
 # As the kernel shows them; set but for the mode by set-array (see tests/image/test_array_boots.py).
 SETTINGS = {

@@ -14,7 +14,8 @@ from appliance.errors import Refusal, StepFailed
 from appliance.progress import Progress
 from appliance.store.arrays import select_array
 from appliance.store.connect import open_database
-from tests.unit.campaign.array_world import PLAN, ArrayMachine, make_array_machine
+from tests.unit.array_plan import ARRAY_PLAN
+from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 INTERRUPTIONS = [
@@ -42,7 +43,9 @@ def opened(
     """The array, in a start of the engine of its own."""
     site = machine.world.site()
     try:
-        with open_array(site, 1, stick=STICK, plan=PLAN, may_make=may_make, tell=tell) as array:
+        with open_array(
+            site, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, tell=tell
+        ) as array:
             yield array
     finally:
         site.connection.close()

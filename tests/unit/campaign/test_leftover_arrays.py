@@ -21,7 +21,12 @@ from appliance.errors import Refusal, StepFailed
 from appliance.store.arrays import insert_array, update_array
 from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import open_database
-from tests.unit.campaign.array_world import OTHER, ArrayMachine, make_array_machine
+from tests.unit.campaign.array_world import (
+    OTHER,
+    ArrayMachine,
+    leave_behind,
+    make_array_machine,
+)
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 SET_UUID = array_set_uuid(1)
@@ -31,12 +36,10 @@ SET_UUID = array_set_uuid(1)
 def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArrayMachine:
     """A campaign that is done has left its array behind; its drives are files that can be read."""
     machine = make_array_machine(world, tmp_path, monkeypatch)
+    leave_behind(machine, SET_UUID)
     connection = open_database(world.path)
-    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=SET_UUID)
-    update_array(connection, SET_UUID, "made")
     update_campaign_state(connection, 1, "done")
     connection.close()
-    machine.carried = {HDD.path: SET_UUID, SSD.path: SET_UUID}
     return machine
 
 

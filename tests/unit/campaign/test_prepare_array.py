@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,17 +12,14 @@ from appliance.campaign import prepare_array as module
 from appliance.campaign.prepare_array import install_on_array, settings_name
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
+from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
-PLAN = ArrayPlan(
-    cache_mode="writeback",
-    bucket_bytes=512 << 10,
-    block_bytes=0,
+PLAN = replace(
+    ARRAY_PLAN,
     sequential_cutoff_bytes=4 << 20,
     congested_read_threshold_us=2000,
     congested_write_threshold_us=20_000,
-    writeback_percent=10,
-    clean_timeout_s=600,
 )
 ARRAY = Array(set_uuid="x", name="bcache0", backing="sda", cache="sdb")
 
@@ -70,15 +68,12 @@ def test_the_system_is_written_past_the_cache(
 def test_all_settings_fit_into_a_partitions_name() -> None:
     most = 0xFFFF_FFFF
     name = settings_name(
-        ArrayPlan(
-            cache_mode="writeback",
-            bucket_bytes=512 << 10,
-            block_bytes=0,
+        replace(
+            PLAN,
             sequential_cutoff_bytes=most,
             congested_read_threshold_us=most,
             congested_write_threshold_us=most,
             writeback_percent=40,
-            clean_timeout_s=600,
         )
     )
     assert name == "ks-ffffffff-ffffffff-ffffffff-28"

@@ -12,7 +12,6 @@ from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed
-from appliance.store.arrays import insert_array, update_array
 from appliance.store.connect import open_database
 from appliance.store.requests import (
     Request,
@@ -20,8 +19,8 @@ from appliance.store.requests import (
     select_new_requests,
     select_request,
 )
-from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
-from tests.unit.campaign.world import HDD, SSD, STICK, World
+from tests.unit.campaign.array_world import ArrayMachine, leave_behind, make_array_machine
+from tests.unit.campaign.world import STICK, World
 
 SET_UUID = array_set_uuid(1)
 
@@ -30,11 +29,7 @@ SET_UUID = array_set_uuid(1)
 def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArrayMachine:
     """An array was left behind."""
     machine = make_array_machine(world, tmp_path, monkeypatch)
-    connection = open_database(world.path)
-    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=SET_UUID)
-    update_array(connection, SET_UUID, "made")
-    connection.close()
-    machine.carried = {HDD.path: SET_UUID, SSD.path: SET_UUID}
+    leave_behind(machine, SET_UUID)
     return machine
 
 
