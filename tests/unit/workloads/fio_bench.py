@@ -12,10 +12,12 @@ from appliance.caches.page_cache import Dropped, Extent, Pages, Warmed
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.fio import parse_fio
 from appliance.measure.samples import Result
+from appliance.plan_workloads import FioPlan
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.workloads import fio, fio_run, matrix
-from appliance.workloads.base import Bench
+from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.registry import make_workload
 from tests.unit.workloads.fake_array import FakeArray
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "fio"
@@ -26,6 +28,23 @@ ANSWERS = {
     "randwrite": "seq-write",
     "randrw": "mixed",
 }
+FIO_PLAN = FioPlan(
+    on=("target",),
+    filesystem="ext4",
+    tests=("seq-read", "seq-write", "rand-read", "rand-write"),
+    size_bytes=32 << 20,
+    runtime_s=60,
+    numjobs=1,
+    iodepth=4,
+    ioengine="libaio",
+    page_cache="cold",
+    memory_max_bytes=0,
+    precondition=0,
+    steady_state=False,
+    max_rounds=25,
+    seed=7,
+    options=(),
+)
 
 
 @dataclass
@@ -154,6 +173,13 @@ def make_fio_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
         monkeypatch.setattr(module, "drop_page_cache", made.drop)
         monkeypatch.setattr(module, "warm_page_cache", made.warm)
     return made
+
+
+def run_all(lab: FioBench, plan: FioPlan) -> dict[str, PartResult]:
+    """What each part gave, all in one start of the engine."""
+    workload = make_workload(plan)
+    workload.prepare(lab.bench)
+    return {part: workload.run_part(lab.bench, part, finished={}) for part in workload.parts}
 
 
 def total(results: Sequence[Result], metric: str) -> float:

@@ -1,3 +1,5 @@
+"""The text of fio's jobs: who decides an option, and what never gets into one."""
+
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,6 @@
+"""A plan's cache modes on an array: each is warmed up, then tested."""
+
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,24 +12,13 @@ from appliance.workloads.fio import FioWorkload
 from appliance.workloads.fio_modes import FioModesWorkload
 from appliance.workloads.registry import make_workload
 from tests.unit.workloads.fake_array import FakeArray
-from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
+from tests.unit.workloads.fio_bench import FIO_PLAN, FioBench, figures, option, run_all, total
 
-PLAN = FioPlan(
+PLAN = replace(
+    FIO_PLAN,
     on=("array",),
-    filesystem="ext4",
     tests=("seq-write", "rand-read"),
-    size_bytes=32 << 20,
-    runtime_s=60,
     numjobs=2,
-    iodepth=4,
-    ioengine="libaio",
-    page_cache="cold",
-    memory_max_bytes=0,
-    precondition=0,
-    steady_state=False,
-    max_rounds=25,
-    seed=7,
-    options=(),
     modes=("writeback", "none"),
     warm_up_rounds=10,
 )
@@ -37,19 +27,8 @@ FITS = [1.0, 0.0, 0.0, 0.0]
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
-    return make_fio_bench(tmp_path, monkeypatch)
-
-
-@pytest.fixture
 def array(lab: FioBench) -> FakeArray:
     return lab.on_array()
-
-
-def run_all(lab: FioBench, plan: FioPlan) -> dict[str, PartResult]:
-    workload = FioModesWorkload(plan)
-    workload.prepare(lab.bench)
-    return {part: workload.run_part(lab.bench, part, finished={}) for part in workload.parts}
 
 
 def warm_up(lab: FioBench, plan: FioPlan, backing_shares: list[float]) -> PartResult:

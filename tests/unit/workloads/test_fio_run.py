@@ -1,5 +1,6 @@
+"""How long fio may be silent, and whose fault it is when it ends without figures."""
+
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -7,7 +8,7 @@ from appliance.errors import StepFailed, StickTrouble
 from appliance.workloads import fio_run
 from appliance.workloads.fio_job import FioJob, Options, classic_options, layout_options
 from appliance.workloads.fio_run import run_fio
-from tests.unit.workloads.fio_bench import FioBench, make_fio_bench
+from tests.unit.workloads.fio_bench import FioBench
 
 MINUTE_S = 60
 SIZE_BYTES = 32 << 20
@@ -22,11 +23,6 @@ class Clock:
     def monotonic(self) -> float:
         """Seconds."""
         return self.now_s
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
-    return make_fio_bench(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -1,47 +1,16 @@
-import errno
+"""Each test on a file system: the caches it meets, its rows, the layout, and what fails."""
+
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from appliance.caches.page_cache import Dropped, Pages
-from appliance.errors import Refusal, StepFailed, StickTrouble
-from appliance.plan_workloads import FioPlan
+from appliance.errors import StepFailed
 from appliance.run import Finished
-from appliance.workloads import fio, kept
-from appliance.workloads.base import PartResult
+from appliance.workloads import fio
 from appliance.workloads.fio import FioWorkload
-from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
-
-PLAN = FioPlan(
-    on=("target",),
-    filesystem="ext4",
-    tests=("seq-read", "seq-write", "rand-read", "rand-write"),
-    size_bytes=32 << 20,
-    runtime_s=60,
-    numjobs=1,
-    iodepth=4,
-    ioengine="libaio",
-    page_cache="cold",
-    memory_max_bytes=0,
-    precondition=0,
-    steady_state=False,
-    max_rounds=25,
-    seed=7,
-    options=(),
-)
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "fio"
-
-
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
-    return make_fio_bench(tmp_path, monkeypatch)
-
-
-def run_all(lab: FioBench, plan: FioPlan) -> dict[str, PartResult]:
-    workload = FioWorkload(plan)
-    workload.prepare(lab.bench)
-    return {part: workload.run_part(lab.bench, part, finished={}) for part in workload.parts}
+from tests.unit.workloads.fio_bench import FIO_PLAN as PLAN
+from tests.unit.workloads.fio_bench import FIXTURES, FioBench, figures, option, run_all, total
 
 
 def test_each_test_meets_a_cache_that_was_dropped_before(lab: FioBench) -> None:
@@ -162,74 +131,6 @@ def test_files_that_do_not_fit_are_named_with_the_figures(lab: FioBench) -> None
     assert lab.commands == []
 
 
-def test_a_drive_that_was_not_released_is_read_with_fio_in_read_only_mode(lab: FioBench) -> None:
-    bench = lab.bare(writable=False)
-    workload = FioWorkload(replace(PLAN, filesystem="", tests=("rand-read",)))
-    workload.prepare(bench)
-    workload.run_part(bench, "rand-read", finished={})
-    assert [command[0] for command in lab.commands] == ["fio", "fio"]
-    assert all("--readonly" in command for command in lab.commands)
-    assert option(lab.job("rand-read"), "filename") == bench.device
-
-
-def test_a_drive_that_was_not_released_is_read_as_it_came(lab: FioBench) -> None:
-    bench = lab.bare(writable=False)
-    plan = replace(PLAN, filesystem="", tests=("rand-read",), steady_state=True)
-    for each in (plan, replace(plan, steady_state=False)):
-        workload = FioWorkload(each)
-        workload.prepare(bench)
-        found = workload.run_part(bench, "rand-read", finished={})
-        assert all(
-            row.cache.drive_state.startswith("first step on it; not written for this step")
-            for row in found.results
-        )
-
-
-def test_what_is_read_of_a_bare_drive_was_written_once_before(lab: FioBench) -> None:
-    bench = lab.bare(writable=True)
-    plan = replace(PLAN, filesystem="", tests=("seq-write", "rand-read"))
-    FioWorkload(plan).prepare(bench)
-    workload = FioWorkload(plan)
-    workload.prepare(bench)  # a resume finds it written
-    assert lab.happened == ["fio layout-32M"]
-    assert option(lab.job("layout-32M"), "filename") == bench.device
-    assert option(lab.job("layout-32M"), "allow_file_create") == "0"
-    found = workload.run_part(bench, "rand-read", finished={})
-    assert found.results[0].cache.drive_state == "first step on it"
-
-
-def test_what_a_bare_drive_was_given_must_be_remembered(
-    lab: FioBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(path: Path, text: str) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(kept, "write_durably", refuse)
-    workload = FioWorkload(replace(PLAN, filesystem=""))
-    with pytest.raises(StickTrouble, match=r"laid-out\.json cannot be written: No space left"):
-        workload.prepare(lab.bare(writable=True))
-
-
-def test_a_bare_drive_is_not_written_without_need(lab: FioBench) -> None:
-    bench = lab.bare(writable=True)
-    plan = replace(PLAN, filesystem="")
-    FioWorkload(replace(plan, tests=("seq-write", "rand-write"))).prepare(bench)
-    FioWorkload(replace(plan, precondition=1)).prepare(bench)
-    FioWorkload(replace(plan, options=(("rw", "randwrite"),))).prepare(bench)
-    assert lab.happened == []
-    own = (("rw", "randrw"), ("offset", "8M"))
-    FioWorkload(replace(plan, precondition=1, options=own)).prepare(bench)
-    assert lab.happened == ["fio layout-40M"]
-
-
-@pytest.mark.parametrize("rw", ["write", "randrw", "readwrite"])
-def test_a_drive_that_was_not_released_is_never_written_to(lab: FioBench, rw: str) -> None:
-    workload = FioWorkload(replace(PLAN, filesystem="", options=(("rw", rw),)))
-    with pytest.raises(Refusal, match="was not released for writing"):
-        workload.run_part(lab.bare(writable=False), "custom", finished={})
-    assert lab.commands == []
-
-
 def test_what_fio_refuses_fails_in_fios_words(lab: FioBench) -> None:
     stderr = (FIXTURES / "bad-option.stderr").read_text()
     lab.parse_only = Finished((), 1, "", stderr)
@@ -321,72 +222,6 @@ def test_a_file_system_without_o_direct_is_named(lab: FioBench) -> None:
         workload.run_part(lab.bench, "seq-read", finished={})
 
 
-def test_rounds_end_when_steady_and_no_byte_is_counted_twice(lab: FioBench) -> None:
-    before = lab.read_bytes
-    plan = replace(PLAN, tests=("rand-read",), steady_state=True)
-    found = run_all(lab, plan)["rand-read"]
-    variants = list(dict.fromkeys(row.variant for row in found.results))
-    assert variants == [*(f"rand-read/round-{n}" for n in range(1, 6)), "rand-read"]
-    assert total(found.results, "device_read_bytes") == lab.read_bytes - before
-    whole = figures(found.results, "rand-read")
-    assert whole.keys() == {
-        "bw_bytes_s",
-        "iops",
-        "lat_p50_ns",
-        "lat_p99_ns",
-        "seconds",
-        "hit_ratio",
-    }
-    assert whole["bw_bytes_s"] == pytest.approx(
-        figures(found.results, "rand-read/round-1")["bw_bytes_s"]
-    )
-    assert found.results[-1].cache.drive_state.startswith("first step on it; steady: range 0.0%")
-    assert found.notes[-1].startswith("after 5 rounds steady")
-    seeds = [option(lab.job(f"rand-read_round-{n}"), "randseed") for n in range(1, 6)]
-    assert seeds == ["7", "8", "9", "10", "11"]
-
-
-def test_rounds_that_never_get_steady_end_at_their_number(lab: FioBench) -> None:
-    def alternate() -> None:
-        lab.answers["read"] = "tiny-read" if lab.answers["read"] == "seq-read" else "seq-read"
-
-    lab.during = alternate
-    plan = replace(PLAN, tests=("seq-read",), steady_state=True, max_rounds=6)
-    found = run_all(lab, plan)["seq-read"]
-    assert found.notes[-1].startswith("after 6 rounds not steady")
-    assert "not steady" in found.results[-1].cache.drive_state
-
-
-def test_rounds_end_with_the_first_error(lab: FioBench) -> None:
-    lab.answers["read"] = "read-error"
-    plan = replace(PLAN, tests=("seq-read",), steady_state=True)
-    found = run_all(lab, plan)["seq-read"]
-    assert not found.results[-1].valid
-    assert found.notes[-1].startswith("after 1 rounds not steady: 0 of 5")
-
-
-def test_preconditioning_is_a_part_with_bytes_of_its_own(lab: FioBench) -> None:
-    plan = replace(PLAN, precondition=2, tests=("seq-read",), page_cache="bypass")
-    found = run_all(lab, plan)
-    assert list(found) == ["precondition", "seq-read"]
-    assert {row.variant for row in found["precondition"].results} == {
-        "precondition/pass-1",
-        "precondition/pass-2",
-    }
-    assert total(found["precondition"].results, "device_write_bytes") == 64 << 20
-
-
-def test_a_pass_of_preconditioning_that_fails_ends_the_step(lab: FioBench) -> None:
-    plan = replace(PLAN, precondition=2, tests=("seq-read",))
-    workload = FioWorkload(plan)
-    workload.prepare(lab.bench)
-    lab.answers["write"] = "no-space"
-    with pytest.raises(StepFailed, match=r"precondition/pass-1 ended .*No space left on device"):
-        workload.run_part(lab.bench, "precondition", finished={})
-    assert lab.happened[-1] == "fio precondition_pass-1"
-    assert (lab.bench.raw / "precondition_pass-1.json").exists()
-
-
 def test_progress_is_told_while_fio_runs(lab: FioBench) -> None:
     run_all(lab, replace(PLAN, tests=("seq-read",)))
     assert lab.said == [
@@ -427,11 +262,3 @@ def test_an_array_rests_before_an_own_job_that_reads(lab: FioBench, rw: str) -> 
         "first step on it; array not clean after 600 s: 12 MiB dirty"
     )
     assert found.notes[0] == "array not clean after 600 s: 12 MiB dirty"
-
-
-def test_an_array_does_not_rest_between_rounds(lab: FioBench) -> None:
-    lab.on_array()
-    found = run_all(lab, replace(PLAN, tests=("rand-read",), steady_state=True))["rand-read"]
-    assert lab.happened.count("array rest") == 1
-    assert "; array clean; round 5" in found.results[-7].cache.drive_state
-    assert "; array clean; steady" in found.results[-1].cache.drive_state

@@ -1,3 +1,5 @@
+"""Waiting until a drive is at rest, on a clock that moves only when somebody sleeps."""
+
 from dataclasses import replace
 from pathlib import Path
 

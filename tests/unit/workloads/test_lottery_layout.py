@@ -14,6 +14,7 @@ from appliance.workloads import lottery_files as module
 from appliance.workloads import watch
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery_files import prepare_files
+from tests.unit.workloads.stops import StoppedError
 
 SIZE = (3 << 20) + 8192
 PLAN = LotteryPlan(
@@ -25,10 +26,6 @@ PLAN = LotteryPlan(
     repeat=1,
     seed=1,
 )
-
-
-class StoppedError(Exception):
-    """What a stop raises."""
 
 
 def go_on(what: str, done: int, total: int) -> None:

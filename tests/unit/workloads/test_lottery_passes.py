@@ -1,116 +1,35 @@
 """Whole passes on real files, with a page cache and a drive that only count."""
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.caches.cachestat import Pages, Target
-from appliance.caches.page_cache import Dropped, Warmed
-from appliance.errors import StepFailed
-from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import PageCache, Result, Ticket
-from appliance.plan_workloads import LotteryPass, LotteryPlan
-from appliance.progress import Progress
-from appliance.workloads import lottery as module
+from appliance.plan_workloads import LotteryPass
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery import LotteryWorkload, judge_ticket
-from appliance.workloads.lottery_draw import LotteryFile
-from appliance.workloads.lottery_passes import BufferedReader, MappedReader, Pulse
 from tests.unit.workloads.fake_array import FakeArray
-
-SIZE = (2 << 20) + 4096
-TICKETS = (("a", 1), ("b", 3), ("c", 2))
-PLAN = LotteryPlan(
-    on=(),
-    filesystem="ext4",
-    file_size_bytes=SIZE,
-    tickets=TICKETS,
-    passes=("cold", "warm", "direct", "mmap", "buffered-app"),
-    repeat=1,
-    seed=1,
+from tests.unit.workloads.lottery_bench import (
+    PLAN,
+    SIZE,
+    TICKETS,
+    Machine,
+    make_lottery_bench,
+    make_machine,
 )
-
-
-class StoppedError(Exception):
-    """What a stop raises."""
-
-
-def go_on(what: str, done: int, total: int) -> None:
-    """Nobody asks for a stop."""
-
-
-@dataclass
-class Machine:
-    """A page cache that keeps what was asked for once, and the counters of the drive below."""
-
-    drops_proven: bool = True
-    direct: bool = False
-    resident: set[tuple[Path, int]] = field(default_factory=set)
-    asked: set[tuple[Path, int]] = field(default_factory=set)
-    dropped: list[Sequence[Target]] = field(default_factory=list)
-    served: int = 0
-    coming: int = 0
-    looks: int = 0
-
-    def drop(self, targets: Sequence[Target]) -> Dropped:
-        """In the place of `drop_page_cache`."""
-        self.dropped.append(targets)
-        self.resident.clear()
-        return Dropped(proven=self.drops_proven, reason="looked at", pages=Pages())
-
-    def warm(self, targets: Sequence[Target], *, progress: Progress) -> Warmed:
-        """In the place of `warm_page_cache`."""
-        progress("Reading into RAM", 0, 0)
-        self.resident.update((target, 0) for target in targets if isinstance(target, Path))
-        return Warmed(
-            proven=True, reason="all in RAM", resident_bytes=1, size_bytes=1, read_bytes=1
-        )
-
-    def look(self, path: Path, *, offset: int, length: int) -> Pages:
-        """Called right before each ticket."""
-        resident = (path, offset) in self.resident
-        self.coming = 0 if resident else length
-        self.looks = 0
-        if not self.direct:
-            self.resident.add((path, offset))
-        return Pages(resident_bytes=length if resident else 0)
-
-    def count(self) -> DiskStats:
-        """Called before and after each ticket."""
-        if self.looks == 1:
-            self.served += self.coming
-        self.looks += 1
-        return DiskStats(0, self.served, 0, 0)
+from tests.unit.workloads.stops import StoppedError
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    machine = Machine()
-    monkeypatch.setattr(module, "drop_page_cache", machine.drop)
-    monkeypatch.setattr(module, "warm_page_cache", machine.warm)
-    monkeypatch.setattr(module, "page_stats", machine.look)
-    return machine
+    return make_machine(monkeypatch)
 
 
 @pytest.fixture
 def bench(tmp_path: Path, machine: Machine) -> Bench:
-    device = tmp_path / "drive"
-    device.write_bytes(os.urandom(16 << 20))
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-    return Bench(
-        device=str(device),
-        folder=folder,
-        writable=True,
-        raw=tmp_path,
-        size_bytes=1 << 30,
-        progress=go_on,
-        read_counters=machine.count,
-        drive_state="first step on it",
-    )
+    return make_lottery_bench(tmp_path, machine)
 
 
 def value(results: Sequence[Result], variant: str, metric: str) -> float:
@@ -286,20 +205,6 @@ def test_a_stop_in_the_middle_comes_out(bench: Bench) -> None:
         workload.run_part(replace(bench, progress=stop), "cold", finished={})
 
 
-@pytest.mark.parametrize("part", ["cold", "direct", "mmap", "buffered-app"])
-def test_a_failing_stick_is_no_failing_drive(bench: Bench, part: LotteryPass) -> None:
-    plan = replace(PLAN, passes=(part,))
-
-    def fail(what: str, done: int, total: int) -> None:
-        if total:
-            raise OSError("of the stick")
-
-    workload = LotteryWorkload(plan)
-    workload.prepare(bench)
-    with pytest.raises(OSError, match="of the stick"):
-        workload.run_part(replace(bench, progress=fail), part, finished={})
-
-
 def test_regions_of_a_bare_drive(bench: Bench, machine: Machine) -> None:
     bare = replace(bench, folder=None, writable=False, size_bytes=16 << 20)
     before = Path(bench.device).read_bytes()
@@ -313,57 +218,6 @@ def test_regions_of_a_bare_drive(bench: Bench, machine: Machine) -> None:
 
     assert machine.dropped == [[Path(bench.device)]] * 4
     assert Path(bench.device).read_bytes() == before
-
-
-@pytest.mark.parametrize("part", ["cold", "direct", "mmap", "buffered-app"])
-def test_a_file_that_ends_early_fails_the_step(bench: Bench, part: str) -> None:
-    workload = LotteryWorkload(PLAN)
-    workload.prepare(bench)
-    assert bench.folder
-    for name, _ in TICKETS:
-        os.truncate(bench.folder / "lottery" / name, 1 << 20)
-
-    with pytest.raises(StepFailed, match=f"1048576 bytes instead of {SIZE}|ended at byte"):
-        workload.run_part(bench, part, finished={})
-
-
-def test_a_page_that_cannot_be_read_fails_the_step_and_not_the_engine(tmp_path: Path) -> None:
-    """Beyond the end of a file a load would raise SIGBUS, as it does where a drive has an error."""
-    path = tmp_path / "a"
-    path.write_bytes(bytes(1 << 20))
-    size = 3 << 20
-
-    def shorten(what: str, done: int, total: int) -> None:
-        os.truncate(path, 4096)
-
-    os.truncate(path, size)
-    pulse = Pulse(shorten, "", size)
-
-    with pytest.raises(
-        StepFailed, match="cannot be read through its mapping between byte 1048576 and 2097152"
-    ):
-        MappedReader().read(LotteryFile("a", path, size), pulse)
-
-
-def test_the_programs_cache_lets_the_least_recently_used_go(tmp_path: Path) -> None:
-    files = {}
-    for name in "abc":
-        (tmp_path / name).write_bytes(name.encode() * 5000)
-        files[name] = LotteryFile(name, tmp_path / name, 5000)
-    reader = BufferedReader(limit_bytes=10_000)
-    pulse = Pulse(go_on, "", 0)
-
-    answered = [reader.read(files[name], pulse) for name in "abacab"]
-
-    assert answered == [False, False, True, False, True, False]
-
-
-def test_a_program_without_room_keeps_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(bytes(5000))
-    reader = BufferedReader(limit_bytes=4999)
-    pulse = Pulse(go_on, "", 0)
-
-    assert [reader.read(LotteryFile("a", tmp_path / "a", 5000), pulse) for _ in "ab"] == [False] * 2
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""Parts of the matrix: caches and ballast, rows, sizes, the file it leaves or removes."""
+
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace

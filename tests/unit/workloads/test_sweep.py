@@ -1,3 +1,5 @@
+"""Parts of the sweep: sets laid out once, reads that begin at rest, rows."""
+
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
