@@ -63,9 +63,14 @@ def _bounded[T](access: Callable[[], T], what: str) -> T:
     return results[0]
 
 
+def block(name: str) -> Path:
+    """What the kernel shows of a block device."""
+    return BLOCK / name
+
+
 def control(drive: str) -> Path:
     """The control files of a member, by the kernel's name of the drive."""
-    return BLOCK / drive / "bcache"
+    return block(drive) / "bcache"
 
 
 def set_folder(set_uuid: str) -> Path:

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from mmap import PAGESIZE
 from pathlib import Path
 
-from appliance.arrays.kernel import control, read, set_folder, write
+from appliance.arrays.kernel import block, control, read, set_folder, write
 from appliance.arrays.model import Array
-from appliance.arrays.state import format_amount, parse_choice
+from appliance.arrays.state import format_amount, parse_choice, parse_dirty_threshold_pages
 from appliance.errors import KaltstartError, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
+
+_UNWRITTEN_SHARE = 8
+_VMSTAT = Path("/proc/vmstat")
 
 
 def set_cache_mode(array: Array, mode: CacheMode) -> None:
@@ -30,6 +34,25 @@ def apply_settings(array: Array, plan: ArrayPlan) -> None:
     folder = set_folder(array.set_uuid)
     _set_number(folder / "congested_read_threshold_us", plan.congested_read_threshold_us)
     _set_number(folder / "congested_write_threshold_us", plan.congested_write_threshold_us)
+    _limit_unwritten(array)
+
+
+def _limit_unwritten(array: Array) -> None:
+    """RAM may hold at most an eighth of the cache's size of what is to be written to the array.
+
+    bcache decides on each write as it comes, by the fill that its last garbage collection found,
+    has no queue that would hold writes up, and cannot write back while one of them waits for a free
+    bucket (writeback_lock in drivers/md/bcache/request.c). When the page cache hands over more at
+    once than the cache has room for, they wait for each other for ever: seen with Linux 6.12.
+    """
+    limit_bytes = int(read(block(array.cache) / "size")) * 512 // _UNWRITTEN_SHARE
+    # What RAM holds before programs must wait is usually less, and the kernel takes no more.
+    if limit_bytes >= parse_dirty_threshold_pages(read(_VMSTAT)) * PAGESIZE:
+        return
+    folder = block(array.name) / "bdi"
+    _set_number(folder / "strict_limit", 1)
+    # Kept as a share of the threshold, which moves with the free RAM: not read back as it was set.
+    write(folder / "max_bytes", str(limit_bytes))
 
 
 @contextmanager

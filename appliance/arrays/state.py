@@ -111,3 +111,12 @@ def _wait_for_tick(tell: Progress) -> None:
     while time.monotonic() < end_s:
         tell("waiting for bcache's counters", 0, 0)
         time.sleep(_PAUSE_S)
+
+
+def parse_dirty_threshold_pages(vmstat: str) -> int:
+    """`nr_dirty_threshold` of /proc/vmstat: where programs that write are made to wait."""
+    for line in vmstat.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "nr_dirty_threshold":
+            return int(value)
+    raise StepFailed("/proc/vmstat has no nr_dirty_threshold: what kernel is this?")

@@ -9,6 +9,7 @@ import pytest
 
 from appliance.arrays import kernel
 from appliance.arrays.model import Array, CacheFate, label_of
+from appliance.arrays.state import format_amount
 from appliance.arrays.superblock import Superblock
 from appliance.drives.writable import Unlocked
 
@@ -51,6 +52,11 @@ class FakeKernel:
 
     def write(self, path: Path, text: str) -> None:
         """As write_text, with what follows from it."""
+        match path.name:
+            case "cache_mode":
+                text = f"[{text}]"
+            case "sequential_cutoff":
+                text = format_amount(int(text))
         path.write_text(text)
         if path.name == "detach":
             self.detach()
