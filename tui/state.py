@@ -321,9 +321,25 @@ class Snapshot:
     @property
     def countdown(self) -> Countdown | None:
         """The running countdown, if any key may stop one now."""
-        return None if self.status is None or self.silent else self.status.countdown
+        if self.status is None or self.silent or self._is_overtaken:
+            return None
+        return self.status.countdown
 
     @property
     def busy(self) -> bool:
         """A campaign has the machine."""
-        return self.status is not None and self.status.busy
+        return self.status is not None and self.status.busy and not self._is_overtaken
+
+    @property
+    def _is_overtaken(self) -> bool:
+        """The database says already that the status' campaign is paused; the status comes later.
+
+        Whoever sees PAUSED may press the keys that a paused campaign takes.
+        """
+        current = self.current
+        return (
+            self.status is not None
+            and current is not None
+            and current.id == self.status.campaign_id
+            and current.state == "paused"
+        )

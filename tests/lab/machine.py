@@ -22,6 +22,8 @@ _OVMF = Path("/usr/share/OVMF")
 _CODE = {"uefi": "OVMF_CODE_4M.fd", "secureboot": "OVMF_CODE_4M.secboot.fd"}
 _VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
 _POLL_S = 0.2
+_TAIL = 2000
+"""Characters of the serial line that go with an error."""
 
 
 class LabTimeoutError(Exception):
@@ -207,7 +209,9 @@ class Machine:
             if not on:
                 raise MachineOffError(f"the machine went off before it said {pattern!r}")
             if time.monotonic() > deadline:
-                raise LabTimeoutError(f"no {pattern!r} within {timeout_s:.0f} s")
+                raise LabTimeoutError(
+                    f"no {pattern!r} within {timeout_s:.0f} s; the last it said:\n{said[-_TAIL:]}"
+                )
             time.sleep(_POLL_S)
 
     def wait_event(self, event: str, *, timeout_s: float) -> ConsoleLine:

@@ -76,6 +76,22 @@ async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
         assert (request.kind, request.read_payload()) == ("resume", {"campaign_id": campaign_id})
 
 
+async def test_a_campaign_that_is_paused_goes_on_before_the_status_says_so(
+    engine: FakeEngine,
+) -> None:
+    campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    engine.say(
+        phase="countdown",
+        campaign_id=campaign_id,
+        countdown={"purpose": "reboot", "remaining_s": 7},
+    )
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "r")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["resume"]
+
+
 async def test_progress_is_shown_as_a_bar(engine: FakeEngine) -> None:
     progress = {"label": "WD-1", "done_bytes": 500_000_000, "total_bytes": 1_000_000_000}
     engine.say(phase="preparing", progress=progress)
