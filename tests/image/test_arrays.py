@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.requestlog import parse_traffic
@@ -51,6 +53,7 @@ filesystem = "ext4"
 """
 
 
+@pytest.mark.alone
 def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
     """Also: power may go while the array is made, and while it is taken apart."""
     # Lines "array": making, cut; parting, apart, making, made; parting, cut; parting, apart.

@@ -3,11 +3,14 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import IMAGE
 from tests.lab.demo import CYCLES, boots_by_drive, format_table, run_demo
 from tests.lab.stick import find_partitions
 
 
+@pytest.mark.alone
 def test_only_the_hybrid_gets_faster_with_each_boot(out: Path) -> None:
     system_partitions = _system_partitions(IMAGE)
     result = run_demo(out)
