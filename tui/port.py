@@ -47,6 +47,8 @@ __all__ = ["KaltstartError", "Port"]
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
 _SILENT_AFTER_S = 30.0
+# The engine lets go of the stick before it restarts the machine: until then nothing is wrong.
+_LEAVING_S = 30.0
 _EVENTS = 40
 _ANSWERS = 10
 
@@ -77,6 +79,8 @@ class Port:
         self._meters: dict[tuple[str, str], Meter] = {}
         """By what they are of: the name people see, and the block device."""
         self._heard_at = self._clock()
+        self._read_at = self._clock()
+        """When the database was last there to be read."""
 
     @property
     def database(self) -> Path:
@@ -195,10 +199,17 @@ class Port:
 
     def _read_database(self) -> None:
         stamp = _stamp(self.database)
+        if not stamp:
+            if self._database_stamp and self._clock() - self._read_at < _LEAVING_S:
+                return
+            raise StickTrouble(
+                "the stick's database is not there any more: was the stick pulled out?"
+                if self._database_stamp
+                else "there is no database on the stick yet"
+            )
+        self._read_at = self._clock()
         if stamp == self._database_stamp:
             return
-        if not stamp:
-            raise StickTrouble("there is no database on the stick yet")
         connection = open_read_only(self.database)
         try:
             self._stored = Snapshot(

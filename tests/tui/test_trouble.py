@@ -140,3 +140,19 @@ async def test_a_small_screen_breaks_nothing(name: str, engine: FakeEngine) -> N
         for digit in "1234":
             await press(pilot, digit)
             assert drawn(pilot).strip()
+
+
+def test_a_database_that_is_away_before_a_restart_is_no_trouble_at_first(
+    engine: FakeEngine,
+) -> None:
+    engine.add_campaign("rack 4", boots={HDD: []})
+    port = engine.port()
+    assert port.read_snapshot().trouble == ""
+    database = engine.data / "kaltstart.sqlite"
+    database.rename(engine.data / "away")
+    snapshot = port.read_snapshot()
+    assert (snapshot.trouble, len(snapshot.campaigns)) == ("", 1)
+    engine.clock_s += 31
+    snapshot = port.read_snapshot()
+    assert "was the stick pulled out?" in snapshot.trouble
+    assert len(snapshot.campaigns) == 1
