@@ -14,11 +14,12 @@ from tests.lab.console import ConsoleLine
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine
 from tests.lab.requestlog import Traffic, parse_traffic
+from tests.lab.timing import SeekCurve
 
 _CYCLES = 2
 _OTHERS_BYTES = 64 << 20
 # What is held against each other here is bytes; a disk's usual pace would only take longer.
-_SEEKS = (("seek_min_s", 0.004), ("seek_half_s", 0.02), ("seek_max_s", 0.05))
+_QUICK = SeekCurve(min_s=0.004, half_s=0.02, max_s=0.05)
 _PLAN = f"""\
 version = 1
 [campaign]
@@ -86,7 +87,7 @@ def test_the_second_boot_from_an_array_needs_its_disk_no_more(out: Path, tmp_pat
         "LAB-OTHER-2": UUID(array_set_uuid(9)),  # of another stick
     }
     drives = [
-        ModelledDrive(serial="LAB-DISK-1", model="hdd", size_bytes=2 << 30, seek_s=_SEEKS),
+        ModelledDrive(serial="LAB-DISK-1", model="hdd", size_bytes=2 << 30, curve=_QUICK),
         ModelledDrive(serial="LAB-FLASH-1", size_bytes=512 << 20),
     ]
     for serial, set_uuid in others.items():

@@ -11,12 +11,7 @@ from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.requestlog import parse_traffic
 
-_DISK = ModelledDrive(
-    serial="LAB-DISK-1",
-    model="hdd",
-    size_bytes=1 << 30,
-    seek_s=(("seek_min_s", 0.012), ("seek_half_s", 0.03), ("seek_max_s", 0.06)),
-)
+_DISK = ModelledDrive(serial="LAB-DISK-1", model="hdd", size_bytes=1 << 30)
 _FLASH = ModelledDrive(serial="LAB-FLASH-1", model="ssd", size_bytes=512 << 20)
 # Neither in the plan nor released.
 _OTHER = ModelledDrive(serial="LAB-OTHER-1", model="ssd", size_bytes=64 << 20)

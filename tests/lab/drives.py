@@ -15,13 +15,16 @@ from typing import Any, Self
 
 from appliance.units import parse_size, slug
 from tests.lab.faults import Faults, parse_faults
+from tests.lab.timing import SeekCurve
 
 _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
 _BUSES = ("sata", "nvme", "scsi", "usb")
 _SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "usb": 36}
-_SEEKS = ("seek_min_s", "seek_half_s", "seek_max_s")
-_KEYS = ("serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file", *_SEEKS)
+_KEYS = (
+    "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
+    "seek_min_s", "seek_half_s", "seek_max_s",
+)  # fmt: skip
 
 
 class DrivesError(Exception):
@@ -44,7 +47,8 @@ class ModelledDrive:
     product: str = ""
     file: Path | None = None
     """What the drive holds at first; copied, never changed."""
-    seek_s: tuple[tuple[str, float], ...] = ()
+    curve: SeekCurve = field(default_factory=SeekCurve)
+    """Of hdd and sshd."""
     name: str = ""
     """Names its files in the out folder."""
 
@@ -109,8 +113,16 @@ class _Table:
             pass
         raise self.problem(f"{key} must be a size such as 4G, or bytes")
 
-    def seconds(self, key: str) -> float:
-        value = self.values[key]
+    def curve(self) -> SeekCurve:
+        usual = SeekCurve()
+        return SeekCurve(
+            min_s=self.seconds("seek_min_s", usual.min_s),
+            half_s=self.seconds("seek_half_s", usual.half_s),
+            max_s=self.seconds("seek_max_s", usual.max_s),
+        )
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self.values.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise self.problem(f"{key} must be seconds, such as 0.01")
         return float(value)
@@ -158,9 +170,7 @@ def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
         wwn=table.wwn(bus),
         product=table.text("product", ""),
         file=folder / file if file else None,
-        seek_s=tuple(
-            (key.removesuffix("_s"), table.seconds(key)) for key in _SEEKS if key in values
-        ),
+        curve=table.curve(),
     )
 
 
@@ -174,7 +184,9 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
         f"stats={folder / drive.name}.stats.json",
         f"model={drive.model}",
         f"nand={drive.nand_bytes}",
-        *(f"{key}={value}" for key, value in drive.seek_s),
+        f"seek_min={drive.curve.min_s}",
+        f"seek_half={drive.curve.half_s}",
+        f"seek_max={drive.curve.max_s}",
         *(f"fault={fault}" for fault in drive.faults.texts),
     ]  # fmt: skip
 

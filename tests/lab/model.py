@@ -3,7 +3,7 @@
 Loaded by `nbdkit python`, one process per drive, which outlives the machine under test: what the
 drive has learned survives power-offs exactly as in a real one. Flushes do not reach the host's
 disk: the lab kills machines, not the host. Parameters: file=, model=hdd|sshd|ssd, nand=BYTES,
-stats=FILE, fault=TEXT (repeated), seek_min=, seek_half=, seek_max= (seconds), near=BYTES.
+stats=FILE, fault=TEXT (repeated), seek_min=, seek_half=, seek_max= (seconds).
 
 `stats` is one JSON object with the list `power_ons`: what reached the drive over each connection
 QEMU made. One QEMU process makes one, so a warm reboot does not start a new element.
@@ -26,6 +26,7 @@ API_VERSION = 2
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 _STATS_EVERY_S = 2.0
+_SETTINGS = ("file", "model", "nand", "stats", "seek_min", "seek_half", "seek_max")
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
 
@@ -69,12 +70,10 @@ class _Drive:
         self.fd = os.open(self.settings["file"], os.O_RDWR)
         self.size_bytes = os.fstat(self.fd).st_size
         model = self.settings["model"]
-        usual = SeekCurve()
         curve = SeekCurve(
-            min_s=float(self.settings.get("seek_min", usual.min_s)),
-            half_s=float(self.settings.get("seek_half", usual.half_s)),
-            max_s=float(self.settings.get("seek_max", usual.max_s)),
-            near_bytes=int(self.settings.get("near", usual.near_bytes)),
+            min_s=float(self.settings["seek_min"]),
+            half_s=float(self.settings["seek_half"]),
+            max_s=float(self.settings["seek_max"]),
         )
         self.clockwork = Clockwork(
             size_bytes=self.size_bytes,
@@ -135,8 +134,10 @@ def config(key: str, value: str) -> None:
     """Take one parameter from the command line."""
     if key == "fault":
         _drive.fault_texts.append(value)
-    else:
+    elif key in _SETTINGS:
         _drive.settings[key] = value
+    else:
+        raise ValueError(f"unknown parameter {key!r}; known: fault, {', '.join(_SETTINGS)}")
 
 
 def get_ready() -> None:
