@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.requestlog import parse_traffic
+from tests.lab.timing import SeekCurve
 
 _DISK = ModelledDrive(serial="LAB-DISK-1", model="hdd", size_bytes=1 << 30)
 _FLASH = ModelledDrive(serial="LAB-FLASH-1", model="ssd", size_bytes=512 << 20)
@@ -47,6 +49,29 @@ free_ram = "1G"
 filesystem = "ext4"
 """
 
+# On the array itself: a file system would fill half of so small a cache before the first set.
+_SWEEP = f"""\
+{_CAMPAIGN}
+{_ARRAY}
+[[workload]]
+kind = "sweep"
+on = "array"
+filesystem = "none"
+set_sizes = ["16M"]
+norandommap = [true]
+tests = ["rand-read"]
+runtime = 10
+idle_timeout = 30
+[[workload]]
+kind = "sweep"
+on = "array"
+filesystem = "none"
+set_sizes = ["80M"]
+tests = ["rand-read"]
+runtime = 60
+idle_timeout = 30
+"""
+
 
 @pytest.mark.alone
 def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
@@ -58,6 +83,17 @@ def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
     assert result.cuts_made == 2
     with _database_of(result) as database:
         _check_sql(database)
+        _check_devices(database)
+    _check_nothing_is_left(result)
+
+
+def test_a_working_set_twice_the_cache_is_not_answered_by_it(out: Path) -> None:
+    """D2 and D4. The disk is quick, so that a minute is enough to read all of the set once."""
+    disk = replace(_DISK, curve=SeekCurve(min_s=0.0015, half_s=0.002, max_s=0.0025))
+    flash = replace(_FLASH, size_bytes=42 << 20)
+    result = run_campaign(Trial(out=out, plan=_SWEEP, drives=(disk, flash, _OTHER)))
+    with _database_of(result) as database:
+        _check_sweep(database)
         _check_devices(database)
     _check_nothing_is_left(result)
 
@@ -87,6 +123,29 @@ def _check_sql(database: sqlite3.Connection) -> None:
     assert total_s["array"] < 0.7 * total_s["LAB-DISK-1"]
     # The modelled SSD takes no time at all: only what bcache adds, some percent, lies between them.
     assert total_s["LAB-FLASH-1"] < 1.2 * total_s["array"]
+
+
+def _check_sweep(database: sqlite3.Connection) -> None:
+    """A set that fits is answered by the cache; of one twice as big, some; and the pair differs.
+
+    Without norandommap no block is read twice, and each miss drives out one that is still to come.
+    """
+    hits, iops = (
+        dict(
+            database.execute(
+                "SELECT replace(variant, 'array/', ''), value FROM results WHERE workload = 'sweep'"
+                " AND metric = ? AND variant LIKE ?",
+                where,
+            ).fetchall()
+        )
+        for where in (("hit_ratio", "array/%"), ("iops", "%"))
+    )
+    print(hits, iops)
+    fits = "16M/rand-read/norandommap"
+    once, again = "80M/rand-read/randommap", "80M/rand-read/norandommap"
+    assert hits[fits] > 0.9
+    assert 0.1 < hits[once] + 0.1 < hits[again] < 0.75
+    assert iops[fits] > 1.5 * iops[again]
 
 
 def _check_devices(database: sqlite3.Connection) -> None:
