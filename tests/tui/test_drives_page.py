@@ -1,5 +1,3 @@
-from textual.widgets import DataTable
-
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, FakeEngine
 from tests.tui.scenes import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
@@ -7,6 +5,7 @@ from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 from tui.screens.dialog import Ask
 from tui.screens.run import RunPage
+from tui.widgets.table import Table
 
 
 async def test_the_table_says_which_drives_are_offered_and_the_details_why_not(
@@ -27,11 +26,29 @@ async def test_the_table_follows_the_drives_and_keeps_the_cursor(engine: FakeEng
         assert text_of(pilot, "#details").startswith("sdb:")
         engine.show_drives(SSHD, STICK)
         await settle(pilot)
-        assert pilot.app.screen.query_one(DataTable).row_count == 2
+        assert pilot.app.screen.query_one(Table).row_count == 2
         assert text_of(pilot, "#details").startswith("sdb:")
         engine.show_drives()
         await settle(pilot)
         assert text_of(pilot, "#details") == "No drive was found."
+
+
+async def test_the_cursor_is_as_wide_as_the_table_after_that_became_wider(
+    engine: FakeEngine,
+) -> None:
+    show_left_behind(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        table = pilot.app.screen.query_one(Table)
+        width = table.size.width
+        table.refresh()  # the table keeps the lines it draws now, in this width
+        await pilot.pause()
+        engine.say(phase="refused")
+        await settle(pilot)
+        assert table.size.width > width, "the choice to take it apart is gone"
+        line = pilot.app.screen._compositor.render_strips()[table.region.y + table.header_height]
+        bar = [segment for segment in line if segment.style and segment.style.reverse]
+        assert sum(segment.cell_length for segment in bar) == table.size.width
 
 
 async def test_hostile_texts_are_shown_escaped_and_never_as_markup(engine: FakeEngine) -> None:

@@ -7,7 +7,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import DataTable
 
 from tui import roles
 from tui.charset import shorten
@@ -20,6 +19,7 @@ from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
+from tui.widgets.table import Table
 
 type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
 """What the plan's own checks have against it."""
@@ -31,7 +31,7 @@ _WIDTH = 75
 class ComposeDialog(Dialog[ComposedCampaign]):
     """The form. Only drives that are offered and can be identified are listed."""
 
-    AUTO_FOCUS = "DataTable"
+    AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pick", show=False),
         Binding("c", "take_control", show=False),
@@ -50,7 +50,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     @override
     def compose_box(self) -> ComposeResult:
         yield Line("Drives: Space picks one, c: a control to compare with, a: into an array")
-        table: DataTable[Text] = DataTable(cursor_type="row", show_header=False, cell_padding=0)
+        table = Table(show_header=False)
         table.styles.height = min(_LISTED, max(1, len(self._drives)))
         table.add_column("drive", key="drive", width=_WIDTH)
         yield table
@@ -72,7 +72,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def on_mount(self) -> None:
         """Fill the table."""
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(Table)
         for number in range(len(self._drives)):
             table.add_row(self._row(number), key=str(number))
         if not self._drives:
@@ -108,7 +108,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     def _give(self, wanted: dict[int, Role]) -> None:
         """Each drive has its role now; what depends on it is shown anew."""
         self._roles = wanted
-        table = self.query_one(DataTable)
+        table = self.query_one(Table)
         for number in range(len(self._drives)):
             table.update_cell(str(number), "drive", self._row(number))
         self._show_array()
@@ -265,7 +265,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         hint.display = bool(hints)
 
     def _under_cursor(self) -> int | None:
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(Table)
         is_drive = table.has_focus and 0 <= table.cursor_row < len(self._drives)
         return table.cursor_row if is_drive else None
 

@@ -6,7 +6,6 @@ from typing import ClassVar, override
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable
 
 from tui.charset import shorten
 from tui.screens.dialog import Ask
@@ -14,6 +13,7 @@ from tui.screens.page import Page
 from tui.state import ArrayMember, DriveRow, Snapshot
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
+from tui.widgets.table import Table
 
 # Device, size, bus, kind and "offered" need 36 columns with their gaps; the rest is shared out.
 _FIXED = 8 + 8 + 5 + 5 + 7
@@ -25,7 +25,7 @@ class DrivesPage(Page):
 
     NAME: ClassVar[str] = "drives"
     TITLE: ClassVar[str] = "Drives"
-    AUTO_FOCUS = "DataTable"
+    AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = (
         "All drives of this machine. The list follows what is plugged in and out.\n\n"
         "Offered: whether a campaign may use the drive. Where it says NO, the line below the "
@@ -46,7 +46,7 @@ class DrivesPage(Page):
 
     @override
     def compose_body(self) -> ComposeResult:
-        table: DataTable[Text] = DataTable(cursor_type="row", zebra_stripes=False, cell_padding=0)
+        table = Table()
         yield table
         yield Line(id="details", classes="gap")
         yield Choice("Take the array apart", id="take-apart")
@@ -101,7 +101,7 @@ class DrivesPage(Page):
         return is_ours and is_ready and not snapshot.busy
 
     def _fill(self, drives: tuple[DriveRow, ...], width: int) -> None:
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(Table)
         before = self._selected()
         self._listed, self._width = drives, width
         rest = max(24, width - 2 - _FIXED - _GAPS)
@@ -133,7 +133,7 @@ class DrivesPage(Page):
                 table.move_cursor(row=row)
 
     def _selected(self) -> DriveRow | None:
-        row = self.query_one(DataTable).cursor_row
+        row = self.query_one(Table).cursor_row
         return self._listed[row] if 0 <= row < len(self._listed) else None
 
     def _show_details(self) -> None:

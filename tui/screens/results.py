@@ -8,13 +8,13 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.widgets import DataTable
 
 from tui.charset import shorten
 from tui.screens.page import Page
 from tui.state import Boot, Campaign, CampaignDrive, Figure, Snapshot, Step
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
+from tui.widgets.table import Table
 
 _LISTED = 4
 _CELL = 8
@@ -26,7 +26,7 @@ class ResultsPage(Page):
 
     NAME: ClassVar[str] = "results"
     TITLE: ClassVar[str] = "Results"
-    AUTO_FOCUS = "DataTable"
+    AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = (
         "All campaigns stored on this stick. Up and Down choose one, Tab goes to its results.\n\n"
         "Each boot: its time in seconds, cold (after power-off) or warm (after a restart), and "
@@ -51,7 +51,7 @@ class ResultsPage(Page):
 
     @override
     def compose_body(self) -> ComposeResult:
-        table: DataTable[Text] = DataTable(cursor_type="row", show_header=False, cell_padding=0)
+        table = Table(show_header=False)
         table.add_column("campaign", key="campaign")
         yield table
         yield Line(id="report")
@@ -85,7 +85,7 @@ class ResultsPage(Page):
     def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
         before = self._selected()
         self._campaigns = campaigns
-        table: DataTable[Text] = self.query_one(DataTable)
+        table = self.query_one(Table)
         table.styles.height = min(_LISTED, max(1, len(campaigns)))
         table.clear()
         for campaign in campaigns:
@@ -101,7 +101,7 @@ class ResultsPage(Page):
                 table.move_cursor(row=row)
 
     def _selected(self) -> Campaign | None:
-        row = self.query_one(DataTable).cursor_row
+        row = self.query_one(Table).cursor_row
         return self._campaigns[row] if 0 <= row < len(self._campaigns) else None
 
     def _show_results(self) -> None:

@@ -1,0 +1,19 @@
+"""A table of lines, one of them under the cursor."""
+
+from rich.text import Text
+from textual.widgets import DataTable
+
+
+class Table(DataTable[Text]):
+    """Textual's own, drawn right also after it became wider."""
+
+    def __init__(self, *, show_header: bool = True) -> None:
+        super().__init__(cursor_type="row", show_header=show_header, cell_padding=0)
+
+    def on_resize(self) -> None:
+        """Draw all of it anew.
+
+        Textual draws the new size before it sends this event, and takes rows it has drawn already
+        from a cache that only the event empties: the cursor's bar would end where it did before.
+        """
+        self.refresh()
