@@ -28,6 +28,7 @@ def main() -> int:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     trial = Trial(
+        processors=2,
         out=arguments.out.absolute(),
         plan=plan,
         image=arguments.image.absolute(),

@@ -103,6 +103,7 @@ def run_bench(out: Path) -> list[Measure]:
     prepare_out(out)
     script = (Path(__file__).parent / "bench.sh").read_text()
     setup = MachineSetup(
+        processors=2,
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         credentials=credentials(script),

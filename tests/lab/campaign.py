@@ -67,6 +67,7 @@ class Trial:
     limits: Limits = Limits()
     cuts: Sequence[Cut] = ()
     second_stick: bool = False
+    processors: int = 1
     interactive: bool = False
     credentials: dict[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = print
@@ -152,6 +153,7 @@ def run_campaign(trial: Trial) -> Result:
         serial_log=trial.out / "serial.log",
         firmware=trial.firmware,
         second_stick=second,
+        processors=trial.processors,
         credentials=trial.credentials,
         interactive=trial.interactive,
     )

@@ -48,7 +48,13 @@ _MODELS = {"LAB-HDD-1": "disk", "LAB-SSHD-1": "hybrid", "LAB-SSD-1": "SSD"}
 def run_demo(out: Path) -> Result:
     """The whole campaign, hands-off."""
     return run_campaign(
-        Trial(out=out, plan=PLAN, drives=DEFAULT_DRIVES, limits=replace(Limits(), total_s=5400))
+        Trial(
+            out=out,
+            plan=PLAN,
+            drives=DEFAULT_DRIVES,
+            processors=2,
+            limits=replace(Limits(), total_s=5400),
+        )
     )
 
 

@@ -46,7 +46,9 @@ class MachineSetup:
     """Where firmware keeps its variables; made at the first power-on. Beside the log by default."""
     second_stick: Path | None = None
     memory_mib: int = 2048
-    processors: int = 2
+    processors: int = 1
+    """One is quickest where two machines share two processors: an emulated one that waits for
+    another takes time from both."""
     credentials: Mapping[str, str] = field(default_factory=dict)
     """systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
     interactive: bool = False
