@@ -342,4 +342,6 @@ class Snapshot:
             and current is not None
             and current.id == self.status.campaign_id
             and current.state == "paused"
+            # What could not be read may be old: then a key must stop what counts down.
+            and not self.trouble
         )

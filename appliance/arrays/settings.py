@@ -45,9 +45,15 @@ def _limit_unwritten(array: Array) -> None:
     bucket (writeback_lock in drivers/md/bcache/request.c). When the page cache hands over more at
     once than the cache has room for, they wait for each other for ever: seen with Linux 6.12.
     """
-    limit_bytes = int(read(block(array.cache) / "size")) * 512 // _UNWRITTEN_SHARE
-    # What RAM holds before programs must wait is usually less, and the kernel takes no more.
-    if limit_bytes >= parse_dirty_threshold_pages(read(_VMSTAT)) * PAGESIZE:
+    size = block(array.cache) / "size"
+    sectors = read(size)
+    if not sectors.isdigit():
+        raise StepFailed(f"{size} gives no size: the cache drive may be gone")
+    limit_bytes = int(sectors) * 512 // _UNWRITTEN_SHARE
+    # What RAM holds before programs must wait is usually less. The kernel takes no larger limit
+    # than that threshold, which moves a little: near it the limit would change nothing.
+    threshold_bytes = parse_dirty_threshold_pages(read(_VMSTAT)) * PAGESIZE
+    if limit_bytes >= threshold_bytes * 9 // 10:
         return
     folder = block(array.name) / "bdi"
     _set_number(folder / "strict_limit", 1)

@@ -51,26 +51,19 @@ filesystem = "ext4"
 
 # On the array itself: a file system would fill half of so small a cache before the first set. Of
 # each pair the first part, which asks for each block once, brings in what the second one meets.
-_SWEEP = f"""\
-{_CAMPAIGN}
-{_ARRAY}
+_SWEEP = f"{_CAMPAIGN}{_ARRAY}" + "".join(
+    f"""\
 [[workload]]
 kind = "sweep"
 on = "array"
 filesystem = "none"
-set_sizes = ["16M"]
+set_sizes = ["{size}"]
 tests = ["rand-read"]
-runtime = 12
-idle_timeout = 30
-[[workload]]
-kind = "sweep"
-on = "array"
-filesystem = "none"
-set_sizes = ["80M"]
-tests = ["rand-read"]
-runtime = 40
+runtime = {runtime_s}
 idle_timeout = 30
 """
+    for size, runtime_s in (("16M", 12), ("80M", 40))
+)
 
 
 @pytest.mark.alone

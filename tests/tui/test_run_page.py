@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
@@ -90,6 +92,17 @@ async def test_a_campaign_that_is_paused_goes_on_before_the_status_says_so(
         await press(pilot, "3", "r")
         await finish(pilot, "flow")
         assert [request.kind for request in engine.requests()] == ["resume"]
+
+
+async def test_a_countdown_is_stopped_where_the_database_may_be_newer_than_what_was_read(
+    engine: FakeEngine,
+) -> None:
+    campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    countdown = {"purpose": "reboot", "remaining_s": 7}
+    engine.say(phase="countdown", campaign_id=campaign_id, countdown=countdown)
+    snapshot = engine.port().read_snapshot()
+    assert snapshot.countdown is None
+    assert replace(snapshot, trouble="the database is locked").countdown is not None
 
 
 async def test_progress_is_shown_as_a_bar(engine: FakeEngine) -> None:

@@ -33,7 +33,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
 
 @pytest.mark.parametrize(
     ("threshold_bytes", "limit"),
-    [(_CACHE_BYTES // 8, ("0", "0")), (_CACHE_BYTES // 8 + PAGESIZE, ("1", str(8 << 30)))],
+    [(8 << 30, ("0", "0")), (9 << 30, ("1", str(8 << 30)))],
 )
 def test_the_page_cache_keeps_back_no_more_than_the_cache_can_take(
     fake: FakeKernel, tmp_path: Path, threshold_bytes: int, limit: tuple[str, str]
@@ -48,3 +48,9 @@ def test_the_page_cache_keeps_back_no_more_than_the_cache_can_take(
 def test_a_kernel_that_does_not_say_its_threshold_is_refused() -> None:
     with pytest.raises(StepFailed, match="nr_dirty_threshold"):
         parse_dirty_threshold_pages("nr_dirtied 7\n")
+
+
+def test_a_cache_drive_that_is_gone_fails_the_step(fake: FakeKernel, tmp_path: Path) -> None:
+    (tmp_path / "block/sdb/size").unlink()
+    with pytest.raises(StepFailed, match="the cache drive may be gone"):
+        apply_settings(ARRAY, ARRAY_PLAN)
