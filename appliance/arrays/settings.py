@@ -11,6 +11,7 @@ from appliance.arrays.state import format_amount, parse_choice, parse_dirty_thre
 from appliance.errors import KaltstartError, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
+from appliance.units import format_drive_size
 
 _UNWRITTEN_SHARE = 8
 _VMSTAT = Path("/proc/vmstat")
@@ -45,11 +46,7 @@ def _limit_unwritten(array: Array) -> None:
     bucket (writeback_lock in drivers/md/bcache/request.c). When the page cache hands over more at
     once than the cache has room for, they wait for each other for ever: seen with Linux 6.12.
     """
-    size = block(array.cache) / "size"
-    sectors = read(size)
-    if not sectors.isdigit():
-        raise StepFailed(f"{size} gives no size: the cache drive may be gone")
-    limit_bytes = int(sectors) * 512 // _UNWRITTEN_SHARE
+    limit_bytes = _share_bytes(array)
     # What RAM holds before programs must wait is usually less. The kernel takes no larger limit
     # than that threshold, which moves a little: near it the limit would change nothing.
     threshold_bytes = parse_dirty_threshold_pages(read(_VMSTAT)) * PAGESIZE
@@ -59,6 +56,24 @@ def _limit_unwritten(array: Array) -> None:
     _set_number(folder / "strict_limit", 1)
     # Kept as a share of the threshold, which moves with the free RAM: not read back as it was set.
     write(folder / "max_bytes", str(limit_bytes))
+
+
+def describe_limit(array: Array) -> str:
+    """How much RAM may hold of what is to be written to the running array; empty: as for others.
+
+    Raises StepFailed, ArrayStuckError.
+    """
+    if read(block(array.name) / "bdi/strict_limit") != "1":
+        return ""
+    return f"RAM holds at most {format_drive_size(_share_bytes(array))} of unwritten data"
+
+
+def _share_bytes(array: Array) -> int:
+    size = block(array.cache) / "size"
+    sectors = read(size)
+    if not sectors.isdigit():
+        raise StepFailed(f"{size} gives no size: the cache drive may be gone")
+    return int(sectors) * 512 // _UNWRITTEN_SHARE
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appliance.arrays.model import Array
+from appliance.arrays.settings import describe_limit
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
 from appliance.drives.file_system import (
     clear_signatures,
@@ -85,7 +86,9 @@ def open_array_bench(
         name="the array",
     )
     bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
-    with _on_writable(order, array, replace(bench, array=control)) as ready:
+    # It makes programs wait that write through the page cache: no figure without it.
+    known = "; ".join(filter(None, (bench.drive_state, describe_limit(array))))
+    with _on_writable(order, array, replace(bench, array=control, drive_state=known)) as ready:
         yield ready
 
 

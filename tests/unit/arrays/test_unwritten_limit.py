@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.arrays import settings
-from appliance.arrays.settings import apply_settings
+from appliance.arrays.settings import apply_settings, describe_limit
 from appliance.arrays.state import parse_dirty_threshold_pages
 from appliance.errors import StepFailed
 from tests.unit.array_plan import ARRAY_PLAN
@@ -32,17 +32,21 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
 
 
 @pytest.mark.parametrize(
-    ("threshold_bytes", "limit"),
-    [(8 << 30, ("0", "0")), (9 << 30, ("1", str(8 << 30)))],
+    ("threshold_bytes", "limit", "said"),
+    [
+        (8 << 30, ("0", "0"), ""),
+        (9 << 30, ("1", str(8 << 30)), "RAM holds at most 8.6 GB of unwritten data"),
+    ],
 )
 def test_the_page_cache_keeps_back_no_more_than_the_cache_can_take(
-    fake: FakeKernel, tmp_path: Path, threshold_bytes: int, limit: tuple[str, str]
+    fake: FakeKernel, tmp_path: Path, threshold_bytes: int, limit: tuple[str, str], said: str
 ) -> None:
     pages = threshold_bytes // PAGESIZE
     (tmp_path / "vmstat").write_text(f"nr_dirtied 7\nnr_dirty_threshold {pages}\n")
     apply_settings(ARRAY, ARRAY_PLAN)
     bdi = tmp_path / "block/bcache0/bdi"
     assert ((bdi / "strict_limit").read_text(), (bdi / "max_bytes").read_text()) == limit
+    assert describe_limit(ARRAY) == said
 
 
 def test_a_kernel_that_does_not_say_its_threshold_is_refused() -> None:
