@@ -21,7 +21,10 @@ from appliance.plan_workloads import (
     LotteryPlan,
     MatrixPlan,
     SqlPlan,
+    SelftestPlan,
+    SurfacePlan,
     SweepPlan,
+    VerifyPlan,
 )
 
 _SEQUENTIAL_BYTES = 1 << 20
@@ -65,7 +68,7 @@ def _check_workload(workload: ShapedWorkload) -> Iterator[_Clash]:
             yield from _check_matrix(plan)
         case SweepPlan() as plan:
             yield from _check_sweep(plan)
-        case LotteryPlan() | SqlPlan():
+        case LotteryPlan() | SqlPlan() | SurfacePlan() | VerifyPlan() | SelftestPlan():
             pass
 
 

@@ -39,11 +39,7 @@ from appliance.workload_schema import WORKLOAD_TABLES, AnyTable
 
 MAX_WORKLOADS = 64
 
-_LATER_VALUES = {
-    ("mode", "replay"),
-    ("kind", "surface"),
-    ("kind", "verify"),
-}
+_LATER_VALUES = {("mode", "replay")}
 _MIN_SET_BYTES = 1 << 20
 _MAX_SET_BYTES = 16 << 30
 _NAMES = {
@@ -52,6 +48,9 @@ _NAMES = {
     "matrix": "a matrix",
     "sweep": "a sweep",
     "sql": "an sql step",
+    "surface": "a surface scan",
+    "verify": "a verify step",
+    "selftest": "a self-test",
 }
 
 

@@ -20,6 +20,7 @@ Operation = Literal[
 ]
 CacheMode = Literal["writethrough", "writeback", "writearound", "none"]
 Distribution = Literal["uniform", "zipf"]
+SelftestKind = Literal["short", "long"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
@@ -171,7 +172,63 @@ class SqlPlan:
         return True
 
 
-WorkloadPlan = FioPlan | LotteryPlan | MatrixPlan | SweepPlan | SqlPlan
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurfacePlan:
+    """The drive is read from end to end, or a sample of it, and nothing else."""
+
+    on: tuple[str, ...]
+    sample: float
+    """How much of the drive is read, 0 < sample <= 1; less than 1: chunks drawn in each slice."""
+    max_unreadable_bytes: int
+    """More than this is a hopeless drive: the step ends there."""
+    seed: int
+
+    filesystem: FileSystem = ""
+    writes: bool = False
+    """Whether the drive must be released."""
+    kind: Literal["surface"] = "surface"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyPlan:
+    """A seeded pattern is written and read back."""
+
+    on: tuple[str, ...]
+    size_bytes: int
+    """How much is written, spread over the whole drive; 0: all of it."""
+    power_cycle: bool
+    """Whether it is read once more after a power-off."""
+    seed: int
+
+    filesystem: FileSystem = ""
+    writes: bool = True
+    """Whether the drive must be released."""
+    kind: Literal["verify"] = "verify"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelftestPlan:
+    """The drive tests itself."""
+
+    on: tuple[str, ...]
+    test: SelftestKind
+
+    filesystem: FileSystem = ""
+    writes: bool = False
+    """Whether the drive must be released."""
+    kind: Literal["selftest"] = "selftest"
+
+
+WorkloadPlan = (
+    FioPlan
+    | LotteryPlan
+    | MatrixPlan
+    | SweepPlan
+    | SqlPlan
+    | SurfacePlan
+    | VerifyPlan
+    | SelftestPlan
+)
 
 # Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
@@ -202,6 +259,10 @@ def data_bytes(workload: WorkloadPlan) -> int:
         case SqlPlan():
             # The dump, the tables with their indexes, and the journal of the widest update.
             return 4 * workload.data_size_bytes
+        case VerifyPlan():
+            return workload.size_bytes
+        case SurfacePlan() | SelftestPlan():
+            return 0
 
 
 def wanted_ram_bytes(workload: WorkloadPlan) -> int:
@@ -211,7 +272,7 @@ def wanted_ram_bytes(workload: WorkloadPlan) -> int:
             return workload.memory_max_bytes
         case MatrixPlan() | SqlPlan():
             return workload.free_ram_bytes
-        case LotteryPlan() | SweepPlan():
+        case LotteryPlan() | SweepPlan() | SurfacePlan() | VerifyPlan() | SelftestPlan():
             return 0
 
 

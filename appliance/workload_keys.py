@@ -16,6 +16,7 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 # O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
 BLOCK_BYTES = 4 * KIB
 LARGEST_BYTES = 16 * TIB
+KINDS = ("fio", "lottery", "matrix", "sweep", "sql", "surface", "verify", "selftest")
 TESTS: list[FioTest] = ["seq-read", "seq-write", "rand-read", "rand-write"]
 FILE_SYSTEMS: dict[str, FileSystem] = {"none": "", "ext4": "ext4", "xfs": "xfs", "btrfs": "btrfs"}
 AnyPlace = Annotated[
@@ -82,7 +83,7 @@ _Places = Annotated[
 class WorkloadTable(Table):
     """What all kinds have."""
 
-    kind: Annotated[str, one_of("fio", "lottery", "matrix", "sweep", "sql")]
+    kind: Annotated[str, one_of(*KINDS)]
     on: Annotated[
         _Places,
         Field(

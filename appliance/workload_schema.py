@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from appliance.field_schema import SelftestTable, SurfaceTable, VerifyTable
 from appliance.fio_schema import FioTable, SweepTable
 from appliance.plan_keys import (
     Allowed,
@@ -227,7 +228,16 @@ class SqlTable(WorkloadTable):
         )
 
 
-AnyTable = FioTable | LotteryTable | MatrixTable | SweepTable | SqlTable
+AnyTable = (
+    FioTable
+    | LotteryTable
+    | MatrixTable
+    | SweepTable
+    | SqlTable
+    | SurfaceTable
+    | VerifyTable
+    | SelftestTable
+)
 
 WORKLOAD_TABLES: dict[str, type[AnyTable]] = {
     "fio": FioTable,
@@ -235,4 +245,7 @@ WORKLOAD_TABLES: dict[str, type[AnyTable]] = {
     "matrix": MatrixTable,
     "sweep": SweepTable,
     "sql": SqlTable,
+    "surface": SurfaceTable,
+    "verify": VerifyTable,
+    "selftest": SelftestTable,
 }

@@ -101,6 +101,41 @@ class ActivitySample:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceSample:
+    """One of the equal slices of a drive, as a surface scan read it."""
+
+    number: int
+    """From 0."""
+    first_byte: int
+    end_byte: int
+    """The byte after its last."""
+    read_bytes: int
+    """How much of it was read."""
+    unreadable_bytes: int
+    min_bytes_s: float
+    mean_bytes_s: float
+    max_bytes_s: float
+
+
+RangeKind = Literal["unreadable", "slow", "mismatch", "alias", "lost"]
+"""unreadable: the drive gives an error | slow: much slower than its slice | mismatch: other bytes
+than were written | alias: bytes that were written to another address | lost: what was there before
+is back, or zeros, after the power was off"""
+
+
+@dataclass(frozen=True, slots=True)
+class LbaRange:
+    """A stretch of a drive where something is wrong."""
+
+    kind: RangeKind
+    first_byte: int
+    size_bytes: int
+    seconds: float = 0.0
+    """How long its slowest request took; 0 where that says nothing."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DirtySample:
     """How much of an array's data was only in its cache, `t_s` after the step's start."""
 

@@ -45,7 +45,14 @@ _TABLES = (
         {"campaign_id": "campaign", "backing_drive_id": "drive", "cache_drive_id": "drive"},
         own="id",
     ),
+    _Table("surface_slice", {"step_id": "step"}),
+    _Table("lba_range", {"step_id": "step"}, own="id"),
+    _Table("power_off", {"step_id": "step", "drive_id": "drive"}, own="id"),
+    _Table("temperature_sample", {"step_id": "step", "drive_id": "drive"}),
+    _Table("health_reading", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
+    _Table("health_counter", {"reading_id": "health_reading"}),
     _Table("verdict", {"campaign_id": "campaign", "drive_id": "drive"}),
+    _Table("verdict_limit", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
 )
 

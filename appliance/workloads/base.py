@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from appliance.measure.diskstats import DiskStats
-from appliance.measure.samples import Result, Ticket
+from appliance.measure.samples import LbaRange, Result, SliceSample, Ticket
 from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 
@@ -85,6 +85,8 @@ class PartResult:
 
     results: tuple[Result, ...]
     tickets: tuple[Ticket, ...] = ()
+    slices: tuple[SliceSample, ...] = ()
+    ranges: tuple[LbaRange, ...] = ()
     notes: tuple[str, ...] = ()
     """For the diary: a drop that left pages, an idle wait that timed out."""
 
