@@ -17,7 +17,10 @@ from appliance.plan_workloads import (
     FioPlan,
     LotteryPlan,
     MatrixPlan,
+    SelftestPlan,
     SqlPlan,
+    SurfacePlan,
+    VerifyPlan,
     WorkloadPlan,
 )
 
@@ -269,7 +272,7 @@ def _identity_of(table: Mapping[str, Any]) -> str:
 
 def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
     release = f"add erase = {quote(identity)} to drive {number}"
-    if isinstance(plan, MatrixPlan | SqlPlan):
+    if isinstance(plan, MatrixPlan | SqlPlan | SurfacePlan | VerifyPlan | SelftestPlan):
         return f"{release}, or choose a released drive with on"
     keys = []
     if plan.filesystem:
