@@ -249,20 +249,21 @@ def data_bytes(workload: WorkloadPlan) -> int:
     """The files of `workload`, or how far into the bare drive it reaches."""
     match workload:
         case FioPlan():
-            return _fio_bytes(workload)
+            size_bytes = _fio_bytes(workload)
         case LotteryPlan():
-            return workload.file_size_bytes * len(workload.tickets)
+            size_bytes = workload.file_size_bytes * len(workload.tickets)
         case MatrixPlan():
-            return max(workload.file_sizes_bytes, default=0)
+            size_bytes = max(workload.file_sizes_bytes, default=0)
         case SweepPlan():
-            return max(workload.set_sizes_bytes, default=0)
+            size_bytes = max(workload.set_sizes_bytes, default=0)
         case SqlPlan():
             # The dump, the tables with their indexes, and the journal of the widest update.
-            return 4 * workload.data_size_bytes
+            size_bytes = 4 * workload.data_size_bytes
         case VerifyPlan():
-            return workload.size_bytes
+            size_bytes = workload.size_bytes
         case SurfacePlan() | SelftestPlan():
-            return 0
+            size_bytes = 0
+    return size_bytes
 
 
 def wanted_ram_bytes(workload: WorkloadPlan) -> int:
