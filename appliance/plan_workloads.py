@@ -247,6 +247,7 @@ def needed_bytes(workload: WorkloadPlan, *, others_bytes: int = 0) -> int:
 
 def data_bytes(workload: WorkloadPlan) -> int:
     """The files of `workload`, or how far into the bare drive it reaches."""
+    size_bytes = 0
     match workload:
         case FioPlan():
             size_bytes = _fio_bytes(workload)
@@ -262,7 +263,7 @@ def data_bytes(workload: WorkloadPlan) -> int:
         case VerifyPlan():
             size_bytes = workload.size_bytes
         case SurfacePlan() | SelftestPlan():
-            size_bytes = 0
+            pass
     return size_bytes
 
 
