@@ -28,6 +28,7 @@ from appliance.progress import Progress
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.store.steps import (
     StepRow,
     insert_activity,
@@ -201,6 +202,8 @@ class StepRun:
         connection, step = self.site.connection, self.step
         self._insert_results(result.results)
         insert_tickets(connection, step.id, result.tickets)
+        insert_slices(connection, step.id, result.slices)
+        insert_ranges(connection, step.id, part, result.ranges)
         self._store_other(result.results)
         insert_part(connection, step.id, part, results=len(result.results))
         for note in result.notes:

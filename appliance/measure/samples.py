@@ -36,6 +36,9 @@ METRIC_UNITS = {
     "warm_up_rounds": "1",
     "unreadable_bytes": "B",
     "mismatch_bytes": "B",
+    "min_slice_bytes_s": "B/s",
+    "max_slice_bytes_s": "B/s",
+    "slow_ranges": "1",
 }
 """Every metric of the view `results`, with its unit."""
 
