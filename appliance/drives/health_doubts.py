@@ -1,0 +1,161 @@
+"""Which of a drive's counters are nonsense, and why that is known. Pure.
+
+A doubt is a sentence for people. It is raised only by what a drive of any make cannot have counted;
+a counter that is merely bad is left alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from appliance.measure.health_samples import Counter, Health
+
+type Json = dict[str, Any]
+type ByName = Mapping[str, float]
+
+# Raw values of the table QEMU answers with for every ATA drive: smart_attributes in hw/ide/core.c.
+_QEMU_TABLE = {1: 0, 3: 16, 4: 100, 5: 0, 9: 1, 12: 0, 190: 31}
+# How counters say that there is nothing: all bits set, be it 16 or 128 of them.
+_ALL_ONES = frozenset(float((1 << bits) - 1) for bits in (16, 32, 48, 63, 64, 128))
+# More than a drive of that kind can take in a second: SATA at 6 Gb/s in 8b/10b; four lanes of
+# PCIe 5.0; two ports of SAS-4.
+_FASTEST_BYTES_S = {"ATA": 600e6, "NVMe": 16e9, "SCSI": 4.8e9}
+# Older than the first Serial ATA drives, which came in 2003.
+_MOST_HOURS = 24 * 366 * 23
+_SECONDS_PER_HOUR = 3600
+# How far the two counts of hours a drive keeps may be apart: one of them is rounded, and the self-
+# test log has 16 bits for it.
+_HOURS_APART = 24
+_LOG_HOURS = 1 << 16
+
+
+def add_doubts(data: Json, counters: Iterable[Counter]) -> tuple[Counter, ...]:
+    """`counters` with what speaks against them; `data` is all smartctl said of that drive."""
+    known = tuple(counters)
+    by_name = {counter.name: counter.value for counter in known}
+    if _is_qemu_table(data):
+        emulated = "it comes from the fixed table an emulated drive answers with"
+        return tuple(replace(counter, doubt=emulated) for counter in known)
+    return tuple(replace(counter, doubt=_doubt(data, counter, by_name)) for counter in known)
+
+
+def add_uptime_doubt(health: Health, *, uptime_s: float) -> Health:
+    """Doubt the power-on hours of a drive that counts fewer than this machine has been running.
+
+    Only for drives that have been in the machine since its start. An NVMe drive need not count what
+    it spends in its lowest power states (NVM Express base specification, "Power On Hours").
+    """
+    uptime_h = int(uptime_s // _SECONDS_PER_HOUR)
+    return replace(
+        health,
+        counters=tuple(
+            replace(
+                counter,
+                doubt=f"fewer hours than this machine has been running without a pause: {uptime_h}",
+            )
+            if counter.name == "power_on_hours" and not counter.doubt and counter.value < uptime_h
+            else counter
+            for counter in health.counters
+        ),
+    )
+
+
+def _is_qemu_table(data: Json) -> bool:
+    table = data.get("ata_smart_attributes", {}).get("table", [])
+    return {row.get("id"): _low_byte(row) for row in table if isinstance(row, dict)} == _QEMU_TABLE
+
+
+def _low_byte(row: Json) -> object:
+    """An attribute's raw value; of temperatures, which carry two others along, the first."""
+    value = row.get("raw", {}).get("value")
+    return value & 0xFF if isinstance(value, int) else value
+
+
+def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
+    if counter.value < 0:
+        return "a count below zero"
+    if counter.unit == "1" and counter.value in _ALL_ONES:
+        return "all its bits are set: the drive says nothing by it"
+    doubt = _DOUBTS.get(counter.name)
+    return doubt(data, counter, by_name) if doubt else ""
+
+
+def _sectors_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
+    sectors = data.get("user_capacity", {}).get("blocks")
+    too_many = isinstance(sectors, int) and counter.value > sectors
+    return "more sectors than the drive has" if too_many else ""
+
+
+def _cycles_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
+    return "" if counter.value else "a drive that answers has been switched on once at least"
+
+
+def _unsafe_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
+    too_many = counter.value > by_name.get("power_cycles", counter.value)
+    return "more than the drive was ever switched on" if too_many else ""
+
+
+def _spare_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
+    silent = not by_name.get("spare_threshold_percent")
+    empty = not by_name.get("available_spare_percent")
+    if silent and empty and not by_name.get("critical_warning"):
+        return "neither a reserve nor a limit to it: the drive says nothing by it"
+    return "more than all of it" if counter.value > 100 else ""
+
+
+def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
+    hours = counter.value
+    if hours > _MOST_HOURS:
+        return "more hours than such drives exist: it may be minutes or seconds"
+    busy = data.get("nvme_smart_health_information_log", {}).get("controller_busy_time")
+    if isinstance(busy, int) and busy / 60 > hours + 1:
+        return f"the drive was at work for {busy} minutes of them"
+    attributed = data.get("power_on_time", {}).get("hours")
+    if isinstance(attributed, int) and abs(attributed - hours) > max(_HOURS_APART, hours / 100):
+        return f"the drive's attribute says {attributed}"
+    log = data.get("ata_smart_self_test_log", {})
+    tables = [log.get(kind, {}).get("table", []) for kind in ("extended", "standard")]
+    latest = max(
+        (
+            row["lifetime_hours"]
+            for table in tables
+            for row in table
+            if isinstance(row.get("lifetime_hours"), int)
+        ),
+        default=0,
+    )
+    if latest > hours + _HOURS_APART and hours < _LOG_HOURS:
+        return f"the drive tested itself at {latest} hours already: the count was set back"
+    return ""
+
+
+def _bytes_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
+    hours = by_name.get("power_on_hours")
+    fastest = _FASTEST_BYTES_S.get(str(data.get("device", {}).get("protocol")))
+    # The hour that has begun is not counted yet.
+    if hours is not None and fastest and counter.value > (hours + 1) * _SECONDS_PER_HOUR * fastest:
+        return f"more than the drive could have moved in {hours:.0f} hours"
+    written = {"host_write_bytes": 241, "host_read_bytes": 242}[counter.name]
+    table = data.get("ata_smart_attributes", {}).get("table", [])
+    from_attribute = any(
+        row.get("id") == written and str(row.get("name")).startswith("Total_LBAs") for row in table
+    )
+    known = data.get("in_smartctl_database") is True or data.get("ata_device_statistics")
+    if from_attribute and not known:
+        return "what the drive counts in is not known: it is not in smartmontools' database"
+    return ""
+
+
+_DOUBTS: dict[str, Callable[[Json, Counter, ByName], str]] = {
+    "power_on_hours": _hours_doubt,
+    "power_cycles": _cycles_doubt,
+    "unsafe_shutdowns": _unsafe_doubt,
+    "available_spare_percent": _spare_doubt,
+    "spare_threshold_percent": _spare_doubt,
+    "host_write_bytes": _bytes_doubt,
+    "host_read_bytes": _bytes_doubt,
+    "reallocated_sectors": _sectors_doubt,
+    "pending_sectors": _sectors_doubt,
+    "offline_uncorrectable": _sectors_doubt,
+    "grown_defects": _sectors_doubt,
+}

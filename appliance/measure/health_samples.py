@@ -1,0 +1,90 @@
+"""A drive's own account of its condition, before it is stored, and what two of them say together.
+
+Pure data. A counter that is known to be nonsense carries a doubt and is never judged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+EXACT_UNITS = frozenset({"1", "B", "h"})
+"""Units of counters that only ever rise, as opposed to shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One figure a drive keeps of itself."""
+
+    name: str
+    value: float
+    unit: str
+    """1 | B | h | %"""
+    doubt: str = ""
+    """Why it is not to be believed: a sentence for the report. Empty: nothing speaks against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a drive says of itself at one moment."""
+
+    passed: bool | None
+    """Its own verdict; None where it gives none."""
+    counters: tuple[Counter, ...]
+    temperature_celsius: float | None
+    limit_celsius: float | None
+    """The hottest it is made to work at, as it says itself."""
+    reason: str = ""
+    """Why there is nothing, where there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """How a counter went from one moment to another. What is missing is None."""
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+    doubt: str = ""
+
+    @property
+    def change(self) -> float | None:
+        """What came on top; None where one of the two is missing."""
+        if self.before is None or self.after is None:
+            return None
+        return self.after - self.before
+
+
+_FALLING = frozenset({"available_spare_percent"})
+# What a drive may clear: a sector is pending until it was written anew, a warning lasts while it
+# lasts, and thresholds are no counters.
+_EITHER_WAY = frozenset(
+    {"pending_sectors", "offline_uncorrectable", "critical_warning", "spare_threshold_percent"}
+)
+
+
+def compare(before: Mapping[str, Counter], after: Mapping[str, Counter]) -> tuple[Delta, ...]:
+    """What came of each counter between two moments, by its name. Pure.
+
+    A counter that went the way it cannot go is doubted, whatever it was called before.
+    """
+    deltas: list[Delta] = []
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        known = new or old
+        if known is None:
+            continue
+        delta = Delta(
+            name,
+            known.unit,
+            old.value if old else None,
+            new.value if new else None,
+            doubt=next((each.doubt for each in (new, old) if each and each.doubt), ""),
+        )
+        change = delta.change
+        if not delta.doubt and change is not None and name not in _EITHER_WAY:
+            if name in _FALLING and change > 0:
+                delta = replace(delta, doubt="it rose, and such a share only falls")
+            elif name not in _FALLING and change < 0:
+                delta = replace(delta, doubt="it fell, and such a count only rises")
+        deltas.append(delta)
+    return tuple(deltas)
