@@ -1,4 +1,4 @@
-"""DRIVES.toml, the nbdkit processes behind it, and what QEMU has to be told about each drive."""
+"""DRIVES.toml, and the nbdkit processes behind it. What QEMU has to be told is in `devices`."""
 
 import json
 import os
@@ -20,10 +20,11 @@ from tests.lab.timing import SeekCurve
 _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
 _BUSES = ("sata", "nvme", "scsi", "usb")
+_SECTORS = ("512n", "512e", "4Kn")
 _SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "usb": 36}
 _KEYS = (
     "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
-    "seek_min_s", "seek_half_s", "seek_max_s",
+    "seek_min_s", "seek_half_s", "seek_max_s", "sectors", "removable", "read_only", "namespaces",
 )  # fmt: skip
 
 
@@ -49,6 +50,14 @@ class ModelledDrive:
     """What the drive holds at first; copied, never changed."""
     curve: SeekCurve = field(default_factory=SeekCurve)
     """Of hdd and sshd."""
+    sectors: str = "512n"
+    """512n | 512e | 4Kn"""
+    removable: bool = False
+    """Whether it calls its medium removable; scsi and usb only."""
+    read_only: bool = False
+    """Whether it refuses writes itself; scsi and usb only."""
+    namespaces: int = 1
+    """Into how many equal namespaces an NVMe drive is cut."""
     name: str = ""
     """Names its files in the out folder."""
 
@@ -127,14 +136,42 @@ class _Table:
             raise self.problem(f"{key} must be seconds, such as 0.01")
         return float(value)
 
-    def faults(self) -> Faults:
+    def faults(self, bus: str) -> Faults:
         texts = self.values.get("faults", [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise self.problem("faults must be a list of texts")
         try:
-            return parse_faults(texts)
+            faults = parse_faults(texts)
         except ValueError as error:
             raise self.problem(str(error)) from None
+        # On all others Linux resets the controller after half a minute, and QEMU then waits for the
+        # request itself: the whole machine would stand still.
+        if faults.can_stall and bus != "scsi":
+            raise self.problem("stall is for scsi only")
+        return faults
+
+    def sectors(self, bus: str) -> str:
+        sectors = self.text("sectors", "512n", _SECTORS)
+        # QEMU's IDE disks know no other logical sector, and its NVMe no physical one of its own.
+        if (bus, sectors) in {("sata", "4Kn"), ("nvme", "512e")}:
+            raise self.problem(f"QEMU has no {sectors} drives on {bus}; scsi and usb have all")
+        return sectors
+
+    def flag(self, key: str, bus: str) -> bool:
+        value = self.values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.problem(f"{key} must be true or false")
+        if value and bus not in {"scsi", "usb"}:
+            raise self.problem(f"{key} is for scsi and usb only")
+        return value
+
+    def namespaces(self, bus: str) -> int:
+        value = self.values.get("namespaces", 1)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 9:
+            raise self.problem("namespaces must be a number from 1 to 9")
+        if value > 1 and bus != "nvme":
+            raise self.problem("namespaces is for nvme only")
+        return value
 
     def wwn(self, bus: str) -> str:
         wwn = self.text("wwn", "")
@@ -166,11 +203,15 @@ def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
         bus=bus,
         size_bytes=table.size("size", "4G"),
         nand_bytes=table.size("nand", "512M"),
-        faults=table.faults(),
+        faults=table.faults(bus),
         wwn=table.wwn(bus),
         product=table.text("product", ""),
         file=folder / file if file else None,
         curve=table.curve(),
+        sectors=table.sectors(bus),
+        removable=table.flag("removable", bus),
+        read_only=table.flag("read_only", bus),
+        namespaces=table.namespaces(bus),
     )
 
 
@@ -189,66 +230,6 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
         f"seek_max={drive.curve.max_s}",
         *(f"fault={fault}" for fault in drive.faults.texts),
     ]  # fmt: skip
-
-
-def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
-    """Block devices and controllers for drives served at those sockets.
-
-    Everything is JSON: a serial may hold commas, quotes or escapes. The USB controller `xhci` is
-    the machine's own. virtio-blk is no choice: it always looks rotational.
-    """
-    devices: list[dict[str, object]] = []
-    blocks: list[dict[str, object]] = []
-    ports = {"sata": 0, "scsi": 0}
-    for index, (drive, path) in enumerate(drives):
-        node = f"drive{index}"
-        blocks.append({
-            "driver": "raw", "node-name": node, "discard": "unmap",
-            "file": {"driver": "nbd", "server": {"type": "unix", "path": str(path)}},
-        })  # fmt: skip
-        port = ports.get(drive.bus, 0)
-        if drive.bus in ports:
-            ports[drive.bus] += 1
-        devices += _devices(drive, node, index, port)
-    words: list[str] = []
-    for block in blocks:
-        words += ["-blockdev", json.dumps(block)]
-    for device in devices:
-        words += ["-device", json.dumps(device)]
-    return words
-
-
-def _devices(drive: ModelledDrive, node: str, index: int, port: int) -> list[dict[str, object]]:
-    product = drive.product or f"KALTLAB {drive.model.upper()}"
-    vendor, _, rest = product.partition(" ")
-    disk: dict[str, object] = {"drive": node, "serial": drive.serial}
-    if drive.bus == "nvme":
-        return [disk | {"driver": "nvme", "id": f"nvme{index}"}]
-    disk["rotation_rate"] = 1 if drive.model == "ssd" else 7200
-    if drive.model != "ssd":
-        disk["discard_granularity"] = 0  # a plain disk knows no TRIM
-    if drive.wwn:
-        disk["wwn"] = int(drive.wwn, 16)
-    if drive.bus == "sata":
-        # q35 has six ports of its own.
-        controller, slot = divmod(port, 6)
-        extra: list[dict[str, object]] = []
-        if controller and not slot:
-            extra.append({"driver": "ich9-ahci", "id": f"ahci{controller}"})
-        bus = f"ahci{controller}.{slot}" if controller else f"ide.{slot}"
-        return [*extra, disk | {"driver": "ide-hd", "bus": bus, "model": product[:40]}]
-    disk |= {"driver": "scsi-hd", "vendor": vendor[:8], "product": (rest or vendor)[:16]}
-    if drive.bus == "scsi":
-        controllers: list[dict[str, object]] = (
-            [] if port else [{"driver": "virtio-scsi-pci", "id": "scsi"}]
-        )
-        return [*controllers, disk | {"bus": "scsi.0", "scsi-id": port}]
-    bridge = f"uas{index}"
-    return [
-        # Linux reads the bridge's serial, not the disk's behind it.
-        {"driver": "usb-uas", "id": bridge, "bus": "xhci.0", "serial": drive.serial},
-        disk | {"bus": f"{bridge}.0", "scsi-id": 0, "lun": 0},
-    ]
 
 
 class DriveBay:
@@ -287,7 +268,7 @@ class DriveBay:
             self._first_power_on = time.monotonic()
         age_s = time.monotonic() - self._first_power_on
         return [
-            (drive, self._socket(drive))
+            (drive, self.socket(drive))
             for drive in self.drives
             if not drive.faults.vanished(age_s=age_s, power_on=power_on)
         ]
@@ -306,7 +287,8 @@ class DriveBay:
         """The first drive with this serial."""
         return next(drive for drive in self.drives if drive.serial == serial)
 
-    def _socket(self, drive: ModelledDrive) -> Path:
+    def socket(self, drive: ModelledDrive) -> Path:
+        """Where the drive is served; also names it to `plug`."""
         return Path(self._sockets.name) / f"{self.drives.index(drive)}.sock"
 
     def _start(self, drive: ModelledDrive) -> None:
@@ -319,7 +301,7 @@ class DriveBay:
         with (self.folder / f"{drive.name}.err").open("wb") as errors:
             self._processes.append(
                 subprocess.Popen(
-                    nbdkit_command(drive, socket_path=self._socket(drive), folder=self.folder),
+                    nbdkit_command(drive, socket_path=self.socket(drive), folder=self.folder),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
@@ -331,7 +313,7 @@ class DriveBay:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and process.poll() is None:
             # Not by connecting: that would count as a power-on.
-            if _listens(self._socket(drive)):
+            if _listens(self.socket(drive)):
                 return
             time.sleep(0.05)
         errors = (self.folder / f"{drive.name}.err").read_text(errors="replace").strip()

@@ -5,19 +5,30 @@
 `vanish@SECONDSs`               that long after the machine was first powered on the drive stops
                                 answering (every request fails), and it is gone at later power-ons
 `vanish@bootN`                  it is not there from the Nth power-on on
+`stall@SECONDSs`                that long after each power-on on it answers no request any more, not
+                                even with an error, until the power goes
+`stall@bootN`                   the same from the first request of the Nth power-on on
+`alias@SIZE`                    it has SIZE bytes only; addresses behind them wrap round to 0
+`lying-flush@SIZE`              flushes are acknowledged, but when the power goes the SIZE bytes
+                                that were written last are what they were before
 """
 
 import re
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from appliance.units import parse_size
 
 _FORM = re.compile(
     r"(?P<kind>read-error|slow)@(?P<offset>\w+)\+(?P<length>\w+)(?: +x(?P<factor>\d+))?"
-    r"|vanish@(?:(?P<seconds>\d+(?:\.\d+)?)s|boot(?P<boot>[1-9]\d*))"
+    r"|(?P<gone>vanish|stall)@(?:(?P<seconds>\d+(?:\.\d+)?)s|boot(?P<boot>[1-9]\d*))"
+    r"|(?P<lie>alias|lying-flush)@(?P<size>\w+)"
 )
-_ALLOWED = "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs or vanish@bootN"
+_ALLOWED = (
+    "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@bootN, "
+    "stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
+)
 _SLOW_FLOOR_S = 0.001
 
 
@@ -42,6 +53,12 @@ class Faults:
     slow: tuple[Range, ...] = ()
     vanish_after_s: float | None = None
     vanish_at_power_on: int | None = None
+    stall_after_s: float | None = None
+    stall_at_power_on: int | None = None
+    real_bytes: int | None = None
+    """What an aliasing drive really holds."""
+    forgotten_bytes: int = 0
+    """What a drive whose flushes lie loses when the power goes."""
     texts: tuple[str, ...] = field(default=())
     """As they were written."""
 
@@ -62,13 +79,63 @@ class Faults:
             return True
         return self.vanish_at_power_on is not None and power_on >= self.vanish_at_power_on
 
+    @property
+    def can_stall(self) -> bool:
+        """Whether a request may ever stay without an answer."""
+        return self.stall_after_s is not None or self.stall_at_power_on is not None
+
+    def stalled(self, *, age_s: float, power_on: int) -> bool:
+        """Whether nothing is answered `age_s` after the power-on with this number."""
+        if self.stall_after_s is not None and age_s >= self.stall_after_s:
+            return True
+        return self.stall_at_power_on is not None and power_on >= self.stall_at_power_on
+
+    def pieces(self, offset: int, length: int) -> Iterator[tuple[int, int]]:
+        """Where an access really goes, in its order, as (offset, length)."""
+        size = self.real_bytes
+        if size is None:
+            yield offset, length
+            return
+        while length > 0:
+            here = offset % size
+            part = min(length, size - here)
+            yield here, part
+            offset, length = offset + part, length - part
+
+
+class UndoLog:
+    """What stood where the most recent `limit_bytes` were written, to be put back. Pure."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._held: deque[tuple[int, bytes]] = deque()
+        self._held_bytes = 0
+
+    def remember(self, offset: int, before: bytes) -> None:
+        """`before` is what the write that comes now replaces at `offset`."""
+        self._held.append((offset, before))
+        self._held_bytes += len(before)
+        while self._held_bytes > self.limit_bytes:
+            start, oldest = self._held.popleft()
+            settled = min(len(oldest), self._held_bytes - self.limit_bytes)
+            self._held_bytes -= settled
+            if settled < len(oldest):
+                self._held.appendleft((start + settled, oldest[settled:]))
+
+    def take_back(self) -> Iterator[tuple[int, bytes]]:
+        """What to write where so that the latest writes never were, latest first; once."""
+        while self._held:
+            yield self._held.pop()
+        self._held_bytes = 0
+
 
 def parse_faults(texts: Iterable[str]) -> Faults:
     """Faults from their texts. Raises ValueError naming the one that is wrong."""
     errors: list[Range] = []
     slow: list[Range] = []
-    after_s: float | None = None
-    at_power_on: int | None = None
+    after_s: dict[str, float] = {}
+    at_power_on: dict[str, int] = {}
+    sizes = {"alias": 0, "lying-flush": 0}
     texts = tuple(texts)
     for text in texts:
         match = _FORM.fullmatch(text)
@@ -79,8 +146,22 @@ def parse_faults(texts: Iterable[str]) -> Faults:
                 parse_size(match["offset"]), parse_size(match["length"]), int(match["factor"] or 1)
             )
             (slow if match["kind"] == "slow" else errors).append(where)
+        elif match["lie"]:
+            sizes[match["lie"]] = parse_size(match["size"])
+            if not sizes[match["lie"]]:
+                raise ValueError(f"fault {text!r}: the size cannot be 0")
         elif match["seconds"]:
-            after_s = float(match["seconds"])
+            after_s[match["gone"]] = float(match["seconds"])
         else:
-            at_power_on = int(match["boot"])
-    return Faults(tuple(errors), tuple(slow), after_s, at_power_on, texts)
+            at_power_on[match["gone"]] = int(match["boot"])
+    return Faults(
+        read_errors=tuple(errors),
+        slow=tuple(slow),
+        vanish_after_s=after_s.get("vanish"),
+        vanish_at_power_on=at_power_on.get("vanish"),
+        stall_after_s=after_s.get("stall"),
+        stall_at_power_on=at_power_on.get("stall"),
+        real_bytes=sizes["alias"] or None,
+        forgotten_bytes=sizes["lying-flush"],
+        texts=texts,
+    )

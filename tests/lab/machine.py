@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.lab.console import ConsoleLine, parse_line, strip_escapes
-from tests.lab.drives import ModelledDrive, qemu_arguments
+from tests.lab.devices import USB_BUS, qemu_arguments
+from tests.lab.drives import ModelledDrive
 from tests.lab.qmp import Qmp, QmpError, keys_for
 
 FIRMWARES = ("uefi", "secureboot", "bios")
@@ -88,7 +89,7 @@ def qemu_command(
         where = f"path={sockets}/serial.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=serial,{where},{log}"]
     words += ["-serial", "chardev:serial"]
-    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": "xhci"})]
+    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": USB_BUS})]
     sticks = [setup.stick, *([setup.second_stick] if setup.second_stick else [])]
     for number, stick in enumerate(sticks, 1):
         node = f"stick{number}"
@@ -99,7 +100,7 @@ def qemu_command(
                 "file": {"driver": "file", "filename": str(stick), "cache": {"no-flush": True}},
             }),
             "-device", json.dumps({
-                "driver": "usb-storage", "bus": "xhci.0", "drive": node, "removable": True,
+                "driver": "usb-storage", "bus": f"{USB_BUS}.0", "drive": node, "removable": True,
                 "serial": f"LAB-STICK-{number}", "bootindex": number,
             }),
         ]  # fmt: skip
@@ -119,6 +120,8 @@ class Machine:
         self.text = ""
         """All it has said on the serial line since power-on, without escapes."""
         self._drives = drives
+        self._can_stall = any(drive.faults.can_stall for drive, _ in drives)
+        self._went_off = False
         self._folder = tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp")
         self._process: subprocess.Popen[bytes] | None = None
         self._qmp: Qmp | None = None
@@ -169,10 +172,19 @@ class Machine:
 
     def is_on(self) -> bool:
         """Whether QEMU still runs."""
-        return self._process is not None and self._process.poll() is None
+        if self._process is None or self._process.poll() is not None:
+            return False
+        if self._can_stall and self.qmp.has_told("SHUTDOWN"):
+            # QEMU would wait for the drive before it ends; a power supply does not.
+            self.kill()
+            self._went_off = True
+            return False
+        return True
 
     def exit_code(self) -> int | None:
         """QEMU's exit code, once it is off: 0 after the guest powered off."""
+        if self._went_off:
+            return 0
         return self._process.poll() if self._process else None
 
     def kill(self) -> None:
@@ -228,11 +240,11 @@ class Machine:
 
     def wait_off(self, *, timeout_s: float) -> None:
         """Wait until it is off by itself."""
-        if self._process is not None:
-            try:
-                self._process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                raise LabTimeoutError(f"still on after {timeout_s:.0f} s") from None
+        deadline = time.monotonic() + timeout_s
+        while self.is_on():
+            if time.monotonic() > deadline:
+                raise LabTimeoutError(f"still on after {timeout_s:.0f} s")
+            time.sleep(_POLL_S)
 
     def screenshot(self, path: Path) -> Path:
         """Save what the VGA console shows, as PNG."""
@@ -259,7 +271,7 @@ class Machine:
     def qmp(self) -> Qmp:
         """QEMU's control connection."""
         if self._qmp is None:
-            if not self.is_on():
+            if self._process is None or self._process.poll() is not None:
                 raise QmpError("the machine is off")
             self._qmp = Qmp(Path(self._folder.name) / "qmp.sock")
         return self._qmp

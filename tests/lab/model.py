@@ -6,7 +6,8 @@ disk: the lab kills machines, not the host. Parameters: file=, model=hdd|sshd|ss
 stats=FILE, fault=TEXT (repeated), seek_min=, seek_half=, seek_max= (seconds).
 
 `stats` is one JSON object with the list `power_ons`: what reached the drive over each connection
-QEMU made. One QEMU process makes one, so a warm reboot does not start a new element.
+QEMU made. One QEMU process makes one, so a warm reboot does not start a new element; a drive that
+is unplugged and plugged in again does.
 """
 
 import ctypes
@@ -19,13 +20,14 @@ from pathlib import Path
 
 import nbdkit
 
-from tests.lab.faults import Faults, parse_faults
+from tests.lab.faults import Faults, UndoLog, parse_faults
 from tests.lab.timing import Clockwork, Nand, SeekCurve
 
 API_VERSION = 2
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 _STATS_EVERY_S = 2.0
+_STALL_S = 1 << 30  # for ever
 _SETTINGS = ("file", "model", "nand", "stats", "seek_min", "seek_half", "seek_max")
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
@@ -61,12 +63,15 @@ class _Drive:
         default_factory=lambda: Clockwork(size_bytes=1, curve=None, nand=None)
     )
     power_ons: list[Counts] = field(default_factory=list)
+    undo: UndoLog = field(default_factory=lambda: UndoLog(0))
     first_open: float | None = None
+    last_open: float = 0.0
     stats_at: float = 0.0
 
     def prepare(self) -> None:
         """Open the file and build the model from the parameters."""
         self.faults = parse_faults(self.fault_texts)
+        self.undo = UndoLog(self.faults.forgotten_bytes)
         self.fd = os.open(self.settings["file"], os.O_RDWR)
         self.size_bytes = os.fstat(self.fd).st_size
         model = self.settings["model"]
@@ -96,15 +101,57 @@ class _Drive:
         if seconds > 0:
             time.sleep(seconds)
 
-    def fail_if_vanished(self) -> None:
-        """Answer nothing any more once the drive has vanished."""
+    def answer_or_not(self) -> None:
+        """Fail each request once the drive has vanished; keep silent once it has stalled."""
+        now = time.monotonic()
         limit = self.faults.vanish_after_s
-        if (
-            limit is not None
-            and self.first_open is not None
-            and time.monotonic() - self.first_open >= limit
-        ):
+        if limit is not None and self.first_open is not None and now - self.first_open >= limit:
             self.fail(f"vanished after {limit:.0f} s")
+        if self.faults.stalled(age_s=now - self.last_open, power_on=len(self.power_ons)):
+            # Ends with an error when QEMU has hung up or nbdkit shall end: then nobody listens.
+            nbdkit.nanosleep(_STALL_S, 0)
+
+    def read(self, buf: bytearray | memoryview, offset: int) -> None:
+        """Fill `buf` with what the drive shows at `offset`."""
+        view = memoryview(buf)
+        for start, length in self.faults.pieces(offset, len(view)):
+            done = 0
+            while done < length:
+                got = os.preadv(self.fd, [view[done:length]], start + done)
+                if got == 0:
+                    self.fail("beyond the end")
+                done += got
+            view = view[length:]
+
+    def write(self, buf: bytes | bytearray, offset: int) -> None:
+        """Let the drive show `buf` at `offset`."""
+        view = memoryview(buf)
+        for start, length in self.faults.pieces(offset, len(view)):
+            self.remember(start, length)
+            done = 0
+            while done < length:
+                done += os.pwritev(self.fd, [view[done:length]], start + done)
+            view = view[length:]
+
+    def clear(self, offset: int, length: int) -> None:
+        """Let the drive show zeroes there, by a hole."""
+        for start, size in self.faults.pieces(offset, length):
+            self.remember(start, size)
+            if _libc.fallocate(self.fd, _KEEP_SIZE | _PUNCH_HOLE, start, size) != 0:
+                nbdkit.set_error(ctypes.get_errno())
+                raise OSError(ctypes.get_errno(), "fallocate")
+
+    def remember(self, offset: int, length: int) -> None:
+        """Keep what is about to be replaced, as far as it may have to come back."""
+        kept = min(length, self.undo.limit_bytes)
+        if kept:
+            start = offset + length - kept
+            self.undo.remember(start, os.pread(self.fd, kept, start))
+
+    def forget(self) -> None:
+        """The power has gone: what only seemed to be on the drive is not."""
+        for offset, before in self.undo.take_back():
+            os.pwrite(self.fd, before, offset)
 
     def fail(self, reason: str) -> None:
         """End the request with EIO."""
@@ -152,8 +199,10 @@ def cleanup() -> None:
 
 def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit's name and form
     """QEMU connects: a power-on."""
+    _drive.forget()  # where the end of the machine before was not seen yet
+    _drive.last_open = time.monotonic()
     if _drive.first_open is None:
-        _drive.first_open = time.monotonic()
+        _drive.first_open = _drive.last_open
     _drive.power_ons.append(Counts())
     _drive.write_stats()
     return len(_drive.power_ons)
@@ -161,6 +210,8 @@ def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit's name and form
 
 def close(handle: int) -> None:
     """QEMU is gone: a power-off."""
+    if handle == len(_drive.power_ons):
+        _drive.forget()
     _drive.write_stats()
 
 
@@ -179,19 +230,14 @@ def pread(handle: int, buf: bytearray, offset: int, flags: int) -> None:
     counts = _drive.counts()
     counts.reads += 1
     counts.read_bytes += len(buf)
-    _drive.fail_if_vanished()
+    _drive.answer_or_not()
     seconds, from_nand = _drive.clockwork.read(offset, len(buf))
     if from_nand:
         counts.nand_read_bytes += len(buf)
     _drive.pass_time(seconds, offset, len(buf))
     if _drive.faults.read_fails(offset, len(buf)):
         _drive.fail(f"bad sector in {len(buf)} bytes at {offset}")
-    view = memoryview(buf)
-    while view:
-        done = os.preadv(_drive.fd, [view], offset)
-        if done == 0:
-            _drive.fail("beyond the end")
-        view, offset = view[done:], offset + done
+    _drive.read(buf, offset)
 
 
 def pwrite(handle: int, buf: bytearray, offset: int, flags: int) -> None:
@@ -199,18 +245,15 @@ def pwrite(handle: int, buf: bytearray, offset: int, flags: int) -> None:
     counts = _drive.counts()
     counts.writes += 1
     counts.write_bytes += len(buf)
-    _drive.fail_if_vanished()
+    _drive.answer_or_not()
     _drive.pass_time(_drive.clockwork.write(offset, len(buf)), offset, len(buf))
-    view = memoryview(buf)
-    while view:
-        done = os.pwritev(_drive.fd, [view], offset)
-        view, offset = view[done:], offset + done
+    _drive.write(buf, offset)
 
 
 def flush(handle: int, flags: int) -> None:
     """Only counted: what was written is in the host's memory and survives the machine."""
     _drive.counts().flushes += 1
-    _drive.fail_if_vanished()
+    _drive.answer_or_not()
 
 
 def trim(handle: int, count: int, offset: int, flags: int) -> None:
@@ -230,8 +273,6 @@ def zero(handle: int, count: int, offset: int, flags: int) -> None:
 
 
 def _clear(count: int, offset: int) -> None:
-    _drive.fail_if_vanished()
+    _drive.answer_or_not()
     _drive.pass_time(_drive.clockwork.write(offset, count), offset, count)
-    if _libc.fallocate(_drive.fd, _KEEP_SIZE | _PUNCH_HOLE, offset, count) != 0:
-        nbdkit.set_error(ctypes.get_errno())
-        raise OSError(ctypes.get_errno(), "fallocate")
+    _drive.clear(offset, count)

@@ -1,6 +1,7 @@
 """Talks to a running QEMU: pictures of its screen, keys, the power button."""
 
 import json
+import select
 import socket
 import time
 from pathlib import Path
@@ -24,15 +25,16 @@ class Qmp:
     def __init__(self, path: Path, *, timeout_s: float = 30) -> None:
         self._socket = _connect(path, timeout_s)
         self._socket.settimeout(timeout_s)
-        self._stream = self._socket.makefile("rw", encoding="utf-8")
+        self._received = b""
+        self._events: list[dict[str, Any]] = []
         self._read()  # the greeting
         self.execute("qmp_capabilities")
 
     def execute(self, command: str, **arguments: object) -> Any:  # noqa: ANN401 - QEMU's JSON
         """Run one command and return its answer."""
         try:
-            self._stream.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
-            self._stream.flush()
+            line = json.dumps({"execute": command, "arguments": arguments}) + "\n"
+            self._socket.sendall(line.encode())
             while True:
                 answer = self._read()
                 if "error" in answer:
@@ -42,16 +44,52 @@ class Qmp:
         except OSError as error:
             raise QmpError(f"{command}: {error}") from None
 
+    def wait_event(self, event: str, *, timeout_s: float, **data: object) -> None:
+        """Wait until QEMU has told of an event with this data, now or since it was last waited for.
+
+        Raises QmpError when it does not come in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not self._take(event, data):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not self._wait_for_line(left_s):
+                raise QmpError(f"no event {event} {data} within {timeout_s:.0f} s")
+            self._read()
+
+    def has_told(self, event: str) -> bool:
+        """Whether QEMU has told of this event by now."""
+        try:
+            while self._wait_for_line(0):
+                self._read()
+        except (OSError, QmpError):
+            pass  # it is gone; what it said before counts
+        return any(each["event"] == event for each in self._events)
+
+    def _take(self, event: str, data: dict[str, object]) -> bool:
+        for each in self._events:
+            told = each.get("data", {})
+            if each["event"] == event and all(told.get(k) == v for k, v in data.items()):
+                self._events.remove(each)
+                return True
+        return False
+
+    def _wait_for_line(self, timeout_s: float) -> bool:
+        return b"\n" in self._received or bool(select.select([self._socket], [], [], timeout_s)[0])
+
     def _read(self) -> dict[str, Any]:
-        line = self._stream.readline()
-        if not line:
-            raise QmpError("QEMU closed the connection")
+        while b"\n" not in self._received:
+            more = self._socket.recv(1 << 16)
+            if not more:
+                raise QmpError("QEMU closed the connection")
+            self._received += more
+        line, _, self._received = self._received.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
+        if "event" in answer:
+            self._events.append(answer)
         return answer
 
     def close(self) -> None:
         """Hang up."""
-        self._stream.close()
         self._socket.close()
 
 

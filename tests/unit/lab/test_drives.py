@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.lab.devices import qemu_arguments
 from tests.lab.drives import (
     DEFAULT_DRIVES,
     DrivesError,
@@ -11,7 +12,6 @@ from tests.lab.drives import (
     name_drives,
     nbdkit_command,
     parse_drives,
-    qemu_arguments,
 )
 
 CONTRACT = """
@@ -26,7 +26,7 @@ faults = ["read-error@1G+64K", "vanish@120s", "slow@2G+1G x10"]
 
 
 def devices(*drives: ModelledDrive) -> list[dict[str, Any]]:
-    words = qemu_arguments([(drive, Path("x.sock")) for drive in drives])
+    words = qemu_arguments([(d, Path(f"/s/{n}.sock")) for n, d in enumerate(drives)])
     return [json.loads(words[i + 1]) for i, word in enumerate(words) if word == "-device"]
 
 
@@ -64,6 +64,14 @@ def test_start_file_is_looked_up_beside_the_description() -> None:
         ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nwwn = '0x5'", "wwn is for sata and scsi only"),
         ("[[drive]]\nserial = 'A'\nseek_min_s = -1", "seek_min_s must be seconds"),
         ("[[drive]]\nserial = '123456789012345678901'", "20 characters at most"),
+        ("[[drive]]\nserial = 'A'\nsectors = '4K'", "'4K' is none of 512n, 512e, 4Kn"),
+        ("[[drive]]\nserial = 'A'\nsectors = '4Kn'", "no 4Kn drives on sata"),
+        ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nsectors = '512e'", "no 512e drives on nvme"),
+        ("[[drive]]\nserial = 'A'\nfaults = ['stall@boot1']", "stall is for scsi only"),
+        ("[[drive]]\nserial = 'A'\nremovable = 1", "removable must be true or false"),
+        ("[[drive]]\nserial = 'A'\nread_only = true", "read_only is for scsi and usb only"),
+        ("[[drive]]\nserial = 'A'\nnamespaces = 2", "namespaces is for nvme only"),
+        ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nnamespaces = 0", "from 1 to 9"),
     ],
 )
 def test_mistake_is_named(toml: str, complaint: str) -> None:
@@ -128,3 +136,35 @@ def test_model_gets_its_parameters() -> None:
         "fault=slow@2G+1G x10",
     ):  # fmt: skip
         assert word in words
+
+
+def test_sectors_reach_every_bus_that_has_them() -> None:
+    def sizes(bus: str, sectors: str) -> tuple[int, int]:
+        (drive,) = parse_drives(f"[[drive]]\nserial='A'\nbus='{bus}'\nsectors='{sectors}'")
+        device = devices(drive)[-1]
+        return device["logical_block_size"], device["physical_block_size"]
+
+    for bus in ("scsi", "usb"):
+        assert sizes(bus, "512n") == (512, 512)
+        assert sizes(bus, "512e") == (512, 4096)
+        assert sizes(bus, "4Kn") == (4096, 4096)
+    assert sizes("sata", "512e") == (512, 4096)
+    assert sizes("nvme", "4Kn") == (4096, 4096)
+
+
+def test_namespaces_share_one_drive() -> None:
+    drive = ModelledDrive(serial="N", bus="nvme", namespaces=2, size_bytes=64 << 20)
+    words = qemu_arguments([(drive, Path("/s/7.sock"))])
+    blocks = [json.loads(words[i + 1]) for i, word in enumerate(words) if word == "-blockdev"]
+    assert [b["node-name"] for b in blocks] == ["drive7", "drive7-1", "drive7-2"]
+    assert [(b["offset"], b["size"]) for b in blocks[1:]] == [(0, 32 << 20), (32 << 20, 32 << 20)]
+    controller, *spaces = devices(drive)
+    assert controller["serial"] == "N"
+    assert [s["nsid"] for s in spaces] == [1, 2]
+    assert {s["bus"] for s in spaces} == {controller["id"]}
+
+
+def test_a_drive_that_may_stall_has_no_cache_to_wait_for() -> None:
+    (drive,) = parse_drives("[[drive]]\nserial='A'\nbus='scsi'\nfaults=['stall@5s']")
+    assert devices(drive)[-1]["write-cache"] == "off"
+    assert "write-cache" not in devices(ModelledDrive(serial="B", bus="scsi"))[-1]

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.lab.faults import parse_faults
+from tests.lab.faults import UndoLog, parse_faults
 
 MIB = 1 << 20
 
@@ -34,10 +34,66 @@ def test_vanish_at_a_power_on() -> None:
     assert faults.vanished(age_s=0, power_on=4)
 
 
+def test_stall_begins_anew_at_each_power_on() -> None:
+    faults = parse_faults(["stall@30.5s"])
+    assert faults.can_stall
+    assert not faults.stalled(age_s=30.4, power_on=7)
+    assert faults.stalled(age_s=30.5, power_on=1)
+
+
+def test_stall_at_a_power_on() -> None:
+    faults = parse_faults(["stall@boot2", "vanish@boot4"])
+    assert not faults.stalled(age_s=9999, power_on=1)
+    assert faults.stalled(age_s=0, power_on=2)
+    assert faults.stalled(age_s=0, power_on=3)
+    assert not faults.vanished(age_s=0, power_on=3)
+
+
+def test_aliases_wrap_round_as_often_as_it_takes() -> None:
+    faults = parse_faults(["alias@1M"])
+    assert list(faults.pieces(4096, 8192)) == [(4096, 8192)]
+    assert list(faults.pieces(MIB, 512)) == [(0, 512)]
+    assert list(faults.pieces(3 * MIB - 512, 1024)) == [(MIB - 512, 512), (0, 512)]
+    assert list(faults.pieces(MIB // 2, 2 * MIB)) == [
+        (MIB // 2, MIB // 2), (0, MIB), (0, MIB // 2),
+    ]  # fmt: skip
+    assert list(parse_faults([]).pieces(5 * MIB, 512)) == [(5 * MIB, 512)]
+
+
+def write(drive: bytearray, log: UndoLog, offset: int, data: bytes) -> None:
+    log.remember(offset, bytes(drive[offset : offset + len(data)]))
+    drive[offset : offset + len(data)] = data
+
+
+def take_back(drive: bytearray, log: UndoLog) -> bytes:
+    for offset, before in log.take_back():
+        drive[offset : offset + len(before)] = before
+    return bytes(drive)
+
+
+def test_the_last_bytes_that_were_written_are_taken_back() -> None:
+    assert parse_faults(["lying-flush@1M"]).forgotten_bytes == MIB
+    drive, log = bytearray(b"........"), UndoLog(3)
+    write(drive, log, 0, b"AAAA")
+    write(drive, log, 6, b"BB")
+    assert take_back(drive, log) == b"AAA....."
+    assert take_back(drive, log) == b"AAA.....", "only once"
+
+
+def test_what_was_written_twice_goes_back_to_what_stood_there_first() -> None:
+    drive, log = bytearray(b"........"), UndoLog(100)
+    write(drive, log, 2, b"AAAA")
+    write(drive, log, 3, b"BB")
+    write(drive, log, 0, b"CCCC")
+    assert take_back(drive, log) == b"........"
+
+
 def test_no_faults_no_trouble() -> None:
     faults = parse_faults([])
     assert not faults.read_fails(0, 1 << 40)
     assert not faults.vanished(age_s=1e9, power_on=1000)
+    assert not faults.stalled(age_s=1e9, power_on=1000)
+    assert not faults.can_stall
 
 
 @pytest.mark.parametrize(
@@ -45,6 +101,7 @@ def test_no_faults_no_trouble() -> None:
     [
         "", "read-error", "read-error@1M", "read-error@1M+64K x2", "slow@1M+64K", "slow@1Q+64K x2",
         "vanish@120", "vanish@boot0", "vanish@boot", "burn@1s", "vanish@1s ",
+        "stall@5", "stall@boot0", "alias@0", "alias@1X", "lying-flush@", "lying-flush@0",
     ],
 )  # fmt: skip
 def test_bad_fault_is_named(text: str) -> None:

@@ -1,0 +1,138 @@
+"""What QEMU has to be told about each modelled drive. Pure.
+
+A drive is named after its socket: `name_of` gives the id of its device and of its block nodes, by
+which `plug` finds it again. Everything is JSON: a serial may hold commas, quotes or escapes.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.lab.drives import ModelledDrive
+
+type Options = dict[str, object]
+
+SCSI_BUS = "scsi"
+USB_BUS = "xhci"
+"""The machine's own USB controller, which the stick hangs on, too."""
+_SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
+
+
+def name_of(socket: Path) -> str:
+    """What a drive that is served there is called in QEMU."""
+    return f"drive{socket.stem}"
+
+
+def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
+    """Block devices and controllers for drives served at those sockets.
+
+    virtio-blk is no choice: it always looks rotational.
+    """
+    words: list[str] = []
+    devices: list[Options] = []
+    ports = {"sata": 0, "scsi": 0}
+    for drive, socket in drives:
+        for block in block_nodes(drive, socket):
+            words += ["-blockdev", json.dumps(block)]
+        port = ports.get(drive.bus, 0)
+        ports[drive.bus] = port + 1
+        if drive.bus == "sata":
+            devices += _sata(drive, socket, port)
+        elif drive.bus == "scsi" and not port:
+            devices.append({"driver": "virtio-scsi-pci", "id": SCSI_BUS})
+        if drive.bus == "scsi":
+            devices += [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
+        elif drive.bus == "usb":
+            devices += hot_devices(drive, socket)
+        elif drive.bus == "nvme":
+            devices += _nvme(drive, socket)
+    for device in devices:
+        words += ["-device", json.dumps(device)]
+    return words
+
+
+def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
+    """The block nodes behind a drive, in the order they are made."""
+    name = name_of(socket)
+    whole: Options = {
+        "driver": "raw", "node-name": name, "discard": "unmap", "read-only": drive.read_only,
+        "file": {"driver": "nbd", "server": {"type": "unix", "path": str(socket)}},
+    }  # fmt: skip
+    if drive.namespaces == 1:
+        return [whole]
+    size = drive.size_bytes // drive.namespaces >> 20 << 20
+    return [whole] + [
+        {
+            "driver": "raw", "node-name": f"{name}-{number + 1}", "discard": "unmap",
+            "offset": number * size, "size": size, "file": name,
+        }
+        for number in range(drive.namespaces)
+    ]  # fmt: skip
+
+
+def hot_devices(drive: ModelledDrive, socket: Path) -> list[Options]:
+    """The devices of a scsi or usb drive, which may come and go; the first one holds the rest."""
+    name = name_of(socket)
+    vendor, _, rest = _product(drive).partition(" ")
+    disk = _disk(drive, socket) | {
+        "driver": "scsi-hd",
+        "vendor": vendor[:8],
+        "product": (rest or vendor)[:16],
+    }
+    if drive.removable:
+        disk["removable"] = True
+    if drive.faults.can_stall:
+        # Linux flushes a cache before it lets the machine go off, and would wait for ever.
+        disk["write-cache"] = "off"
+    if drive.bus == "scsi":
+        return [disk | {"id": name, "bus": f"{SCSI_BUS}.0"}]
+    return [
+        # Linux reads the bridge's serial, not the disk's behind it.
+        {"driver": "usb-uas", "id": name, "bus": f"{USB_BUS}.0", "serial": drive.serial},
+        disk | {"id": f"{name}-disk", "bus": f"{name}.0", "scsi-id": 0, "lun": 0},
+    ]
+
+
+def _sata(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
+    # q35 has six ports of its own.
+    controller, slot = divmod(port, 6)
+    extra: list[Options] = []
+    if controller and not slot:
+        extra.append({"driver": "ich9-ahci", "id": f"ahci{controller}"})
+    bus = f"ahci{controller}.{slot}" if controller else f"ide.{slot}"
+    disk = _disk(drive, socket) | {"driver": "ide-hd", "id": name_of(socket), "bus": bus}
+    return [*extra, disk | {"model": _product(drive)[:40]}]
+
+
+def _nvme(drive: ModelledDrive, socket: Path) -> list[Options]:
+    name = name_of(socket)
+    logical_bytes, physical_bytes = _SECTORS[drive.sectors]
+    sectors = {"logical_block_size": logical_bytes, "physical_block_size": physical_bytes}
+    controller: Options = {"driver": "nvme", "id": name, "serial": drive.serial}
+    if drive.namespaces == 1:
+        return [controller | {"drive": name} | sectors]
+    return [controller] + [
+        {"driver": "nvme-ns", "bus": name, "nsid": nsid, "drive": f"{name}-{nsid}"} | sectors
+        for nsid in range(1, drive.namespaces + 1)
+    ]
+
+
+def _disk(drive: ModelledDrive, socket: Path) -> Options:
+    """What disks on all buses but NVMe have in common."""
+    logical_bytes, physical_bytes = _SECTORS[drive.sectors]
+    disk: Options = {
+        "drive": name_of(socket),
+        "serial": drive.serial,
+        "rotation_rate": 1 if drive.model == "ssd" else 7200,
+        "logical_block_size": logical_bytes,
+        "physical_block_size": physical_bytes,
+    }
+    if drive.model != "ssd":
+        disk["discard_granularity"] = 0  # a plain disk knows no TRIM
+    if drive.wwn:
+        disk["wwn"] = int(drive.wwn, 16)
+    return disk
+
+
+def _product(drive: ModelledDrive) -> str:
+    return drive.product or f"KALTLAB {drive.model.upper()}"

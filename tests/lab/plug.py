@@ -1,0 +1,53 @@
+"""Drives that come and go while the machine runs, by QEMU's control connection: scsi and usb.
+
+A drive that is plugged out loses its power: its process at the other end of the socket sees the
+connection close.
+"""
+
+from pathlib import Path
+
+from tests.lab.devices import block_nodes, hot_devices, name_of
+from tests.lab.drives import ModelledDrive
+from tests.lab.machine import Machine
+from tests.lab.qmp import QmpError
+
+_GONE_S = 60
+
+
+def plug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
+    """Plug a served drive (`DriveBay.socket`) in; the machine notices by itself.
+
+    A scsi drive needs a machine that was powered on with another one: the controller is theirs.
+    Raises QmpError.
+    """
+    _check(drive)
+    for block in block_nodes(drive, socket):
+        machine.qmp.execute("blockdev-add", **block)
+    try:
+        for device in hot_devices(drive, socket):
+            machine.qmp.execute("device_add", **device)
+    except QmpError:
+        _remove_nodes(machine, drive, socket)
+        raise
+
+
+def unplug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
+    """Pull a drive out, plugged in before or at power-on, and wait until QEMU has let go of it.
+
+    Not for one that has stalled: QEMU waits for its requests. Raises QmpError.
+    """
+    _check(drive)
+    name = name_of(socket)
+    machine.qmp.execute("device_del", id=name)
+    machine.qmp.wait_event("DEVICE_DELETED", timeout_s=_GONE_S, device=name)
+    _remove_nodes(machine, drive, socket)
+
+
+def _check(drive: ModelledDrive) -> None:
+    if drive.bus not in {"scsi", "usb"}:
+        raise QmpError(f"a drive on {drive.bus} stays where it is; scsi and usb can be plugged")
+
+
+def _remove_nodes(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
+    for block in reversed(block_nodes(drive, socket)):
+        machine.qmp.execute("blockdev-del", **{"node-name": block["node-name"]})
