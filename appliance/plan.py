@@ -6,21 +6,19 @@ drives that are there `plan_conflicts`'. Pure but for `read_plan`, which only re
 touch a drive.
 """
 
-import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from appliance.errors import PlanError, Refusal
 from appliance.plan_checks import find_contradictions
 from appliance.plan_conflicts import find_conflicts
-from appliance.plan_lines import Path, find_lines, line_of
 from appliance.plan_model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
 from appliance.plan_places import Problem
 from appliance.plan_text import compose_plan, show_value
 from appliance.plan_workloads import ARRAY, WorkloadPlan
+from appliance.toml_text import MAX_BYTES, MAX_PROBLEMS, decode, locate, make_error, parse
 from appliance.units import printable
 
 if TYPE_CHECKING:
@@ -41,12 +39,7 @@ __all__ = [
     "read_plan",
 ]
 
-MAX_PLAN_BYTES = 1 << 20
-_MAX_PROBLEMS = 100
-# tomllib takes quadratic time for a key of very many parts.
-_LONG_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""", re.ASCII
-)
+MAX_PLAN_BYTES = MAX_BYTES
 
 
 class PlanRefusal(Refusal):
@@ -70,16 +63,7 @@ def read_plan(path: FilePath) -> str:
 
 def decode_plan(raw: bytes, *, name: str = "plan.toml") -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
-    if len(raw) > MAX_PLAN_BYTES:
-        raise _plan_error(name, [f"{printable(name)}: is bigger than 1 MiB; that is no plan"])
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        where = f"{printable(name)} line {line}"
-        raise _plan_error(
-            name, [f"{where}: is not UTF-8 text; save the file with the encoding UTF-8"]
-        ) from error
+    return decode(raw, name=name, kind="plan")
 
 
 def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
@@ -91,8 +75,8 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     # Costs seconds on a small machine: only those who parse a plan pay for it.
     from appliance.plan_schema import check_shape  # noqa: PLC0415
 
-    data = _parse_toml(text.removeprefix("\ufeff"), name=name)
-    shape = check_shape(data, at_most=_MAX_PROBLEMS + 1)
+    data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")
+    shape = check_shape(data, at_most=MAX_PROBLEMS + 1)
     problems = [Problem(path, message) for path, message in shape.mistakes]
     problems += find_contradictions(data, shape.workloads)
     if problems:
@@ -102,62 +86,11 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     return _build_plan(shape.file)
 
 
-def _parse_toml(text: str, *, name: str) -> dict[str, Any]:
-    shown = printable(name)
-    if len(text) > MAX_PLAN_BYTES:
-        raise _plan_error(name, [f"{shown}: is bigger than 1 MiB; that is no plan"])
-    if not text.strip():
-        raise _plan_error(name, [f"{shown}: is empty; a plan starts with version = 1"])
-    long_key = _LONG_KEY.search(text)
-    if long_key is not None:
-        line = text.count("\n", 0, long_key.start()) + 1
-        raise _plan_error(name, [f"{shown} line {line}: a key has more than 64 parts"])
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise _plan_error(name, [f"{shown}: is nested too deeply"]) from error
-    except ValueError as error:  # includes numbers too long to convert
-        message = str(error)
-        found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
-        number = (found and found[1]) or text.rstrip().count("\n") + 1
-        what = printable(message[: found.start()] if found else message)
-        raise _plan_error(name, [f"{shown} line {number}: is not TOML: {what}"]) from error
-
-
-def _plan_error(name: str, lines: Sequence[str]) -> PlanError:
-    """The error for `lines`, one per mistake; as many as a person may want to read."""
-    shown = printable(name)
-    count = str(len(lines)) if len(lines) <= _MAX_PROBLEMS else f"more than {_MAX_PROBLEMS}"
-    message = lines[0] if len(lines) == 1 else f"{shown} has {count} mistakes"
-    return PlanError(message, problems=tuple(lines[:_MAX_PROBLEMS]))
-
-
 def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:
-    positions = find_lines(text.removeprefix("\ufeff"))
-    # Stable: of one line, what is wrong with its shape comes first.
-    located = sorted(((line_of(each.path, positions), each) for each in problems), key=_first)
-    lines = [
-        f"{printable(name)} line {line}: {_show_path(each.path)}{each.message}"
-        for line, each in located
-    ]
+    lines = locate([(each.path, each.message) for each in problems], text=text, name=name)
     if all(each.is_safety for each in problems):
         raise PlanRefusal("; ".join(lines), hint="nothing was written", problems=tuple(lines))
-    raise _plan_error(name, lines)
-
-
-def _first(located: tuple[int, Problem]) -> int:
-    return located[0]
-
-
-def _show_path(path: Path) -> str:
-    """`boot.cycles: ` or `drive 2: serial: `, counting from 1 as people do."""
-    shown = ""
-    for part in path:
-        if isinstance(part, int):
-            shown = f"{shown.removesuffix('.')} {part + 1}: "
-        else:
-            shown += f"{printable(part[:60])}."
-    return f"{shown.removesuffix('.')}: " if shown.endswith(".") else shown
+    raise make_error(name, lines)
 
 
 def _build_plan(file: "PlanFile") -> Plan:
