@@ -105,6 +105,7 @@ def _build_plan(file: "PlanFile") -> Plan:
             name=file.campaign.name,
             autostart=file.campaign.autostart,
             on_finish=file.campaign.on_finish,
+            max_celsius=file.campaign.max_temperature or None,
         ),
         drives=drives,
         boot=None

@@ -18,6 +18,8 @@ class Campaign:
     name: str
     autostart: bool
     on_finish: Literal["poweroff", "reboot", "tui"]
+    max_celsius: float | None = None
+    """A step ends where one of its drives becomes as hot; None: the drive's own limit."""
 
 
 @dataclass(frozen=True, slots=True)

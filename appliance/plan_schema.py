@@ -77,6 +77,17 @@ class CampaignTable(Table):
         Field(description="What the machine does when the campaign is done."),
         one_of("poweroff", "reboot", "tui"),
     ] = "tui"
+    max_temperature: Annotated[
+        int,
+        Field(
+            ge=30,
+            le=100,
+            description="A workload ends where one of its drives becomes as hot, in °C. "
+            "Absent: the drive's own limit.",
+            json_schema_extra=drop_default,
+        ),
+        Allowed("a whole number of degrees Celsius from 30 to 100"),
+    ] = 0
 
 
 class DriveTable(Table):

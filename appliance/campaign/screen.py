@@ -30,6 +30,7 @@ class Screen:
         self._status.countdown = None
         self._status.progress = None
         self._status.step = None
+        self._status.temperatures = {}
         self._status.next = ""
         for key, value in more.items():
             setattr(self._status, key, value)
@@ -94,11 +95,13 @@ class Screen:
         """What to call while a workload runs; raises StoppedByPersonError."""
 
         def show(place: StepPosition, label: str, done: int, total: int) -> None:
+            step = asdict(place)
             self.show(
                 "running",
                 f"{place.kind} on {place.device}: {label}",
                 progress={"label": label, "done_bytes": done, "total_bytes": total},
-                step=asdict(place),
+                temperatures=step.pop("temperatures"),
+                step=step,
             )
 
         limited = self._limited()

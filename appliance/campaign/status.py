@@ -24,6 +24,8 @@ class Status:
     progress: dict[str, Any] | None = None
     step: dict[str, Any] | None = None
     """The workload that is running: position, of, kind, device, part, part_number, parts."""
+    temperatures: dict[str, float] = field(default_factory=dict)
+    """°C of the running step's drives, by their identity."""
     next: str = ""
     error: dict[str, Any] | None = None
     plan: dict[str, Any] = field(

@@ -4,8 +4,8 @@ A finished part is committed on the stick before the next one begins, so an inte
 costs the part that was under way and nothing else.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,27 +15,24 @@ from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
 from appliance.campaign.states import MAX_ATTEMPTS
+from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, Refusal, StepFailed
-from appliance.measure.activity import ActivityRecorder, peak_bytes
-from appliance.measure.dirty import DirtyRecorder
+from appliance.measure.activity import peak_bytes
 from appliance.measure.diskstats import DiskStats, parse_stat
-from appliance.measure.samples import CacheState, DirtySample, Result
+from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import WorkloadPlan
 from appliance.progress import Progress
-from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.store.steps import (
     StepRow,
-    insert_activity,
     insert_part,
     insert_results,
     insert_tickets,
-    select_activity_end_s,
     select_moved,
     select_parts,
     select_steps,
@@ -69,6 +66,8 @@ class StepPosition:
     part: str = ""
     part_number: int = 0
     parts: int = 0
+    temperatures: Mapping[str, float] = field(default_factory=dict)
+    """°C by the drive's identity."""
 
 
 ShowStep = Callable[[StepPosition, str, int, int], None]
@@ -85,13 +84,15 @@ class StepRun:
     subject: Subject
     place: StepPosition
     show: ShowStep
+    max_celsius: float | None = None
+    """What the plan allows; None: what the drive does."""
     _stat: Path = Path()
     _watch: ArrayWatch | None = None
     _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters as they were read last."""
     _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte stands in a stored row."""
-    _recorders: "_Recorders | None" = None
+    _recorders: StepRecorders | None = None
 
     def work(self) -> None:
         """Raises StepFailed or Refusal when the step has failed."""
@@ -120,7 +121,10 @@ class StepRun:
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
-        recorders = _Recorders(opened, start_s=select_activity_end_s(connection, step.id))
+        recorders = StepRecorders(connection, step, opened, max_celsius=self.max_celsius)
+        for said in recorders.describe_heat():
+            self._record("step-temperature", said)
+        recorders.rest(self._progress())
         self._recorders = recorders
         try:
             with recorders.entered():
@@ -215,8 +219,7 @@ class StepRun:
 
     def _store_recorded(self) -> None:
         if self._recorders:
-            insert_activity(self.site.connection, self.step.id, self._recorders.activity.take())
-            insert_array_samples(self.site.connection, self.step.id, self._recorders.take_dirty())
+            self._recorders.store()
 
     def _insert_results(self, results: Sequence[Result]) -> None:
         if not results:
@@ -273,7 +276,11 @@ class StepRun:
 
     def _progress(self) -> Progress:
         def tell(label: str, done: int, total: int) -> None:
-            self.show(self.place, label, done, total)
+            place = self.place
+            if self._recorders:
+                self._recorders.check_heat()
+                place = replace(place, temperatures=self._recorders.temperatures)
+            self.show(place, label, done, total)
 
         return tell
 
@@ -302,26 +309,6 @@ def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset
         on_it = each.drive_id == step.drive_id
         count += on_it or (each.drive_id is None and step.drive_id in members)
     return count
-
-
-class _Recorders:
-    """What looks at the devices each second while a step runs."""
-
-    def __init__(self, opened: OpenSubject, *, start_s: float) -> None:
-        self.activity = ActivityRecorder(opened.stats, start_s=start_s)
-        self._dirty = (
-            DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
-        )
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Both at work."""
-        with self.activity, self._dirty or nullcontext():
-            yield
-
-    def take_dirty(self) -> tuple[DirtySample, ...]:
-        """What was seen of an array since the last take."""
-        return self._dirty.take() if self._dirty else ()
 
 
 @contextmanager

@@ -54,6 +54,7 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
             subject=_subject(site, stick, step, plan),
             place=StepPosition(number, len(steps), step.kind, step.device),
             show=show,
+            max_celsius=plan.campaign.max_celsius,
         )
         show(run.place, "looking for the drive", 0, 0)
         try:

@@ -36,6 +36,7 @@ METRIC_UNITS = {
     "warm_up_rounds": "1",
     "unreadable_bytes": "B",
     "mismatch_bytes": "B",
+    "selftest_passed": "1",
     "min_slice_bytes_s": "B/s",
     "max_slice_bytes_s": "B/s",
     "slow_ranges": "1",
@@ -144,3 +145,13 @@ class DirtySample:
 
     t_s: float
     dirty_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TemperatureSample:
+    """How hot a drive was, `t_s` after the step's start."""
+
+    drive: str
+    """Its identity."""
+    t_s: float
+    celsius: float

@@ -348,6 +348,8 @@ _VERSION_4: tuple[str, ...] = (
         moment TEXT NOT NULL CHECK (moment IN ('before', 'after')),
         passed INTEGER,
         reason TEXT NOT NULL DEFAULT '',
+        celsius REAL,
+        limit_celsius REAL,
         raw TEXT NOT NULL DEFAULT '',
         at TEXT NOT NULL,
         UNIQUE (campaign_id, drive_id, moment)
@@ -430,7 +432,7 @@ _VERSION_4: tuple[str, ...] = (
         part TEXT NOT NULL,
         manner TEXT NOT NULL CHECK (manner IN ('orderly', 'abrupt')),
         boot_id TEXT NOT NULL,
-        left_at TEXT NOT NULL,
+        left_at TEXT,
         power_cycles_before INTEGER,
         power_cycles_after INTEGER,
         cold_proof TEXT NOT NULL DEFAULT '' CHECK (cold_proof IN ('', 'proven', 'unproven',
@@ -461,6 +463,18 @@ _VERSION_4: tuple[str, ...] = (
         detail TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (campaign_id, drive_id, position),
         FOREIGN KEY (campaign_id, drive_id) REFERENCES verdict (campaign_id, drive_id)
+    ) STRICT
+    """,
+    "ALTER TABLE verdict ADD COLUMN drive_class TEXT NOT NULL DEFAULT ''",
+    """
+    CREATE TABLE judging (
+        campaign_id INTEGER PRIMARY KEY REFERENCES campaign (id),
+        at TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        policy_toml TEXT NOT NULL,
+        problem TEXT NOT NULL,
+        tried_at TEXT NOT NULL
     ) STRICT
     """,
     """

@@ -45,6 +45,7 @@ class Machine:
     folder: Path
     plans: tuple[WorkloadPlan, ...] = (lottery(),)
     array: ArrayPlan | None = None
+    max_celsius: float | None = None
     log: list[str] = field(default_factory=list)
     during: dict[str, Callable[[], None]] = field(default_factory=dict)
     """What happens in the middle of a part."""
@@ -107,7 +108,11 @@ class Machine:
             return [tuple(row) for row in connection.execute(query)]
 
     def _parse_plan(self, _: str) -> SimpleNamespace:
-        return SimpleNamespace(workloads=self.plans, array=self.array)
+        return SimpleNamespace(
+            workloads=self.plans,
+            array=self.array,
+            campaign=SimpleNamespace(max_celsius=self.max_celsius),
+        )
 
     def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
         pass
@@ -172,7 +177,7 @@ class Machine:
             yield
 
         def make_file_system(
-            target: SimpleNamespace, kind: str, *, poll: Callable[[], None]
+            target: SimpleNamespace, kind: str, *, poll: Callable[[], None], **_: object
         ) -> str:
             poll()
             self.log.append(f"make {kind}")
@@ -187,7 +192,7 @@ class Machine:
             (bench, "_held", held),
             (bench, "mounted", mounted),
             (bench, "make_file_system", make_file_system),
-            (bench, "clear_signatures", lambda target: self.on_drive.pop(target.path, None)),
+            (bench, "clear_holders", lambda target, **_: self.on_drive.pop(target.path, None)),
             (marks, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (step_run, "make_workload", lambda _: self),
             (steps, "parse_plan", self._parse_plan),

@@ -1,0 +1,88 @@
+"""What looks at the devices beside a step, and where that is stored."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+
+from appliance.campaign.heat import HeatWatch
+from appliance.campaign.subject import OpenSubject
+from appliance.measure.activity import ActivityRecorder
+from appliance.measure.dirty import DirtyRecorder
+from appliance.progress import Progress
+from appliance.store.arrays import insert_array_samples
+from appliance.store.campaigns import select_campaign_drives
+from appliance.store.health import insert_temperatures, select_health, select_last_celsius
+from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
+
+
+class StepRecorders:
+    """Activity each second, an array's dirty bytes, and temperatures."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        step: StepRow,
+        opened: OpenSubject,
+        *,
+        max_celsius: float | None,
+    ) -> None:
+        start_s = select_activity_end_s(connection, step.id)
+        self._connection = connection
+        self._step = step
+        self._drive_ids = {
+            row.identity: row.drive_id
+            for row in select_campaign_drives(connection, step.campaign_id)
+            if row.identity in opened.stats
+        }
+        self._activity = ActivityRecorder(opened.stats, start_s=start_s)
+        self._dirty = (
+            DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
+        )
+        self._heat = HeatWatch(
+            {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
+            max_celsius=max_celsius,
+            own_limits={
+                row.drive_serial: row.limit_celsius
+                for row in select_health(connection, step.campaign_id)
+                if row.limit_celsius is not None
+            },
+            start_s=start_s,
+        )
+
+    @property
+    def temperatures(self) -> Mapping[str, float]:
+        """What the drives said last, in °C by identity."""
+        return self._heat.recorder.latest
+
+    def describe_heat(self) -> tuple[str, ...]:
+        """What is watched of each drive, in a sentence."""
+        return self._heat.describe(tuple(self._drive_ids))
+
+    def check_heat(self) -> None:
+        """Raises StepFailed where a drive has become too hot."""
+        self._heat.check()
+
+    def rest(self, tell: Progress) -> None:
+        """Let drives cool that an earlier step has made too hot. Raises what `tell` raises."""
+        campaign_id = self._step.campaign_id
+        last = {
+            identity: celsius
+            for identity, drive_id in self._drive_ids.items()
+            if (celsius := select_last_celsius(self._connection, campaign_id, drive_id)) is not None
+        }
+        self._heat.rest(last, tell)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """All at work."""
+        with self._activity, self._heat.recorder, self._dirty or nullcontext():
+            yield
+
+    def store(self) -> None:
+        """What was seen since the last time. Call it within a transaction."""
+        insert_activity(self._connection, self._step.id, self._activity.take())
+        insert_temperatures(
+            self._connection, self._step.id, self._drive_ids, self._heat.recorder.take()
+        )
+        if self._dirty:
+            insert_array_samples(self._connection, self._step.id, self._dirty.take())

@@ -1,0 +1,152 @@
+"""What drives said of their health before and after a campaign, and how hot its steps made them."""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.measure.health_samples import Counter, Health
+from appliance.measure.samples import TemperatureSample
+from appliance.store.clock import timestamp
+
+Moment = Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRow:
+    """One reading of one drive."""
+
+    drive_id: int
+    drive_serial: str
+    moment: Moment
+    passed: bool | None
+    """The drive's own verdict; None where it gave none."""
+    reason: str
+    """Why there is nothing, where there is nothing."""
+    counters: dict[str, Counter]
+    at: str
+    celsius: float | None = None
+    limit_celsius: float | None = None
+    """The hottest it is made to work at, as it says itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemperatureRow:
+    """How hot one drive was at one moment of a step."""
+
+    drive_serial: str
+    t_s: float
+    celsius: float
+
+
+def insert_health(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    drive_id: int,
+    moment: Moment,
+    health: Health,
+    raw: str,
+) -> None:
+    """A reading with its counters; `raw` is all the drive's tool said. Each moment once."""
+    reading_id = connection.execute(
+        """
+        INSERT INTO health_reading (campaign_id, drive_id, moment, passed, reason, celsius,
+            limit_celsius, raw, at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        (
+            campaign_id,
+            drive_id,
+            moment,
+            None if health.passed is None else int(health.passed),
+            health.reason,
+            health.temperature_celsius,
+            health.limit_celsius,
+            raw,
+            timestamp(),
+        ),
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO health_counter (reading_id, counter, value, unit, doubt) "
+        "VALUES (?, ?, ?, ?, ?)",
+        [(reading_id, each.name, each.value, each.unit, each.doubt) for each in health.counters],
+    )
+
+
+def select_health(connection: sqlite3.Connection, campaign_id: int) -> tuple[HealthRow, ...]:
+    """Every reading of a campaign, drive by drive, the one before first."""
+    readings = connection.execute(
+        """
+        SELECT h.id, h.drive_id, coalesce(nullif(d.serial, ''), d.wwn) AS drive_serial, h.moment,
+               h.passed, h.reason, h.at, h.celsius, h.limit_celsius
+        FROM health_reading h
+        JOIN drive d ON d.id = h.drive_id
+        WHERE h.campaign_id = ? ORDER BY h.drive_id, h.moment DESC
+        """,
+        (campaign_id,),
+    ).fetchall()
+    counters: dict[int, dict[str, Counter]] = {}
+    for row in connection.execute(
+        """
+        SELECT reading_id, counter AS name, value, unit, doubt FROM health_counter
+        WHERE reading_id IN (SELECT id FROM health_reading WHERE campaign_id = ?) ORDER BY rowid
+        """,
+        (campaign_id,),
+    ):
+        counter = Counter(row["name"], row["value"], row["unit"], row["doubt"])
+        counters.setdefault(row["reading_id"], {})[counter.name] = counter
+    return tuple(
+        HealthRow(
+            drive_id=row["drive_id"],
+            drive_serial=row["drive_serial"],
+            moment=row["moment"],
+            passed=None if row["passed"] is None else bool(row["passed"]),
+            reason=row["reason"],
+            counters=counters.get(row["id"], {}),
+            at=row["at"],
+            celsius=row["celsius"],
+            limit_celsius=row["limit_celsius"],
+        )
+        for row in readings
+    )
+
+
+def insert_temperatures(
+    connection: sqlite3.Connection,
+    step_id: int,
+    drive_ids: dict[str, int],
+    samples: Iterable[TemperatureSample],
+) -> None:
+    """Temperatures over time; `drive_ids` has the drives of the samples by their identity."""
+    # A step that goes on begins at the very moment at which its recording was stored last.
+    connection.executemany(
+        "INSERT INTO temperature_sample (step_id, drive_id, t_s, celsius) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (step_id, drive_id, t_s) DO NOTHING",
+        [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples],
+    )
+
+
+def select_temperatures(connection: sqlite3.Connection, step_id: int) -> tuple[TemperatureRow, ...]:
+    """How hot the drives of a step were, drive by drive in the order of time."""
+    rows = connection.execute(
+        "SELECT drive_serial, t_s, celsius FROM temperatures WHERE step_id = ? "
+        "ORDER BY drive_serial, t_s",
+        (step_id,),
+    )
+    return tuple(TemperatureRow(**dict(row)) for row in rows)
+
+
+def select_last_celsius(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> float | None:
+    """How hot a drive was when a step of the campaign looked last; None before any did."""
+    row = connection.execute(
+        """
+        SELECT t.celsius FROM temperature_sample t
+        JOIN step s ON s.id = t.step_id
+        WHERE s.campaign_id = ? AND t.drive_id = ? ORDER BY t.rowid DESC LIMIT 1
+        """,
+        (campaign_id, drive_id),
+    ).fetchone()
+    return None if row is None else float(row["celsius"])
