@@ -23,8 +23,10 @@ from appliance.campaign.advance import (
     rehearse,
     settle_armed,
 )
-from appliance.campaign.finish import finish, write_report
+from appliance.campaign.finish import finish, write_report_again
+from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
+from appliance.campaign.judging import check_policy
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.opening import open_stick, publish_drives, show_trouble
 from appliance.campaign.prepare import prepare
@@ -185,6 +187,8 @@ class Appliance:
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
         if load_campaign(self.site, campaign_id).state == "preparing":
+            self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
+            store_health(self.site, campaign_id, "before")
             prepare(
                 self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
@@ -217,6 +221,8 @@ class Appliance:
         return False
 
     def _finish(self, campaign_id: int) -> None:
+        self.screen.show("finishing", "Reading the drives' health")
+        store_health(self.site, campaign_id, "after")
         self.screen.show("finishing", "Writing the report")
         finish(self.site, campaign_id)
         on_finish = load_campaign(self.site, campaign_id).on_finish
@@ -253,6 +259,7 @@ class Appliance:
 
         Not while a paused campaign waits for a person: its drives may be the plan's.
         """
+        warning = check_policy(self.site)
         if not _PLAN.exists():
             return
         try:
@@ -279,7 +286,8 @@ class Appliance:
         }
         if known or not autostart or not plan.campaign.autostart:
             return
-        if self.screen.countdown("autostart", f"start campaign {plan.campaign.name}", _AUTOSTART_S):
+        said = "; ".join(filter(None, (f"start campaign {plan.campaign.name}", warning)))
+        if self.screen.countdown("autostart", said, _AUTOSTART_S):
             record(self.connection, self.this_boot, "autostart-declined", hash_plan(text))
             return
         try:
@@ -309,7 +317,8 @@ class Appliance:
             match request.kind:
                 case "start":
                     campaign_id = self._admit(str(payload["plan_toml"]))
-                    self._accept(request, f"campaign {campaign_id} started")
+                    said = (f"campaign {campaign_id} started", check_policy(self.site))
+                    self._accept(request, "; ".join(filter(None, said)))
                     self._run_campaign(campaign_id)
                 case "resume":
                     campaign_id = int(payload["campaign_id"])
@@ -317,7 +326,9 @@ class Appliance:
                     self._accept(request, f"campaign {campaign_id} goes on")
                     self._run_campaign(campaign_id)
                 case "report":
-                    self._accept(request, write_report(self.site, int(payload["campaign_id"])))
+                    self._accept(
+                        request, write_report_again(self.site, int(payload["campaign_id"]))
+                    )
                 case "take-apart":
                     self._accept(request, "taking the array apart")
                     self._take_apart(str(payload["set_uuid"]))

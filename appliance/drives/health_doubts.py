@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from appliance.measure.health_samples import Counter, Health
+from appliance.measure.health_samples import Counter
 
 type Json = dict[str, Any]
 type ByName = Mapping[str, float]
@@ -37,27 +37,6 @@ def add_doubts(data: Json, counters: Iterable[Counter]) -> tuple[Counter, ...]:
         emulated = "it comes from the fixed table an emulated drive answers with"
         return tuple(replace(counter, doubt=emulated) for counter in known)
     return tuple(replace(counter, doubt=_doubt(data, counter, by_name)) for counter in known)
-
-
-def add_uptime_doubt(health: Health, *, uptime_s: float) -> Health:
-    """Doubt the power-on hours of a drive that counts fewer than this machine has been running.
-
-    Only for drives that have been in the machine since its start. An NVMe drive need not count what
-    it spends in its lowest power states (NVM Express base specification, "Power On Hours").
-    """
-    uptime_h = int(uptime_s // _SECONDS_PER_HOUR)
-    return replace(
-        health,
-        counters=tuple(
-            replace(
-                counter,
-                doubt=f"fewer hours than this machine has been running without a pause: {uptime_h}",
-            )
-            if counter.name == "power_on_hours" and not counter.doubt and counter.value < uptime_h
-            else counter
-            for counter in health.counters
-        ),
-    )
 
 
 def _is_qemu_table(data: Json) -> bool:

@@ -1,0 +1,127 @@
+"""What the drives of a campaign say of their health, before its first action and after its last.
+
+Each is asked once at each of the two moments. Only asks; a drive that does not answer gives a row
+with the reason. What came in between is computed where it is shown or judged.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from appliance.campaign.advance import Site, find_released_drive
+from appliance.campaign.journal import record
+from appliance.campaign.thisboot import kernel_started_at
+from appliance.drives.health import SMARTCTL, Health, parse_health
+from appliance.drives.model import Drive
+from appliance.drives.probe import find_settled_drives
+from appliance.errors import KaltstartError
+from appliance.run import run
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.clock import parse_timestamp, timestamp
+from appliance.store.connect import transaction
+from appliance.store.health import HealthRow, Moment, insert_health, select_health
+from appliance.units import printable
+
+DEADLINE_S = 60
+"""For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
+
+_AT_ONCE = 8
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one drive answered."""
+
+    health: Health
+    raw: str = ""
+    """All smartctl said."""
+
+
+def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
+    """Ask each drive of the campaign that was not asked at `moment` yet, and store the answers."""
+    known = select_health(site.connection, campaign_id)
+    asked = {row.drive_id for row in known if row.moment == moment}
+    rows = [
+        row
+        for row in select_campaign_drives(site.connection, campaign_id)
+        if row.drive_id not in asked
+    ]
+    if not rows:
+        return
+    readings = _ask(rows)
+    with transaction(site.connection):
+        for row, reading in zip(rows, readings, strict=True):
+            health = reading.health
+            if moment == "after":
+                before = next((each for each in known if each.drive_id == row.drive_id), None)
+                health = add_hours_doubt(health, before, hours_up(before))
+            insert_health(
+                site.connection,
+                campaign_id=campaign_id,
+                drive_id=row.drive_id,
+                moment=moment,
+                health=health,
+                raw=reading.raw,
+            )
+            if health.reason:
+                record(
+                    site.connection,
+                    site.this_boot,
+                    "health-unknown",
+                    f"{row.identity} {moment} the campaign: {health.reason}",
+                    campaign_id=campaign_id,
+                    level="warning",
+                )
+
+
+def _ask(rows: Sequence[CampaignDriveRow]) -> list[Reading]:
+    """All at the same time, but for a few: one that hangs holds up nobody else."""
+    try:
+        found = find_settled_drives()
+    except KaltstartError as error:
+        return [_no_reading(error.message) for _ in rows]
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        return list(pool.map(lambda row: _ask_one(found, row), rows))
+
+
+def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
+    try:
+        drive = find_released_drive(found, row)
+        said = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
+    except KaltstartError as error:
+        return _no_reading(error.message)
+    health = parse_health(said)
+    return Reading(replace(health, reason=printable(health.reason)), said)
+
+
+def _no_reading(reason: str) -> Reading:
+    return Reading(Health(None, (), None, None, printable(reason)))
+
+
+def hours_up(before: HealthRow | None) -> float:
+    """For how long the drive has had power for certain since it was asked before the campaign.
+
+    0 where the machine has been off in between, or may have been.
+    """
+    if before is None or parse_timestamp(before.at) < kernel_started_at():
+        return 0.0
+    return (parse_timestamp(timestamp()) - parse_timestamp(before.at)) / _SECONDS_PER_HOUR
+
+
+def add_hours_doubt(health: Health, before: HealthRow | None, up_hours: float) -> Health:
+    """Doubt power-on hours that rose by less than the hours that passed. Pure.
+
+    An NVMe drive need not count what it spends in its lowest power states (NVM Express base
+    specification, "Power On Hours"), and some count a sixteenth of them.
+    """
+    old = before.counters.get("power_on_hours") if before else None
+    counters = {counter.name: counter for counter in health.counters}
+    new = counters.get("power_on_hours")
+    # Both ends are cut off to full hours.
+    if old is None or new is None or new.doubt or new.value - old.value >= int(up_hours) - 1:
+        return health
+    rise = f"it rose by {new.value - old.value:.0f}"
+    doubt = f"{rise} while the machine was running for {up_hours:.0f} hours"
+    counters["power_on_hours"] = replace(new, doubt=doubt)
+    return replace(health, counters=tuple(counters.values()))
