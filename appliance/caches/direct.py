@@ -49,6 +49,10 @@ class DirectFile:
         """What `read_all` reads."""
         return self._end - self._start
 
+    def fileno(self) -> int:
+        """The open descriptor, for whoever reads by other means."""
+        return self._fd
+
     def __enter__(self) -> Self:
         self._fd = _open_direct(self._extent.path)
         try:

@@ -5,7 +5,9 @@ from appliance.plan_workloads import (
     LotteryPlan,
     MatrixPlan,
     SqlPlan,
+    SurfacePlan,
     SweepPlan,
+    VerifyPlan,
     WorkloadPlan,
 )
 from appliance.workloads.base import Workload
@@ -14,7 +16,9 @@ from appliance.workloads.fio_modes import FioModesWorkload
 from appliance.workloads.lottery import LotteryWorkload
 from appliance.workloads.matrix import MatrixWorkload
 from appliance.workloads.sql import SqlWorkload
+from appliance.workloads.surface import SurfaceWorkload
 from appliance.workloads.sweep import SweepWorkload
+from appliance.workloads.verify import VerifyWorkload
 
 
 def make_workload(plan: WorkloadPlan) -> Workload:
@@ -30,3 +34,7 @@ def make_workload(plan: WorkloadPlan) -> Workload:
             return SweepWorkload(plan)
         case SqlPlan():
             return SqlWorkload(plan)
+        case SurfacePlan():
+            return SurfaceWorkload(plan)
+        case VerifyPlan():
+            return VerifyWorkload(plan)

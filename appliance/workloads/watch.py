@@ -34,10 +34,14 @@ class Watch:
             self.raised = error
             raise
 
+    def repeat(self) -> None:
+        """No further than it was told last: for waits. Raises what a stop raises."""
+        self.tell(self._done, self._total)
+
     def handle(self) -> int:
         """SQLite's progress handler: nothing may be raised through C, so it is kept for later."""
         try:
-            self.tell(self._done, self._total)
+            self.repeat()
         except BaseException:  # noqa: BLE001 - open_database raises it again
             return 1
         return 0

@@ -1,0 +1,166 @@
+"""Several O_DIRECT reads under way at once, handed to the drive in the order they were asked for.
+
+By the kernel's own asynchronous I/O (io_submit(2)) and one thread: two threads with a read each
+would hand them over in any order, and a disk would seek. Only reads exist here.
+"""
+
+import ctypes
+import errno
+import mmap
+import os
+import time
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from appliance.caches.direct import make_buffer
+from appliance.errors import StepFailed
+
+# arch/x86/entry/syscalls/syscall_64.tbl: the stick boots on nothing else.
+_IO_SETUP, _IO_DESTROY, _IO_GETEVENTS, _IO_SUBMIT = 206, 207, 208, 209
+_PREAD = 0  # IOCB_CMD_PREAD, include/uapi/linux/aio_abi.h
+
+
+class _Order(ctypes.Structure):  # struct iocb on a little-endian machine
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("key", ctypes.c_uint32),
+        ("rw_flags", ctypes.c_int32),
+        ("opcode", ctypes.c_uint16),
+        ("priority", ctypes.c_int16),
+        ("fd", ctypes.c_uint32),
+        ("buffer", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("offset", ctypes.c_int64),
+        ("reserved", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("event_fd", ctypes.c_uint32),
+    )
+
+
+class _Event(ctypes.Structure):  # struct io_event
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("order", ctypes.c_uint64),
+        ("result", ctypes.c_int64),
+        ("result_2", ctypes.c_int64),
+    )
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One read that has ended."""
+
+    first_byte: int
+    asked_bytes: int
+    got_bytes: int
+    """From its first byte on; fewer than asked for where an error came in between."""
+    errno: int
+    """0 where it was read."""
+    seconds: float
+    """Since it was asked for, or since the answer before it where that came later: what the drive
+    took for it alone. Answers that were found together share their time."""
+
+
+class DirectQueue:
+    """A queue of `depth` reads of at most `request_bytes` each on an open descriptor.
+
+    Leaving it waits for all that is under way: the drive writes into its buffers. Raises StepFailed
+    on entering where the kernel gives no queue.
+    """
+
+    def __init__(self, fd: int, *, depth: int, request_bytes: int) -> None:
+        self._fd = fd
+        self._depth = depth
+        self._request_bytes = request_bytes
+        self._context = ctypes.c_ulong(0)
+        self._buffer: mmap.mmap | None = None
+        self._orders = (_Order * depth)()
+        self._events = (_Event * depth)()
+        self._asked_s = [0.0] * depth
+        self._free = deque(range(depth))
+        self._answered_s = 0.0
+        self._call = ctypes.CDLL(None, use_errno=True).syscall
+        self._call.restype = ctypes.c_long
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `ask` has to wait for an answer."""
+        return not self._free
+
+    @property
+    def under_way(self) -> int:
+        """How many reads have no answer yet."""
+        return self._depth - len(self._free)
+
+    def __enter__(self) -> Self:
+        self._buffer = make_buffer(self._depth * self._request_bytes)
+        if self._syscall(_IO_SETUP, self._depth, ctypes.byref(self._context)) < 0:
+            raise StepFailed(f"io_setup failed: {os.strerror(ctypes.get_errno())}")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # fs/aio.c, io_destroy: it waits for the requests that are under way.
+        self._syscall(_IO_DESTROY, self._context)
+
+    def ask(self, first_byte: int, size_bytes: int) -> None:
+        """Hand one read over. Both numbers are multiples of the drive's logical block."""
+        if self._buffer is None or size_bytes > self._request_bytes:
+            raise ValueError(f"a read of {size_bytes} bytes is more than {self._request_bytes}")
+        slot = self._free.popleft()
+        order = self._orders[slot]
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self._buffer))
+        order.data = slot
+        order.opcode = _PREAD
+        order.fd = self._fd
+        order.buffer = start + slot * self._request_bytes
+        order.length = size_bytes
+        order.offset = first_byte
+        self._asked_s[slot] = time.perf_counter()
+        pointer = ctypes.pointer(order)
+        if self._syscall(_IO_SUBMIT, self._context, 1, ctypes.byref(pointer)) != 1:
+            # The system refused it before the drive saw it: a drive that is gone.
+            number = ctypes.get_errno()
+            self._free.append(slot)
+            raise OSError(number, os.strerror(number))
+
+    def wait(self, timeout_s: float) -> list[Answer]:
+        """The reads that have ended, in that order; none where none did in time."""
+        limit = _Timespec(int(timeout_s), int(timeout_s % 1 * 1e9))
+        count = self._syscall(
+            _IO_GETEVENTS, self._context, 1, self._depth, self._events, ctypes.byref(limit)
+        )
+        now_s = time.perf_counter()
+        if count < 0:
+            if ctypes.get_errno() == errno.EINTR:
+                return []
+            raise StepFailed(f"io_getevents failed: {os.strerror(ctypes.get_errno())}")
+        events = self._events[:count]
+        begun_s = max([self._answered_s, *(self._asked_s[event.data] for event in events[:1])])
+        self._answered_s = now_s
+        return [self._take(event, (now_s - begun_s) / count) for event in events]
+
+    def _take(self, event: _Event, seconds: float) -> Answer:
+        order = self._orders[event.data]
+        self._free.append(event.data)
+        return Answer(
+            first_byte=order.offset,
+            asked_bytes=order.length,
+            got_bytes=max(event.result, 0),
+            errno=max(-event.result, 0),
+            seconds=seconds,
+        )
+
+    def _syscall(self, number: int, *words: object) -> int:
+        words = tuple(ctypes.c_long(word) if isinstance(word, int) else word for word in words)
+        return int(self._call(ctypes.c_long(number), *words))

@@ -1,0 +1,85 @@
+"""Reads under way at once, on real files."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from appliance.caches.direct import DirectFile
+from appliance.caches.direct_queue import Answer, DirectQueue
+
+_SIZE = 1 << 20
+_REQUEST = 64 << 10
+
+
+def _read_all(queue: DirectQueue, size_bytes: int) -> list[Answer]:
+    answers: list[Answer] = []
+    for start in range(0, size_bytes, _REQUEST):
+        if queue.is_full:
+            answers += queue.wait(5)
+        queue.ask(start, _REQUEST)
+    while queue.under_way:
+        answers += queue.wait(5)
+    return answers
+
+
+def test_all_is_read_once_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(_SIZE))
+    with (
+        DirectFile(path) as file,
+        DirectQueue(file.fileno(), depth=4, request_bytes=_REQUEST) as queue,
+    ):
+        answers = _read_all(queue, _SIZE)
+        assert queue.wait(0) == []
+    assert sorted(each.first_byte for each in answers) == list(range(0, _SIZE, _REQUEST))
+    assert {each.got_bytes for each in answers} == {_REQUEST}
+    assert {each.errno for each in answers} == {0}
+    assert all(each.seconds >= 0 for each in answers)
+
+
+def test_beyond_the_end_there_is_less_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(_REQUEST + 4096))
+    with (
+        DirectFile(path) as file,
+        DirectQueue(file.fileno(), depth=2, request_bytes=_REQUEST) as queue,
+    ):
+        answers = _read_all(queue, 2 * _REQUEST)
+    assert [(each.asked_bytes, each.got_bytes, each.errno) for each in answers] == [
+        (_REQUEST, _REQUEST, 0),
+        (_REQUEST, 4096, 0),
+    ]
+
+
+def test_what_the_system_refuses_is_an_error_of_that_read_alone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(_SIZE))
+    with (
+        DirectFile(path) as file,
+        DirectQueue(file.fileno(), depth=2, request_bytes=_REQUEST) as queue,
+    ):
+        assert _find_errno(queue) == errno.EINVAL
+        assert not queue.under_way
+        assert [each.got_bytes for each in _read_all(queue, _REQUEST)] == [_REQUEST]
+
+
+def test_a_read_larger_than_the_buffer_is_a_bug(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(_SIZE))
+    with (
+        DirectFile(path) as file,
+        DirectQueue(file.fileno(), depth=2, request_bytes=_REQUEST) as queue,
+        pytest.raises(ValueError, match="more than"),
+    ):
+        queue.ask(0, 2 * _REQUEST)
+
+
+def _find_errno(queue: DirectQueue) -> int | None:
+    """Of a read that is not aligned: the kernel refuses some at once."""
+    try:
+        queue.ask(1, 4096)
+    except OSError as error:
+        return error.errno
+    return queue.wait(5)[0].errno
