@@ -6,7 +6,7 @@ Whatever is on the drives is gone afterwards. Whether that is allowed is `drives
 import os
 
 from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
-from appliance.drives.file_system import clear_signatures
+from appliance.drives.clear_holders import clear_holders
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan
@@ -62,7 +62,7 @@ def make_cache(
 
 def clear_member(member: Unlocked) -> None:
     """Take away whatever marks a file system, partition table or member. Raises StepFailed."""
-    clear_signatures(member)
+    clear_holders(member)
     clear_superblock(member)
 
 

@@ -5,16 +5,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from appliance.arrays.model import Array
 from appliance.arrays.settings import describe_limit
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
-from appliance.drives.file_system import (
-    clear_signatures,
-    make_file_system,
-    mounted,
-)
+from appliance.drives.clear_holders import clear_holders
+from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import Writable, unlocked
@@ -112,9 +110,11 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
         yield bench
         return
     if not order.filesystem:
-        # Nothing may take what will be left of it for a whole file system afterwards.
-        _forget_marks(order)
-        clear_signatures(target)
+        # Nothing may take what will be left of it for a whole file system afterwards. A step that
+        # goes on has cleared it before its first part; what it wrote since is not to be touched.
+        if not select_parts(order.connection, order.step.id):
+            _forget_marks(order)
+            clear_holders(target, show=partial(order.record, "clearing"))
         yield replace(bench, writable=True)
         return
     _provide_file_system(order, target)
@@ -169,7 +169,12 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
     _forget_marks(order)
     label = f"making {kind}"
-    uuid = make_file_system(target, kind, poll=lambda: order.progress(label, 0, 0))
+    uuid = make_file_system(
+        target,
+        kind,
+        poll=lambda: order.progress(label, 0, 0),
+        show=partial(order.record, "clearing"),
+    )
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
         order.record("file-system", f"{kind} {uuid}")

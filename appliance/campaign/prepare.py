@@ -109,5 +109,8 @@ def _install(
             slot=row.slot,
             boot_set_bytes=boot_set_bytes,
             progress=tell,
+            show=partial(
+                record, site.connection, site.this_boot, "clearing", campaign_id=campaign_id
+            ),
         )
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

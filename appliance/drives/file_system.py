@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from appliance.drives.clear_holders import clear_holders
 from appliance.drives.writable import Writable
 from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
@@ -34,19 +35,19 @@ class StillMountedError(KaltstartError):
     exit_code = 4
 
 
-def clear_signatures(target: Writable) -> None:
-    """Take away whatever marks a partition table or file system, and the partitions' nodes."""
-    run(["wipefs", "--all", "--quiet", "--force", target.path], timeout_s=120)
-    # Fails where nothing was there to be read again; a stale node is then still refused by mkfs.
-    run(["blockdev", "--rereadpt", target.path], check=False, timeout_s=120)
-
-
-def make_file_system(target: Writable, kind: str, *, poll: Callable[[], None]) -> str:
+def make_file_system(
+    target: Writable,
+    kind: str,
+    *,
+    poll: Callable[[], None],
+    show: Callable[[str], None] | None = None,
+) -> str:
     """Make it on the whole drive, overwriting it; return its UUID.
 
-    What `poll` raises ends it half-made. Raises StepFailed.
+    `show` gets the plan of what is cleared for it. What `poll` raises ends it half-made. Raises
+    Refusal when the drive is in use, StepFailed.
     """
-    clear_signatures(target)
+    clear_holders(target, show=show)
     made = str(uuid.uuid4())
     name = f"uuid={made}" if kind == "xfs" else made
     command = [*_MKFS[kind], name, target.path]

@@ -54,18 +54,16 @@ def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> It
     use, or may not be written to. Programs run inside must not lock the disk themselves (`sfdisk
     --lock`, systemd-repart): they would wait for ever.
     """
-    now = check_identity(drive)
-    allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
-    if not allowed:
-        raise Refusal(f"{now.path} {reason}")
+    now = _look_at(drive, stick=stick, released_identity=released_identity)
     with ExitStack() as undo:
         fd = _open(now.path, os.O_RDONLY)
         undo.callback(_look_again, now)  # runs last, when the lock is gone
         undo.callback(os.close, fd)
         _lock(fd, now)
-        # The name could have passed to another disk before it was opened; from here on it cannot.
-        now = check_identity(now)
-        _claim(now)
+        # The name could have passed to another disk before it was opened, and a second one of the
+        # same identity could have come; from here on the name cannot pass.
+        now = _look_at(now, stick=stick, released_identity=released_identity)
+        check_not_held(now.path)
         undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
         writing = _open(now.path, os.O_RDWR)
@@ -76,6 +74,15 @@ def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> It
                 _flush_and_close(writing, now)
             raise
         _flush_and_close(writing, now)
+
+
+def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Drive:
+    """`drive` as it is now. Raises Refusal unless it is the same one and may be written to."""
+    now = check_identity(drive)
+    allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
+    if not allowed:
+        raise Refusal(f"{now.path} {reason}")
+    return now
 
 
 def _open(path: str, flags: int) -> int:
@@ -98,14 +105,14 @@ def _lock(fd: int, drive: Drive) -> None:
     raise Refusal(f"{drive.path} is locked by another program")
 
 
-def _claim(drive: Drive) -> None:
-    # O_EXCL fails while anything in the kernel holds the disk or a part of it, also what lsblk does
-    # not show, such as the further members of a mounted btrfs. Let go at once: held, it would keep
-    # mkfs and mount from the partitions.
+def check_not_held(path: str) -> None:
+    """Raises Refusal while anything in the kernel holds the disk at `path` or a part of it."""
+    # O_EXCL fails also for what lsblk does not show, such as the further members of a mounted
+    # btrfs. Let go at once: held, it would keep mkfs and mount from the partitions.
     try:
-        os.close(os.open(drive.path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        raise Refusal(f"{drive.path} is in use by the kernel: {error.strerror}") from error
+        raise Refusal(f"{path} is in use by the kernel: {error.strerror}") from error
 
 
 def _set_read_only(

@@ -1,5 +1,6 @@
 """Which drives get the reference OS, and what a failure leaves behind."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -43,8 +44,10 @@ class Installer:
         slot: int,
         boot_set_bytes: int,
         progress: Progress,
+        show: Callable[[str], None],
     ) -> str:
         """Install."""
+        show(f"{drive.serial}: wipe {drive.path} (ext4)")
         self.calls.append(
             {
                 "path": drive.path,
@@ -114,7 +117,12 @@ def test_each_drive_gets_its_own_slot(world: World, installer: Installer) -> Non
     assert world.campaign().state == "running"
     assert all(row.installed_at for row in world.drive_rows())
     assert [row.install_uuid for row in world.drive_rows()] == [install_uuid(1), install_uuid(2)]
-    assert [event for event, _ in world.events()] == ["install", "install"]
+    assert world.events() == [
+        ("install", "reference OS to LAB-HDD-1 (/dev/sda)"),
+        ("clearing", "LAB-HDD-1: wipe /dev/sda (ext4)"),
+        ("install", "reference OS to LAB-SSD-1 (/dev/sdb)"),
+        ("clearing", "LAB-SSD-1: wipe /dev/sdb (ext4)"),
+    ]
 
 
 def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
