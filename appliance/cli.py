@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, PlanError, StickTrouble
 from appliance.units import format_drive_size, printable
 
 
@@ -109,12 +109,18 @@ def _check(options: argparse.Namespace) -> int:
     from appliance.campaign.start import check_plan
     from appliance.drives.probe import find_drives
     from appliance.plan import describe_plan, read_plan
-    from appliance.stick import find_stick
+    from appliance.policy import problems_of
+    from appliance.stick import FAT, find_stick
 
+    problems = problems_of(FAT / "policy.toml")
+    for problem in problems:
+        print(problem, file=sys.stderr)
     drives = find_drives()
     plan = check_plan(read_plan(options.plan), drives=drives, stick=find_stick(drives))
     print(f"The plan is good: {describe_plan(plan)}")
-    return 0
+    if problems:
+        print("The campaign would run, but no verdict would be made.", file=sys.stderr)
+    return PlanError.exit_code if problems else 0
 
 
 def _run(options: argparse.Namespace) -> int:

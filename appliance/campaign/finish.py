@@ -2,6 +2,7 @@
 
 from appliance.campaign.advance import Site
 from appliance.campaign.journal import record
+from appliance.campaign.judging import judge_again, judge_campaign, tell_no_verdict
 from appliance.console import announce
 from appliance.errors import StickTrouble
 from appliance.stick import RAW, writable_fat
@@ -34,10 +35,19 @@ def write_report(site: Site, campaign_id: int) -> str:
     return shown
 
 
+def write_report_again(site: Site, campaign_id: int) -> str:
+    """Judge once more, by the policy as it is now, and write the report; return its folder.
+
+    Raises as `write_report` does.
+    """
+    judge_again(site, campaign_id)
+    return write_report(site, campaign_id)
+
+
 def finish(site: Site, campaign_id: int) -> None:
     """Close the campaign. A report that cannot be written is said and can be asked for again.
 
-    No sample hangs on it.
+    No sample hangs on it, nor on the verdicts.
     """
     cycles = select_cycles(site.connection, campaign_id)
     samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
@@ -54,6 +64,10 @@ def finish(site: Site, campaign_id: int) -> None:
             f"{samples} samples, {steps_done} steps, {failed} failed",
             campaign_id=campaign_id,
         )
+    try:
+        judge_campaign(site, campaign_id)
+    except Exception as error:  # noqa: BLE001  # even a bug in the judging must not hide the end
+        tell_no_verdict(site, campaign_id, (f"internal error: {type(error).__name__}: {error}",))
     try:
         write_report(site, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end

@@ -52,6 +52,7 @@ _TABLES = (
     _Table("health_reading", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("health_counter", {"reading_id": "health_reading"}),
     _Table("verdict", {"campaign_id": "campaign", "drive_id": "drive"}),
+    _Table("judging", {"campaign_id": "campaign"}),
     _Table("verdict_limit", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
 )

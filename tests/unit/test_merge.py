@@ -62,7 +62,11 @@ def theirs(tmp_path: Path) -> Path:
         " VALUES (1, 1, ?, 'set', 'apart', 'T')",
         (drive,),
     )
-    connection.execute("INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T')", (drive,))
+    connection.execute("INSERT INTO verdict VALUES (1, ?, 'accept', '', 'T', 'nvme')", (drive,))
+    connection.execute(
+        "INSERT INTO verdict_limit VALUES (1, ?, 0, 'crc_errors', 'kept', '0', '', '')", (drive,)
+    )
+    connection.execute("INSERT INTO judging VALUES (1, 'T', 'own', 'built-in', '', '', 'T')")
     connection.close()
     return path
 
@@ -90,6 +94,8 @@ def test_all_of_a_campaign_arrives_under_new_ids(mine: sqlite3.Connection, their
         "SELECT * FROM boot_times WHERE campaign_id = ? ORDER BY at",
         "SELECT * FROM results WHERE campaign_id = ?",
         "SELECT * FROM verdicts WHERE campaign_id = ?",
+        "SELECT * FROM verdict_limits WHERE campaign_id = ?",
+        "SELECT * FROM judging WHERE campaign_id = ?",
         "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq",
     ):
         assert _without_ids(other, query, 1)

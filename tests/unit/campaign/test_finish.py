@@ -50,6 +50,10 @@ def test_the_last_line_counts_what_there_is(world: World, fat: Path) -> None:
         assert select_unreported_campaign(connection) is None
     assert world.events() == [
         ("campaign-done", "3 samples, 0 steps, 1 failed"),
+        *(
+            (("no-verdict", f"{drive}: nothing that the policy limits was measured on it"))
+            for drive in ("LAB-HDD-1", "LAB-SSD-1")
+        ),
         ("report", "reports/1-rack-4"),
     ]
 

@@ -1,0 +1,167 @@
+"""What a verdict is made of: sums and figures of a campaign, per drive. Reads only."""
+
+import sqlite3
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDriveRow:
+    """A drive of a campaign, and what went wrong with it."""
+
+    drive_id: int
+    identity: str
+    model: str
+    transport: str
+    rotational: bool
+    size_bytes: int
+    failed_reason: str
+    """Why the campaign gave it up; empty where it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStepRow:
+    """A step on one drive."""
+
+    id: int
+    drive_id: int
+    kind: str
+    workload_index: int
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One figure of a step on one drive."""
+
+    step_id: int
+    variant: str
+    metric: str
+    value: float
+    page_cache: str
+    page_cache_proof: str
+    valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BootCounts:
+    """The timed boots of a drive by itself."""
+
+    boot_s: tuple[float, ...]
+    """Of the valid ones, in their order."""
+    done: int
+    failed: int
+
+
+def select_judged_drives(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[JudgedDriveRow, ...]:
+    """The campaign's drives in the order of their slots."""
+    rows = connection.execute(
+        """
+        SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), d.model, d.transport, d.rotational,
+               d.size_bytes, cd.failed_reason
+        FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
+        WHERE cd.campaign_id = ? ORDER BY cd.slot
+        """,
+        (campaign_id,),
+    )
+    return tuple(
+        JudgedDriveRow(row[0], row[1], row[2], row[3], bool(row[4]), row[5], row[6]) for row in rows
+    )
+
+
+def select_judged_steps(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[JudgedStepRow, ...]:
+    """The steps on single drives; those on an array say nothing about one of its drives."""
+    rows = connection.execute(
+        """
+        SELECT id, drive_id, kind, workload_index, state, reason FROM step
+        WHERE campaign_id = ? AND drive_id IS NOT NULL AND device <> 'array' ORDER BY position
+        """,
+        (campaign_id,),
+    )
+    return tuple(JudgedStepRow(*row) for row in rows)
+
+
+def select_step_figures(connection: sqlite3.Connection, step_id: int) -> tuple[FigureRow, ...]:
+    """All figures of a step, in the order in which they were stored."""
+    rows = connection.execute(
+        """
+        SELECT step_id, variant, metric, value, page_cache, page_cache_proof, valid FROM result
+        WHERE step_id = ? ORDER BY id
+        """,
+        (step_id,),
+    )
+    return tuple(
+        FigureRow(row[0], row[1], row[2], row[3], row[4], row[5], bool(row[6])) for row in rows
+    )
+
+
+def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
+    """Bytes in the ranges that a step found, by kind."""
+    rows = connection.execute(
+        "SELECT kind, sum(size_bytes) FROM lba_range WHERE step_id = ? GROUP BY kind", (step_id,)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def count_ranges(connection: sqlite3.Connection, step_id: int, kind: str) -> int:
+    """How many ranges of this kind a step found."""
+    row = connection.execute(
+        "SELECT count(*) FROM lba_range WHERE step_id = ? AND kind = ?", (step_id, kind)
+    ).fetchone()
+    return int(row[0])
+
+
+def select_highest_celsius(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> float | None:
+    """The highest temperature of a drive in the steps of a campaign; None without a reading."""
+    row = connection.execute(
+        """
+        SELECT max(s.celsius) FROM temperature_sample s JOIN step t ON t.id = s.step_id
+        WHERE t.campaign_id = ? AND s.drive_id = ?
+        """,
+        (campaign_id, drive_id),
+    ).fetchone()
+    return None if row[0] is None else float(row[0])
+
+
+def select_boot_counts(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> BootCounts:
+    """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
+    rows = connection.execute(
+        """
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0) FROM cycle c
+        JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
+        LEFT JOIN boot_sample s ON s.cycle_id = c.id
+        WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'
+        ORDER BY c.position
+        """,
+        (campaign_id, drive_id),
+    ).fetchall()
+    return BootCounts(
+        boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2]),
+        done=sum(row[0] == "done" for row in rows),
+        failed=sum(row[0] == "failed" for row in rows),
+    )
+
+
+def is_own_campaign(connection: sqlite3.Connection, campaign_id: int) -> bool:
+    """Whether the campaign ended on this stick, and was not taken over from another one's database.
+
+    Events without a campaign are not merged: a boot that has a `ready` was one of this stick's.
+    """
+    row = connection.execute(
+        """
+        SELECT EXISTS (
+            SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
+            WHERE done.campaign_id = ? AND done.event = 'campaign-done'
+            AND start.campaign_id IS NULL AND start.event = 'ready')
+        """,
+        (campaign_id,),
+    ).fetchone()
+    return bool(row[0])

@@ -1,0 +1,172 @@
+"""Verdicts with their limits, and by which policy they were made.
+
+What a verdict is made of is read in `evidence`.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.store.clock import timestamp
+
+Verdict = Literal["accept", "accept with remarks", "reject"]
+Outcome = Literal["kept", "remark", "reject", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """What a drive of a campaign is worth."""
+
+    drive_id: int
+    drive_serial: str
+    """The serial number, or the WWN where there is none."""
+    verdict: Verdict
+    reasons: str
+    """What kept it from being accepted as it is, separated by semicolons; empty for `accept`."""
+    at: str
+    drive_class: str
+    """hdd | sata-ssd | nvme | hybrid | usb; empty: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """One limit of the policy, and what was measured."""
+
+    name: str
+    """As in the policy, or the name of a health counter that is in doubt."""
+    outcome: Outcome
+    measured: str
+    """With its unit; empty where it was not measured."""
+    allowed: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingRow:
+    """The last time a campaign was judged."""
+
+    at: str
+    policy: str
+    """What the policy is called."""
+    origin: str
+    """`built-in`, or the policy file's name and the beginning of its SHA-256."""
+    problem: str
+    """Why no verdict could be made the last time it was tried; any verdict there is is older."""
+    tried_at: str
+
+
+def insert_verdict(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    drive_id: int,
+    drive_class: str,
+    verdict: Verdict,
+    reasons: str,
+    limits: Sequence[LimitRow],
+) -> None:
+    """Store the verdict on a drive and the limits behind it, in their order."""
+    connection.execute(
+        """
+        INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at, drive_class)
+        VALUES (?, ?, ?, ?, ?, ?)
+        """,
+        (campaign_id, drive_id, verdict, reasons, timestamp(), drive_class),
+    )
+    connection.executemany(
+        """
+        INSERT INTO verdict_limit (campaign_id, drive_id, position, name, outcome, measured,
+                                   allowed, detail)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+            (
+                campaign_id,
+                drive_id,
+                position,
+                each.name,
+                each.outcome,
+                each.measured,
+                each.allowed,
+                each.detail,
+            )
+            for position, each in enumerate(limits)
+        ],
+    )
+
+
+def delete_verdicts(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """Make room for new ones."""
+    connection.execute("DELETE FROM verdict_limit WHERE campaign_id = ?", (campaign_id,))
+    connection.execute("DELETE FROM verdict WHERE campaign_id = ?", (campaign_id,))
+
+
+def upsert_judging(
+    connection: sqlite3.Connection, campaign_id: int, *, policy: str, origin: str, text: str
+) -> None:
+    """The campaign is judged now, by this policy."""
+    connection.execute(
+        """
+        INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, '', ?2)
+        ON CONFLICT (campaign_id) DO UPDATE SET at = excluded.at, policy = excluded.policy,
+            origin = excluded.origin, policy_toml = excluded.policy_toml, problem = '',
+            tried_at = excluded.tried_at
+        """,
+        (campaign_id, timestamp(), policy, origin, text),
+    )
+
+
+def upsert_judging_problem(
+    connection: sqlite3.Connection, campaign_id: int, *, problem: str
+) -> None:
+    """No verdict could be made now; what there is of an earlier one stays."""
+    connection.execute(
+        """
+        INSERT INTO judging (campaign_id, at, policy, origin, policy_toml, problem, tried_at)
+        VALUES (?1, '', '', '', '', ?2, ?3)
+        ON CONFLICT (campaign_id) DO UPDATE SET problem = excluded.problem,
+            tried_at = excluded.tried_at
+        """,
+        (campaign_id, problem, timestamp()),
+    )
+
+
+def select_judging(connection: sqlite3.Connection, campaign_id: int) -> JudgingRow | None:
+    """How the campaign was judged; None where nobody ever tried."""
+    row = connection.execute(
+        "SELECT at, policy, origin, problem, tried_at FROM judging WHERE campaign_id = ?",
+        (campaign_id,),
+    ).fetchone()
+    return None if row is None else JudgingRow(*row)
+
+
+def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[VerdictRow, ...]:
+    """The verdicts of a campaign, in the order of its drives."""
+    rows = connection.execute(
+        """
+        SELECT v.drive_id, coalesce(nullif(d.serial, ''), d.wwn), v.verdict, v.reasons, v.at,
+               v.drive_class
+        FROM verdict v
+        JOIN drive d ON d.id = v.drive_id
+        LEFT JOIN campaign_drive cd ON cd.campaign_id = v.campaign_id AND cd.drive_id = v.drive_id
+        WHERE v.campaign_id = ? ORDER BY cd.slot
+        """,
+        (campaign_id,),
+    )
+    return tuple(VerdictRow(*row) for row in rows)
+
+
+def select_limits(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> tuple[LimitRow, ...]:
+    """The limits behind a drive's verdict, in their order."""
+    rows = connection.execute(
+        """
+        SELECT name, outcome, measured, allowed, detail FROM verdict_limit
+        WHERE campaign_id = ? AND drive_id = ? ORDER BY position
+        """,
+        (campaign_id, drive_id),
+    )
+    return tuple(LimitRow(*row) for row in rows)
