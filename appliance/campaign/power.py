@@ -5,6 +5,7 @@ here.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from appliance import sysfs
@@ -119,6 +120,20 @@ def power_off() -> None:
     """
     unmount_all()
     run(["systemctl", "--force", "poweroff"])
+
+
+def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
+    """Switch off right after `last`, which is called when the stick is let go of.
+
+    `abrupt`: no process ends and nothing is unmounted first (systemctl(1), --force twice). Raises
+    what `last` raises; the machine stays on then.
+    """
+    unmount_all()
+    force = ["--force", "--force"] if abrupt else ["--force"]
+    # Read from the stick beforehand: what comes between the last flush and the end is lost time.
+    run(["systemctl", "--version"])
+    last()
+    run(["systemctl", *force, "poweroff"])
 
 
 def reboot() -> None:

@@ -11,6 +11,7 @@ from appliance.store.campaigns import (
     update_max_power_actions,
 )
 from appliance.store.cycles import select_cycles
+from appliance.store.steps import select_steps
 
 
 def resume_campaign(site: Site, campaign_id: int) -> None:
@@ -25,8 +26,15 @@ def resume_campaign(site: Site, campaign_id: int) -> None:
     if running is not None and running.state != "paused":
         raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
     left = sum(cycle.state == "planned" for cycle in select_cycles(site.connection, campaign_id))
+    # Not each of them wants the power off, but none more than once.
+    verifying = sum(
+        step.kind == "verify" and step.state in {"planned", "running"}
+        for step in select_steps(site.connection, campaign_id)
+    )
     update_max_power_actions(
-        site.connection, campaign_id, campaign.power_actions + max_power_actions(left)
+        site.connection,
+        campaign_id,
+        campaign.power_actions + max_power_actions(left, power_offs=verifying),
     )
     installed = all(
         row.installed_at or row.failed_reason

@@ -15,7 +15,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
 from appliance.plan import Plan, find_conflicts, parse_plan
-from appliance.plan_workloads import ARRAY, FioPlan
+from appliance.plan_workloads import ARRAY, FioPlan, VerifyPlan
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     NewDrive,
@@ -105,7 +105,7 @@ def start_campaign(
             plan_toml=text,
             plan_sha256=hash_plan(text),
             on_finish=plan.campaign.on_finish,
-            max_power_actions=max_power_actions(len(cycles)),
+            max_power_actions=max_power_actions(len(cycles), power_offs=count_power_offs(plan)),
             max_attempts=MAX_ATTEMPTS,
             wake_margin_s=boot.wake_margin_s if boot else None,
         )
@@ -156,6 +156,12 @@ def plan_steps(plan: Plan) -> tuple[tuple[int, str], ...]:
         for workload_index, workload in enumerate(plan.workloads)
         for place in plan.places_of(workload)
     )
+
+
+def count_power_offs(plan: Plan) -> int:
+    """How often the steps themselves want the power off."""
+    planned = (plan.workloads[index] for index, _ in plan_steps(plan))
+    return sum(isinstance(each, VerifyPlan) and each.power_cycle for each in planned)
 
 
 def describe(drive: Drive) -> NewDrive:

@@ -37,10 +37,13 @@ def plan_cycles(*, drives: int, cycles: int, charts: str) -> tuple[PlannedCycle,
     return tuple(plan)
 
 
-def max_power_actions(cycles: int) -> int:
-    """How often a campaign of so many cycles may restart the machine, whatever happens."""
+def max_power_actions(cycles: int, *, power_offs: int = 0) -> int:
+    """How often a campaign of so many cycles may restart the machine, whatever happens.
+
+    `power_offs` are those in the middle of steps.
+    """
     # A failed attempt costs two: the measured boot, and the appliance's start after it.
-    return cycles * MAX_ATTEMPTS * 2 + _SPARE_POWER_ACTIONS
+    return (cycles + power_offs) * MAX_ATTEMPTS * 2 + _SPARE_POWER_ACTIONS
 
 
 def next_cycle(cycles: Sequence[CycleRow]) -> CycleRow | None:

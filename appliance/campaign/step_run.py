@@ -7,6 +7,7 @@ costs the part that was under way and nothing else.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from appliance.arrays.state import COUNTER_TICK_S
@@ -15,6 +16,7 @@ from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
 from appliance.campaign.states import MAX_ATTEMPTS
+from appliance.campaign.step_power import StepPower, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
@@ -27,6 +29,7 @@ from appliance.plan_workloads import WorkloadPlan
 from appliance.progress import Progress
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.power_offs import select_power_offs
 from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.store.steps import (
     StepRow,
@@ -93,6 +96,8 @@ class StepRun:
     _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
     """The device's counters up to which every byte stands in a stored row."""
     _recorders: StepRecorders | None = None
+    _power: StepPower | None = None
+    """None: the step is on the array."""
 
     def work(self) -> None:
         """Raises StepFailed or Refusal when the step has failed."""
@@ -118,6 +123,8 @@ class StepRun:
         connection, step = self.site.connection, self.step
         is_whole = not select_parts(connection, step.id)
         self._watch = opened.watch
+        if opened.drive is not None:
+            self._power = StepPower(self.site, step, opened.drive, self.subject.owner.drive_id)
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
@@ -191,16 +198,34 @@ class StepRun:
                 continue
             self.place = replace(self.place, part=part, part_number=number)
             bench.progress(part, 0, 0)
+            if part in workload.cold_parts:
+                self._come_from_power_off(part, partial(workload.write_last, bench))
             if self._watch:
                 self._watch.begin_part()
             with _failing_as_step(part):
-                result = workload.run_part(bench, part, finished=finished)
+                result = workload.run_part(self._after_power(bench), part, finished=finished)
             finished[part] = len(result.results)
             on_array = self._watch.end_part(part) if self._watch else ()
             with transaction(connection):
                 self._insert_results(on_array)
                 self._store_part(part, result)
                 self._store_recorded()
+
+    def _come_from_power_off(self, part: str, write_last: Callable[[], None]) -> None:
+        """Return only in the start after the power-off that `part` wants."""
+        if self._power is None:
+            raise StepFailed(f"{part} wants a power-off, which is for drives by themselves")
+        if self._power.settle(part):
+            return
+        with transaction(self.site.connection):
+            self._store_rest()
+        self._power.leave_before(part, write_last=write_last)
+        raise StoppedByPersonError
+
+    def _after_power(self, bench: Bench) -> Bench:
+        said = describe_power_offs(select_power_offs(self.site.connection, self.step.id))
+        known = "; ".join(filter(None, (bench.drive_state, said)))
+        return replace(bench, drive_state=known)
 
     def _store_part(self, part: str, result: PartResult) -> None:
         connection, step = self.site.connection, self.step

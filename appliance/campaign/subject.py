@@ -36,6 +36,8 @@ class OpenSubject:
     """The counters of the device that is measured, then those of its drives, by people's names."""
     open_bench: Callable[[BenchOrder], AbstractContextManager[Bench]]
     watch: ArrayWatch | None = None
+    drive: Drive | None = None
+    """None: it is the array."""
 
 
 class Subject(Protocol):
@@ -85,6 +87,7 @@ class DriveSubject:
         yield OpenSubject(
             stats={self.step.device: _BLOCK / drive.name / "stat"},
             open_bench=partial(open_drive_bench, stick=self.stick, drive=drive),
+            drive=drive,
         )
 
     @property

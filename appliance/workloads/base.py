@@ -99,6 +99,11 @@ class Workload(Protocol):
         """The names of the parts in their order, the same at each start."""
         ...
 
+    @property
+    def cold_parts(self) -> frozenset[str]:
+        """Before each of these parts the drive must have been without power, since the last one."""
+        return frozenset()
+
     def prepare(self, bench: Bench) -> None:
         """Lay out what the parts need, or find it there from before the interruption.
 
@@ -112,6 +117,13 @@ class Workload(Protocol):
         Raises StepFailed.
         """
         ...
+
+    def write_last(self, bench: Bench) -> None:  # noqa: ARG002 - for those that have cold parts
+        """What is to be written right before the power-off of a cold part, and flushed.
+
+        Nothing can be stored any more, and power goes at once. Raises OSError, StepFailed.
+        """
+        return
 
     def close(self) -> None:
         """Let go of what is held from part to part, such as RAM. Called once, whatever happened."""

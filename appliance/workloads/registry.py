@@ -23,18 +23,20 @@ from appliance.workloads.verify import VerifyWorkload
 
 def make_workload(plan: WorkloadPlan) -> Workload:
     """The workload that a plan describes."""
+    workload: Workload
     match plan:
         case FioPlan():
-            return FioModesWorkload(plan) if plan.modes else FioWorkload(plan)
+            workload = FioModesWorkload(plan) if plan.modes else FioWorkload(plan)
         case LotteryPlan():
-            return LotteryWorkload(plan)
+            workload = LotteryWorkload(plan)
         case MatrixPlan():
-            return MatrixWorkload(plan)
+            workload = MatrixWorkload(plan)
         case SweepPlan():
-            return SweepWorkload(plan)
+            workload = SweepWorkload(plan)
         case SqlPlan():
-            return SqlWorkload(plan)
+            workload = SqlWorkload(plan)
         case SurfacePlan():
-            return SurfaceWorkload(plan)
+            workload = SurfaceWorkload(plan)
         case VerifyPlan():
-            return VerifyWorkload(plan)
+            workload = VerifyWorkload(plan)
+    return workload

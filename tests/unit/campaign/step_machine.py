@@ -54,6 +54,8 @@ class Machine:
     on_drive: dict[str, str] = field(default_factory=dict)
     """The file system's UUID by path."""
     made: int = 0
+    cold_parts: frozenset[str] = frozenset()
+    """Of the workload: what wants a power-off before it."""
 
     def read(self, name: str, read_bytes: int) -> None:
         """The device has served something more, in one request."""
@@ -146,6 +148,10 @@ class Machine:
             ),
             notes=("all well",),
         )
+
+    def write_last(self, place: Bench) -> None:
+        """Right before the power goes."""
+        self.log.append(f"write last on {place.device}")
 
     def close(self) -> None:
         """Let go."""

@@ -1,0 +1,169 @@
+"""A power-off in the middle of a step, and what the start after it says of the drive.
+
+As with the boots: the row first, then the count, the countdown that any key stops, the alarm; then
+power goes. Must never let a restart pass for a power-off.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from appliance.campaign import power
+from appliance.campaign.advance import COUNTDOWN_S, Site, leave, load_campaign
+from appliance.campaign.journal import record
+from appliance.drives.model import Drive
+from appliance.drives.shutdown import Hush, hush
+from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
+from appliance.errors import KaltstartError, StepFailed
+from appliance.store.campaigns import count_power_action
+from appliance.store.connect import transaction
+from appliance.store.power_offs import (
+    PowerOffRow,
+    delete_power_off,
+    insert_power_off,
+    select_power_offs,
+    update_power_off_back,
+    update_power_off_left,
+)
+from appliance.store.steps import StepRow
+
+_WAKE_MARGIN_S = 60
+"""From the alarm's arming to the waking, where the plan and a rehearsal say nothing: power goes a
+few seconds after it."""
+
+
+class TooManyPowerActionsError(KaltstartError):
+    """The campaign may not switch the machine off once more: it pauses, the step can go on."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True)
+class StepPower:
+    """What may be done with the machine's power for one step on one drive."""
+
+    site: Site
+    step: StepRow
+    drive: Drive
+    drive_id: int
+
+    def settle(self, part: str) -> bool:
+        """Whether the power was off before `part`; judges it where this is the start after it."""
+        row = self._select(part)
+        if row is None or row.left_at is None:
+            return False
+        if row.back_at is not None:
+            return True
+        if row.boot_id == self.site.this_boot.boot_id:
+            return False  # it was asked to go and did not
+        self._judge(row)
+        return True
+
+    def leave_before(self, part: str, *, write_last: Callable[[], None]) -> None:
+        """Switch off, and do not return; return where a person stops it.
+
+        `write_last` is done when nothing more is stored. Raises TooManyPowerActionsError.
+        """
+        site, connection = self.site, self.site.connection
+        campaign = load_campaign(site, self.step.campaign_id)
+        if campaign.power_actions >= campaign.max_power_actions:
+            raise TooManyPowerActionsError(
+                f"{campaign.power_actions} restarts are the limit of this campaign"
+            )
+        before = read_power_cycles(self.drive).count
+        hushed = hush(self.drive)
+        manner = "abrupt" if hushed else "orderly"
+        with transaction(connection):
+            power_off_id = insert_power_off(
+                connection,
+                step_id=self.step.id,
+                drive_id=self.drive_id,
+                part=part,
+                manner="abrupt" if hushed else "orderly",
+                boot_id=site.this_boot.boot_id,
+                power_cycles_before=before,
+            )
+            count_power_action(connection, campaign.id)
+            self._record("step-power-off", f"{part}: {manner}")
+        if site.countdown(
+            "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
+        ):
+            if hushed:
+                hushed.take_back()
+            with transaction(connection):
+                delete_power_off(connection, self.step.id, part)
+            return
+        self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
+        with transaction(connection):
+            update_power_off_left(connection, power_off_id)
+        leave(site, partial(_go, write_last, hushed))
+        _await_the_end()
+
+    def _select(self, part: str) -> PowerOffRow | None:
+        rows = select_power_offs(self.site.connection, self.step.id)
+        return next((row for row in rows if row.part == part), None)
+
+    def _judge(self, row: PowerOffRow) -> None:
+        connection = self.site.connection
+        after = read_power_cycles(self.drive)
+        # What counts is compared; where the count came from is the same as before.
+        before = PowerCycles(row.power_cycles_before, reason="no count was read before it")
+        proof = judge_coldness(before, after, power="cold", boot_id_changed=True)
+        with transaction(connection):
+            update_power_off_back(
+                connection,
+                row.id,
+                power_cycles_after=after.count,
+                cold_proof=proof.proof,
+                cold_reason=proof.reason,
+            )
+            self._record("step-power-on", f"{row.part}: {proof.proof}: {proof.reason}")
+
+    def _arm_alarm(self, margin_s: int) -> None:
+        if not power.can_wake():
+            return
+        try:
+            power.arm_alarm(margin_s)
+        except (StepFailed, OSError) as error:
+            self._record("no-alarm", f"switch the machine on by hand: {error}", level="warning")
+
+    def _record(self, event: str, detail: str, *, level: str = "info") -> None:
+        record(
+            self.site.connection,
+            self.site.this_boot,
+            event,
+            f"{self.step.kind} on {self.step.device}: {detail}",
+            campaign_id=self.step.campaign_id,
+            level=level,
+        )
+
+
+def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
+    """What the last power-off of a step means for what is read after it; empty before one."""
+    settled = [row for row in rows if row.back_at is not None]
+    if not settled:
+        return ""
+    last = settled[-1]
+    if last.cold_proof == "proven":
+        return f"power-cycled, {last.manner}"
+    return f"power-off {last.cold_proof}, {last.manner}: {last.cold_reason}"
+
+
+def _go(write_last: Callable[[], None], hushed: Hush | None) -> None:
+    """The stick is let go of: nothing can be stored any more.
+
+    Where the drive does not take the last write, the machine stays on, and the step begins anew.
+    """
+
+    def write_and_fall_silent() -> None:
+        write_last()
+        if hushed:
+            hushed.fall_silent()
+
+    power.cut_power(write_and_fall_silent, abrupt=hushed is not None)
+
+
+def _await_the_end() -> None:
+    while True:
+        time.sleep(1)

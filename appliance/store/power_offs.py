@@ -1,0 +1,95 @@
+"""Power-offs in the middle of a step: what was meant, and what the next start found."""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.store.clock import timestamp
+
+Manner = Literal["orderly", "abrupt"]
+"""orderly: the kernel flushed and stopped the drive first | abrupt: nothing was sent to it"""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOffRow:
+    """One, before one part of a step."""
+
+    id: int
+    step_id: int
+    drive_id: int
+    part: str
+    manner: str
+    boot_id: str
+    """Of the boot that was to end."""
+    left_at: str | None
+    """When power was asked to go; None while somebody can still stop it."""
+    power_cycles_before: int | None
+    power_cycles_after: int | None
+    cold_proof: str
+    """proven | unproven | warm; empty before the next start."""
+    cold_reason: str
+    back_at: str | None
+    """When the next start looked at the drive."""
+
+
+def insert_power_off(
+    connection: sqlite3.Connection,
+    *,
+    step_id: int,
+    drive_id: int,
+    part: str,
+    manner: Manner,
+    boot_id: str,
+    power_cycles_before: int | None,
+) -> int:
+    """The power is to go before `part`; in the place of a try that led nowhere. Return its id."""
+    delete_power_off(connection, step_id, part)
+    row = connection.execute(
+        """
+        INSERT INTO power_off (step_id, drive_id, part, manner, boot_id, power_cycles_before)
+        VALUES (?, ?, ?, ?, ?, ?) RETURNING id
+        """,
+        (step_id, drive_id, part, manner, boot_id, power_cycles_before),
+    ).fetchone()
+    return int(row["id"])
+
+
+def delete_power_off(connection: sqlite3.Connection, step_id: int, part: str) -> None:
+    """It did not happen."""
+    connection.execute("DELETE FROM power_off WHERE step_id = ? AND part = ?", (step_id, part))
+
+
+def update_power_off_left(connection: sqlite3.Connection, power_off_id: int) -> None:
+    """Nobody stopped it: the power is asked to go now."""
+    connection.execute("UPDATE power_off SET left_at = ? WHERE id = ?", (timestamp(), power_off_id))
+
+
+def update_power_off_back(
+    connection: sqlite3.Connection,
+    power_off_id: int,
+    *,
+    power_cycles_after: int | None,
+    cold_proof: str,
+    cold_reason: str,
+) -> None:
+    """The next start has looked at the drive."""
+    connection.execute(
+        """
+        UPDATE power_off SET power_cycles_after = ?, cold_proof = ?, cold_reason = ?, back_at = ?
+        WHERE id = ?
+        """,
+        (power_cycles_after, cold_proof, cold_reason, timestamp(), power_off_id),
+    )
+
+
+def select_power_offs(connection: sqlite3.Connection, step_id: int) -> tuple[PowerOffRow, ...]:
+    """Of one step, in their order."""
+    rows = connection.execute(
+        """
+        SELECT id, step_id, drive_id, part, manner, boot_id, left_at, power_cycles_before,
+               power_cycles_after, cold_proof, cold_reason, back_at
+        FROM power_off WHERE step_id = ? ORDER BY id
+        """,
+        (step_id,),
+    )
+    return tuple(PowerOffRow(**dict(row)) for row in rows)

@@ -1,0 +1,273 @@
+"""The workload `verify`: a pattern is written all over the drive, flushed, and read back.
+
+Only when all of it is written does the reading begin: an address that aliases shows by what came
+after it. With a power-off, blocks that were written and flushed right before it are read as well.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import SystemRandom
+from typing import override
+
+from appliance.caches.judge import judge_reads, judge_writes
+from appliance.errors import StepFailed
+from appliance.measure.samples import CacheState, LbaRange, Result
+from appliance.plan_workloads import VerifyPlan
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.kept import keep
+from appliance.workloads.verify_io import (
+    Found,
+    opened_direct,
+    read_stretch,
+    write_last,
+    write_stretch,
+)
+from appliance.workloads.verify_layout import (
+    STRETCHES,
+    cut_stretch,
+    plan_last_blocks,
+    plan_pieces,
+    stretch_bytes,
+)
+from appliance.workloads.verify_pattern import Extent, Pattern
+
+WRITE, READ, READ_COLD = "write", "read", "read-cold"
+_MEMORY = "verify.json"
+_DIRECT = "O_DIRECT"
+_LABELS = {WRITE: "writing", READ: "reading back", READ_COLD: "reading back after the power-off"}
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """One part, as its sum needs it."""
+
+    done_bytes: int
+    failed_bytes: int
+    wrong_bytes: int
+    seconds: float
+    proof: str
+    drive_state: str
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What must survive an interruption: in the step's raw folder."""
+
+    run_id: int
+    stretches: dict[str, _Stretch] = field(default_factory=dict)
+    bad: list[tuple[int, int]] = field(default_factory=list)
+    """First byte and the byte after the last of what was wrong before any power-off."""
+    hopeless: dict[str, str] = field(default_factory=dict)
+    """Why a phase was given up."""
+
+    def save(self, raw: Path) -> None:
+        keep(raw / _MEMORY, json.dumps(asdict(self)))
+
+
+class VerifyWorkload(Workload):
+    """Every phase in as many stretches, then its sum."""
+
+    def __init__(self, plan: VerifyPlan) -> None:
+        self._plan = plan
+        self._memory = _Memory(0)
+        self._pattern = Pattern(seed=plan.seed, run_id=0)
+        self._pieces: tuple[Extent, ...] = ()
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        phases = (WRITE, READ, READ_COLD) if self._plan.power_cycle else (WRITE, READ)
+        return tuple(
+            part
+            for phase in phases
+            for part in (*(f"{phase}-{number:02}" for number in range(STRETCHES)), phase)
+        )
+
+    @property
+    @override
+    def cold_parts(self) -> frozenset[str]:
+        return frozenset({f"{READ_COLD}-00"}) if self._plan.power_cycle else frozenset()
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        if self._plan.size_bytes > bench.size_bytes:
+            raise StepFailed(
+                f"{self._plan.size_bytes} bytes are to be written, and the drive has "
+                f"{bench.size_bytes}"
+            )
+        # Not from the seed: what an earlier run has left must not pass for this one's.
+        self._memory = _read_kept(bench.raw) or _Memory(SystemRandom().getrandbits(64))
+        self._memory.save(bench.raw)
+        self._pattern = Pattern(seed=self._plan.seed, run_id=self._memory.run_id)
+        self._pieces = plan_pieces(bench.size_bytes, self._plan.size_bytes, seed=self._plan.seed)
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        written = {each for each in finished if each.startswith(f"{WRITE}-")}
+        if not written <= self._memory.stretches.keys():
+            raise StepFailed(f"{bench.raw / _MEMORY} is gone: what was written is not known")
+        if part in {WRITE, READ, READ_COLD}:
+            return self._sum_up(part)
+        phase, _, number = part.rpartition("-")
+        if phase == WRITE:
+            return self._write(bench, part, int(number))
+        return self._read(bench, phase, part, int(number))
+
+    @override
+    def write_last(self, bench: Bench) -> None:
+        with opened_direct(bench.device, os.O_RDWR) as fd:
+            write_last(fd, self._pattern, self._last_blocks)
+
+    @property
+    def _last_blocks(self) -> tuple[Extent, ...]:
+        return plan_last_blocks(self._pieces, seed=self._plan.seed)
+
+    def _write(self, bench: Bench, part: str, number: int) -> PartResult:
+        before = bench.read_counters().write_bytes
+        total = stretch_bytes(self._pieces, number)
+        with opened_direct(bench.device, os.O_RDWR) as fd:
+            found = write_stretch(
+                fd,
+                self._pattern,
+                cut_stretch(self._pieces, number),
+                tell=lambda done: bench.progress(_LABELS[WRITE], done, total),
+            )
+        device_bytes = bench.read_counters().write_bytes - before
+        state = judge_writes(
+            wished="bypass",
+            proven_before=True,
+            reason=f"{_DIRECT}, flushed",
+            app_write_bytes=found.done_bytes,
+            device_write_bytes=device_bytes,
+            drive_state=bench.drive_state,
+        )
+        self._remember(bench, part, found, state)
+        results = (
+            *_figures(part, self._memory.stretches[part], state),
+            Result(part, "device_write_bytes", device_bytes, state),
+        )
+        return PartResult(results, ranges=tuple(found.ranges), notes=_explain(found))
+
+    def _read(self, bench: Bench, phase: str, part: str, number: int) -> PartResult:
+        if phase in self._memory.hopeless:
+            return PartResult((), notes=(f"left out: {self._memory.hopeless[phase]}",))
+        is_cold = phase == READ_COLD
+        before = bench.read_counters().read_bytes
+        total = stretch_bytes(self._pieces, number)
+        with opened_direct(bench.device, os.O_RDONLY) as fd:
+            found = read_stretch(
+                fd,
+                self._pattern,
+                cut_stretch(self._pieces, number),
+                last=self._last_blocks if is_cold else (),
+                is_cold=is_cold,
+                tell=lambda done: bench.progress(_LABELS[phase], done, total),
+            )
+        device_bytes = bench.read_counters().read_bytes - before
+        state = judge_reads(
+            wished="bypass",
+            proven_before=True,
+            reason=_DIRECT,
+            app_read_bytes=found.done_bytes,
+            device_read_bytes=device_bytes,
+            drive_state=bench.drive_state,
+        )
+        ranges = tuple(self._without_old_losses(each) for each in found.ranges)
+        if found.hopeless:
+            self._memory.hopeless[phase] = found.hopeless
+        if not is_cold:
+            self._memory.bad += [
+                (each.first_byte, each.first_byte + each.size_bytes) for each in ranges
+            ]
+        self._remember(bench, part, found, state)
+        results = (
+            *_figures(part, self._memory.stretches[part], state),
+            Result(part, "device_read_bytes", device_bytes, state),
+        )
+        return PartResult(results, ranges=ranges, notes=_explain(found))
+
+    def _without_old_losses(self, found: LbaRange) -> LbaRange:
+        """What was wrong before the power-off was not lost in it."""
+        if found.kind != "lost":
+            return found
+        end = found.first_byte + found.size_bytes
+        if not any(first < end and found.first_byte < last for first, last in self._memory.bad):
+            return found
+        return LbaRange(
+            "mismatch", found.first_byte, found.size_bytes, detail=f"{found.detail}, as before"
+        )
+
+    def _remember(self, bench: Bench, part: str, found: Found, state: CacheState) -> None:
+        """Under the part's name: one that is repeated takes the place of its first try."""
+        self._memory.stretches[part] = _Stretch(
+            done_bytes=found.done_bytes,
+            failed_bytes=found.failed_bytes,
+            wrong_bytes=found.wrong_bytes,
+            seconds=found.seconds,
+            proof=state.proof,
+            drive_state=state.drive_state,
+        )
+        self._memory.save(bench.raw)
+
+    def _sum_up(self, phase: str) -> PartResult:
+        stretches = [
+            stretch
+            for part, stretch in self._memory.stretches.items()
+            if part.rpartition("-")[0] == phase
+        ]
+        if not stretches:
+            return PartResult((), notes=("nothing was read",))
+        total = _Stretch(
+            done_bytes=sum(each.done_bytes for each in stretches),
+            failed_bytes=sum(each.failed_bytes for each in stretches),
+            wrong_bytes=sum(each.wrong_bytes for each in stretches),
+            seconds=sum(each.seconds for each in stretches),
+            proof="proven" if all(each.proof == "proven" for each in stretches) else "unproven",
+            drive_state=stretches[-1].drive_state,
+        )
+        state = CacheState(
+            page_cache="bypass",
+            proof="proven" if total.proof == "proven" else "unproven",
+            proof_reason=f"the sum of {len(stretches)} stretches",
+            drive_state=total.drive_state,
+        )
+        hopeless = self._memory.hopeless.get(phase, "")
+        notes = (f"not all of it was read: {hopeless}",) if hopeless else ()
+        return PartResult(_figures(phase, total, state), notes=notes)
+
+
+def _figures(variant: str, stretch: _Stretch, state: CacheState) -> tuple[Result, ...]:
+    if variant.split("-", maxsplit=1)[0] == WRITE:
+        # What it holds is not known before it is read.
+        figures: dict[str, float] = {"app_write_bytes": stretch.done_bytes}
+    else:
+        figures = {"app_read_bytes": stretch.done_bytes, "mismatch_bytes": stretch.wrong_bytes}
+    figures["unreadable_bytes"] = stretch.failed_bytes
+    if stretch.seconds > 0 and stretch.done_bytes:
+        figures["bw_bytes_s"] = stretch.done_bytes / stretch.seconds
+    return tuple(Result(variant, metric, value, state) for metric, value in figures.items())
+
+
+def _explain(found: Found) -> tuple[str, ...]:
+    notes = []
+    if found.left_out:
+        notes.append(f"{found.left_out} further ranges are counted, but not listed")
+    if found.hopeless:
+        notes.append(f"given up: {found.hopeless}")
+    return tuple(notes)
+
+
+def _read_kept(raw: Path) -> _Memory | None:
+    try:
+        kept = json.loads((raw / _MEMORY).read_text())
+        return _Memory(
+            run_id=int(kept["run_id"]),
+            stretches={part: _Stretch(**stretch) for part, stretch in kept["stretches"].items()},
+            bad=[(int(first), int(end)) for first, end in kept["bad"]],
+            hopeless=dict(kept["hopeless"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
