@@ -84,6 +84,8 @@ def hot_devices(drive: ModelledDrive, socket: Path) -> list[Options]:
     if drive.faults.can_stall:
         # Linux flushes a cache before it lets the machine go off, and would wait for ever.
         disk["write-cache"] = "off"
+        # QEMU would read the first sector to guess these before the machine starts.
+        disk |= {"cyls": 1024, "heads": 16, "secs": 63}
     if drive.bus == "scsi":
         return [disk | {"id": name, "bus": f"{SCSI_BUS}.0"}]
     return [
