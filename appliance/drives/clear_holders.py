@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, override
 
 from appliance.console import announce
 from appliance.drives.writable import Unlocked, Writable, check_not_held
@@ -66,6 +66,7 @@ class ClearingStep:
     ranges: tuple[tuple[int, int], ...] = ()
     """What is blanked: start on the drive and length, in bytes."""
 
+    @override
     def __str__(self) -> str:
         return f"{self.action} {self.place.path} ({self.what})"
 

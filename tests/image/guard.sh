@@ -1,0 +1,63 @@
+# Runs inside the image (tests/lab/agent.py) once the campaign is done; @PLANS@ becomes plans that must be refused.
+until dmesg | grep -q 'kaltstart: campaign-done' && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
+code() { # name, command…
+  local name=$1; shift
+  local text; text=$("$@" 2>&1); local code=$?
+  say "$name $code $(printf %s "$text" | tr '\n' ' ' | head -c 700)"
+}
+cat > /run/look.py <<'PYTHON'
+import json, subprocess, sys
+rows = json.loads(subprocess.check_output([sys.executable, "-m", "appliance", "drives", "--json"]))["drives"]
+for row in rows:
+    print("drive-" + row["serial"], json.dumps([row[key] for key in ("path", "offered", "reason", "holders", "mountpoints", "file_system", "read_only")]))
+PYTHON
+python3 /run/look.py | while read -r line; do say "$line"; done
+say "built $(ls /sys/block | grep -E '^(md|bcache|zd)' | tr '\n' ' ')$(lsblk --noheadings --list --output NAME,TYPE | grep -E ' (lvm|crypt|raid.*|linear|mpath)$' | grep -v '^root ' | tr '\n' ' ')"
+say "swaps $(($(wc -l < /proc/swaps) - 1))"
+say "unguarded $(for d in /sys/class/block/*/ro; do n=${d%/ro}; n=${n##*/}; case $n in loop*|dm-*|zram*|ram*) continue;; esac; \
+  stick=$(readlink -f /dev/disk/by-partlabel/KALTSTART | tr -d 0-9); case /dev/$n in "$stick"*) continue;; esac; blockdev --getro /dev/$n | grep -q 1 || echo -n "$n "; done)"
+# A program that wants to write to a read-only drive's partition cannot even open it.
+part=$(readlink -f "/dev/disk/by-id/$(ls /dev/disk/by-id | grep 'G-GPT.*-part1$' | head -n 1)")
+code partition dd if=/dev/zero of="$part" bs=512 count=1 conv=notrunc,fsync
+code disk dd if=/dev/zero of="${part%1}" bs=512 count=1 conv=notrunc,fsync
+code mounted mount -o rw "$part" /mnt; umount /mnt 2> /dev/null
+@PLANS@
+cat > /run/swap.py <<'PYTHON'
+"""A drive is chosen; another one comes in its place; then it is to be written to."""
+import os, sys, time
+from appliance.drives.identity import find_by_identity
+from appliance.drives.probe import find_drives
+from appliance.drives.writable import unlocked
+from appliance.errors import KaltstartError
+from appliance.stick import find_stick
+
+def say(text):
+    with open("/dev/kmsg", "w") as log:
+        log.write(f"<3>lab-agent: {text}\n")
+
+def size():
+    try:
+        return int(open(f"/sys/block/{chosen.name}/size").read()) * 512
+    except (OSError, ValueError):
+        return 0
+
+drives = find_drives()
+stick = find_stick(drives).drive
+chosen = find_by_identity(drives, serial="G-SWAP")
+say(f"chosen {chosen.path} {chosen.size_bytes}")
+for what in ("serial", "size"):
+    say(f"ready-{what}")
+    give_up = time.monotonic() + 120
+    while size() in (0, last := chosen.size_bytes if what == "serial" else 96 << 20) and time.monotonic() < give_up:
+        time.sleep(0.2)
+    os.system("udevadm settle --timeout=30")
+    try:
+        with unlocked(chosen, stick=stick, released_identity="G-SWAP") as target:
+            os.pwrite(target.fd, b"lost", 0)
+        say(f"swapped-{what} written")
+    except KaltstartError as error:
+        say(f"swapped-{what} {type(error).__name__} {error.message}")
+    say(f"guarded-{what} {open(f'/sys/block/{chosen.name}/ro').read().strip()}")
+PYTHON
+python3 /run/swap.py || say "swap-failed $?"
+say end
