@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from appliance.errors import KaltstartError, PlanError, StickTrouble
-from appliance.units import format_drive_size, printable
+from appliance.units import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,30 +78,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _drives(options: argparse.Namespace) -> int:
-    from appliance.drives.probe import find_drives
-    from appliance.drives.safety import may_offer
-    from appliance.stick import find_stick
+    from appliance.campaign.drive_lines import describe_row
+    from appliance.campaign.drive_list import list_once
 
-    drives = find_drives()
-    try:
-        stick = find_stick(drives).drive
-    except StickTrouble:
-        stick = None
-    rows = [(drive, *may_offer(drive, stick=stick)) for drive in drives]
+    rows = list_once()
     if options.json:
-        listed = [
-            asdict(drive) | {"offered": offered, "reason": reason}
-            for drive, offered, reason in rows
-        ]
-        print(json.dumps({"drives": listed}, indent=2))
+        print(json.dumps({"drives": rows}, indent=2))
         return 0
-    for drive, offered, reason in rows:
-        print(
-            f"{drive.path:14} {printable(drive.model) or '-':24} "
-            f"{printable(drive.identity) or '-':24} "
-            f"{format_drive_size(drive.size_bytes):>8} {drive.transport:5} "
-            f"{'disk ' if drive.rotational else 'flash'} {'may be used' if offered else reason}"
-        )
+    for row in rows:
+        for line in describe_row(row):
+            print(line)
     return 0
 
 
@@ -197,10 +183,15 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _engine(options: argparse.Namespace) -> int:
-    from appliance.campaign.engine import serve
+    from appliance.campaign.drive_list import DriveList
 
     del options
-    serve()
+    drives = DriveList()
+    drives.start()
+    # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.
+    from appliance.campaign.engine import serve
+
+    serve(drives)
     return 0
 
 

@@ -6,7 +6,7 @@ campaign and never restarts the machine.
 
 import sqlite3
 import time
-from pathlib import Path
+from typing import NoReturn
 
 from appliance import VERSION
 from appliance.arrays.live import release_arrays
@@ -23,12 +23,13 @@ from appliance.campaign.advance import (
     rehearse,
     settle_armed,
 )
+from appliance.campaign.drive_list import DriveList
 from appliance.campaign.finish import finish, write_report_again
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
-from appliance.campaign.opening import open_stick, publish_drives, show_trouble
+from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.prepare import prepare
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
@@ -41,6 +42,7 @@ from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import describe_plan, read_plan
@@ -62,10 +64,9 @@ _POLL_S = 0.25
 _HEARTBEAT_S = 5
 _DRIVES_WAIT_S = 30
 _PLAN = FAT / "plan.toml"
-_BLOCK = Path("/sys/class/block")
 
 
-def serve() -> None:
+def serve(drives: DriveList) -> None:
     """Run until power goes. Raises only on a bug, after pausing the campaign."""
     status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
     write_status(status)
@@ -73,8 +74,10 @@ def serve() -> None:
         stick, connection = open_stick()
     except KaltstartError as error:
         show_trouble(status, error)
-        return
-    appliance = Appliance(status, stick, connection)
+        drives.all_found(None)
+        wait_for_the_end()  # the list of drives stays alive
+    drives.all_found(stick)
+    appliance = Appliance(status, stick, connection, drives)
     try:
         appliance.work()
     except Exception as error:
@@ -82,17 +85,30 @@ def serve() -> None:
         raise
 
 
+def wait_for_the_end() -> NoReturn:
+    """Power is about to go, or nothing can be done before it has gone; the database is closed."""
+    while True:
+        time.sleep(1)
+
+
 class Appliance:
     """One run of the service on a usable stick."""
 
-    def __init__(self, status: Status, stick: Stick, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        status: Status,
+        stick: Stick,
+        connection: sqlite3.Connection,
+        drives: DriveList,
+    ) -> None:
         self.status = status
+        self.drives = drives
         self.stick = stick
         self.connection = connection
         self.this_boot = read_this_boot()
         self.screen = Screen(status, connection)
         self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
-        self._block_names: frozenset[str] = frozenset()
+        self._noted: tuple[Drive, ...] = ()
         self._beat_s = 0.0
 
     def work(self) -> None:
@@ -100,7 +116,7 @@ class Appliance:
         self._release_leftovers()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
-        self._watch_drives()
+        self._note_drives()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         campaign = select_unfinished_campaign(self.connection)
@@ -115,7 +131,7 @@ class Appliance:
             self._idle()
             for request in select_new_requests(self.connection):
                 self._answer(request)
-            self._watch_drives()
+            self._note_drives()
             time.sleep(_POLL_S)
 
     def _release_leftovers(self) -> None:
@@ -138,18 +154,15 @@ class Appliance:
             self._beat_s = time.monotonic()
             write_status(self.status)
 
-    def _watch_drives(self) -> None:
-        names = frozenset(path.name for path in _BLOCK.iterdir())
-        if names == self._block_names:
+    def _note_drives(self) -> None:
+        """Each drive that was ever plugged in is in the database."""
+        listed = self.drives.read_drives()
+        if listed is self._noted:
             return
-        try:
-            publish_drives(self.stick, self.connection)
-            for drive in find_drives():
-                if drive.identity and drive.path != self.stick.drive.path:
-                    insert_drive(self.connection, describe(drive))
-        except KaltstartError:
-            return  # a drive that is just coming or going; looked at again in a moment
-        self._block_names = names
+        for drive in listed:
+            if drive.identity and drive.path != self.stick.drive.path:
+                insert_drive(self.connection, describe(drive))
+        self._noted = listed
 
     # Campaigns
 
@@ -175,12 +188,12 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
-            self._advance(campaign_id)
+            with self.drives.quiet():
+                self._advance(campaign_id)
         except StoppedByPersonError:
             pause(self.site, campaign_id, "stopped by a key")
         except KaltstartError as error:
             pause(self.site, campaign_id, error.message)
-        self._block_names = frozenset()  # what is on the drives is another thing now
 
     def _advance(self, campaign_id: int) -> None:
         if not self._any_drive_needed_is_here(campaign_id):
@@ -194,7 +207,7 @@ class Appliance:
             )
         outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
         if outcome is Outcome.LEAVING:
-            self._wait_for_the_end()
+            wait_for_the_end()
         if outcome is Outcome.FINISHED:
             run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
@@ -235,12 +248,7 @@ class Appliance:
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             leave(self.site, action)
-            self._wait_for_the_end()
-
-    def _wait_for_the_end(self) -> None:
-        """Power is about to go; the database is closed."""
-        while True:
-            time.sleep(1)
+            wait_for_the_end()
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
@@ -340,7 +348,7 @@ class Appliance:
                     leave(
                         self.site, power.power_off if request.kind == "poweroff" else power.reboot
                     )
-                    self._wait_for_the_end()
+                    wait_for_the_end()
         except KaltstartError as error:
             self._decline(request, reasons_of(error), error.exit_code)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -352,19 +360,19 @@ class Appliance:
         place = StepPosition(1, 1, "array", "array")
         try:
             release_mounts()
-            said = take_apart_left_behind(
-                self.site,
-                set_uuid,
-                stick=self.stick,
-                tell=lambda label, done, total: progress(place, label, done, total),
-            )
+            with self.drives.quiet():
+                said = take_apart_left_behind(
+                    self.site,
+                    set_uuid,
+                    stick=self.stick,
+                    tell=lambda label, done, total: progress(place, label, done, total),
+                )
         except StoppedByPersonError:
             said = "stopped; it can be taken apart later"
         except KaltstartError as error:
             said = f"the array cannot be taken apart: {error}"
             refuse(self.connection, self.this_boot, (said,))
         record(self.connection, self.this_boot, "take-apart", said)
-        self._block_names = frozenset()  # the drives are looked at again
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)
 
     def _accept(self, request: Request, answer: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign import engine, journal, screen
+from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
@@ -41,7 +42,7 @@ def appliance(machine: ArrayMachine, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setattr(screen, "write_status", lambda _: None)
     monkeypatch.setattr(journal, "announce", machine.world.announce)
     connection = open_database(machine.world.path)
-    yield Appliance(Status(), STICK, connection)
+    yield Appliance(Status(), STICK, connection, DriveList())
     connection.close()
 
 

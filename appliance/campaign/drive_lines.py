@@ -1,0 +1,54 @@
+"""A row of the drive list in words, for the command line. Pure.
+
+Texts from devices are made printable here.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from appliance.units import format_drive_size, printable
+
+
+def describe_row(row: dict[str, Any]) -> tuple[str, ...]:
+    """One line for the drive, and one for each thing worth knowing about it."""
+    kind = "disk " if row["rotational"] else "flash"
+    head = (
+        f"{row['path']:14} {printable(row['model']) or '-':24} "
+        f"{printable(row['serial'] or row['wwn']) or '-':24} "
+        f"{format_drive_size(row['size_bytes']):>8} {row['transport']:5} "
+        f"{kind} {'may be used' if row['offered'] else row['reason']}"
+    )
+    return (head, *(f"    {printable(line)}" for line in _more(row)))
+
+
+def _more(row: dict[str, Any]) -> Iterator[str]:
+    if row["answer"] != "answered":
+        yield ": ".join(filter(None, (row["answer"], row["answer_reason"])))
+    details = row["details"]
+    if details is None:
+        return
+    facts = ", ".join(_facts(details))
+    if facts:
+        yield facts
+    for finding in details["findings"]:
+        yield f"! {finding}"
+
+
+def _facts(details: dict[str, Any]) -> Iterator[str]:
+    yield from filter(None, (details["form_factor"], details["sector_format"]))
+    if details["rotation_rpm"]:
+        yield f"{details['rotation_rpm']} rpm"
+    if details["link_now"]:
+        most = details["link_max"]
+        yield details["link_now"] + (f" of {most}" if most and most != details["link_now"] else "")
+    if details["write_cache"]:
+        yield f"write cache {details['write_cache']}"
+    if details["trim"] is not None:
+        yield "TRIM" if details["trim"] else "no TRIM"
+    yield from filter(None, (details["zoned"], details["hybrid"]))
+    if details["security"]:
+        yield f"ATA security {details['security']}"
+    on_it = filter(None, (details["partition_table"], *details["file_systems"]))
+    found = ", ".join(on_it)
+    if found:
+        yield f"on it: {found}"

@@ -1,0 +1,86 @@
+"""What is not as it could be with a drive and its connection, in sentences for people. Pure.
+
+States facts and what to do about them; whether a drive is good enough is not for this module.
+"""
+
+from appliance.drives.links import Link
+from appliance.drives.model import Drive
+
+_SLOW_ANSWER_S = 15
+_OWN_BUS = frozenset({"sata", "sas", "nvme"})
+_USB2 = frozenset({"480 Mb/s", "12 Mb/s"})
+
+
+def find_findings(
+    drive: Drive,
+    link: Link,
+    *,
+    write_cache: str,
+    trim: bool | None,
+    drive_knows_trim: bool | None,
+    zoned: str,
+    security: str,
+    took_s: float,
+) -> tuple[str, ...]:
+    """All findings, the gravest first."""
+    return tuple(
+        sentence
+        for sentence in (
+            _security(security),
+            f"it took {took_s:.0f} s to answer" if took_s > _SLOW_ANSWER_S else "",
+            _link(link),
+            _cache(drive, write_cache),
+            _trim(drive, trim=trim, drive_knows_trim=drive_knows_trim),
+            _zoned(zoned),
+        )
+        if sentence
+    )
+
+
+def _security(security: str) -> str:
+    return {
+        "locked": "locked by an ATA password: nothing on it can be read or written",
+        "enabled": "an ATA password is set: it will be locked after the next power-off",
+        "frozen": "its ATA security is frozen, as firmware does at start-up: "
+        "no secure erase before it was plugged in anew",
+    }.get(security, "")
+
+
+def _link(link: Link) -> str:
+    if link.kind == "usb" and link.now in _USB2:
+        return f"connected with {link.now}, USB 2: try a port and a cable for USB 3"
+    if link.is_slower_than_drive and link.is_slower_than_port:
+        return (
+            f"connected with {link.now} although it can do {link.drive_max} and its port "
+            f"{link.port_max}: clean the contacts, change the cable or the slot"
+        )
+    if link.is_slower_than_drive:
+        port = f"; its port can do {link.port_max}" if link.port_max else ""
+        return f"connected with {link.now} although it can do {link.drive_max}{port}"
+    if link.kind == "sata" and link.now == "1.5 Gb/s":
+        return "connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here"
+    return ""
+
+
+def _cache(drive: Drive, write_cache: str) -> str:
+    # NVMe drives that need none have none, and USB bridges often do not tell.
+    if write_cache == "off" and drive.transport in {"sata", "sas"}:
+        return "its write cache is switched off: writes are slower than it can do"
+    return ""
+
+
+def _trim(drive: Drive, *, trim: bool | None, drive_knows_trim: bool | None) -> str:
+    if trim is False and drive_knows_trim:
+        return "knows TRIM, but what it is connected with does not let it through"
+    if trim is False and not drive.rotational and drive.transport in _OWN_BUS:
+        return "flash without TRIM: it cannot be told which blocks are free"
+    return ""
+
+
+def _zoned(zoned: str) -> str:
+    return {
+        "host-managed": "host-managed zones: it can be written in order only, "
+        "and ordinary file systems cannot use it",
+        "host-aware": "shingled (host-aware zones): scattered writes become slow",
+        "drive-managed": "shingled (drive-managed zones): scattered writes become slow",
+    }.get(zoned, "")

@@ -1,0 +1,86 @@
+"""What the kernel knows of a drive without asking it: texts of /sys, read and not understood here.
+
+Nothing here sends a command to a drive: the kernel answers from what it noted when it found it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import sysfs
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTexts:
+    """What the kernel knows of a drive without asking it, as it stands in /sys; empty: nothing."""
+
+    write_cache: str = ""
+    zoned: str = ""
+    discard_max_bytes: str = ""
+    ata_page: bytes = b""
+    """SCSI's ATA Information page (0x89), read when the drive was found."""
+    sata_speed: str = ""
+    ahci_capabilities: str = ""
+    pci: tuple[str, str, str, str] = ("", "", "", "")
+    """The drive's link now (speed, width) and at most (speed, width)."""
+    pci_port: tuple[str, str] = ("", "")
+    """What the slot can at most: speed, width."""
+    usb_speed: str = ""
+    """Mb/s."""
+
+
+def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:
+    """The texts of the disk with this kernel name; empty where the kernel has none."""
+    block = sys / "block" / name
+    pci = _pci_folder(block / "device")
+    link = ("current_link_speed", "current_link_width", "max_link_speed", "max_link_width")
+    now_speed, now_width, max_speed, max_width = (_text(pci, file) for file in link)
+    # The bridge above is the slot; a drive that hangs on the root complex itself has none.
+    port = pci.parent if pci else None
+    return KernelTexts(
+        write_cache=_text(block, "queue/write_cache"),
+        zoned=_text(block, "queue/zoned"),
+        discard_max_bytes=_text(block, "queue/discard_max_hw_bytes"),
+        ata_page=sysfs.read_bytes(block / "device/vpd_pg89"),
+        sata_speed=_sata_speed(block),
+        ahci_capabilities=_ahci_capabilities(block),
+        pci=(now_speed, now_width, max_speed, max_width),
+        pci_port=(_text(port, "max_link_speed"), _text(port, "max_link_width")),
+        usb_speed=_usb_speed(block),
+    )
+
+
+def _text(folder: Path | None, file: str) -> str:
+    return sysfs.read_text(folder / file).strip() if folder else ""
+
+
+def _pci_folder(device: Path) -> Path | None:
+    """The PCI device of an NVMe disk: below its controller, or, with multipath, the first one's."""
+    for folder in (device / "device", *sorted(device.glob("nvme*/device"))):
+        if (folder / "max_link_width").exists():
+            return folder.resolve()
+    return None
+
+
+def _sata_speed(block: Path) -> str:
+    # Behind a port multiplier each disk has a link of its own (link1.0 …), which does not tell
+    # whose it is: then nobody says.
+    for above in block.resolve().parents:
+        if above.name.startswith("ata") and above.name[3:].isdigit():
+            found = sorted(above.glob("link*/ata_link/*/sata_spd"))
+            return sysfs.read_text(found[0]).strip() if len(found) == 1 else ""
+    return ""
+
+
+def _ahci_capabilities(block: Path) -> str:
+    for above in block.resolve().parents:
+        if above.name.startswith("host") and above.name[4:].isdigit():
+            return _text(above / "scsi_host" / above.name, "ahci_host_caps")
+    return ""
+
+
+def _usb_speed(block: Path) -> str:
+    """Of the USB device the disk hangs on: the nearest folder above that is one."""
+    for above in block.resolve().parents:
+        if (above / "idVendor").exists():
+            return _text(above, "speed")
+    return ""
