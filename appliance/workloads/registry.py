@@ -4,6 +4,7 @@ from appliance.plan_workloads import (
     FioPlan,
     LotteryPlan,
     MatrixPlan,
+    SelftestPlan,
     SqlPlan,
     SurfacePlan,
     SweepPlan,
@@ -15,6 +16,7 @@ from appliance.workloads.fio import FioWorkload
 from appliance.workloads.fio_modes import FioModesWorkload
 from appliance.workloads.lottery import LotteryWorkload
 from appliance.workloads.matrix import MatrixWorkload
+from appliance.workloads.selftest import SelftestWorkload
 from appliance.workloads.sql import SqlWorkload
 from appliance.workloads.surface import SurfaceWorkload
 from appliance.workloads.sweep import SweepWorkload
@@ -37,6 +39,8 @@ def make_workload(plan: WorkloadPlan) -> Workload:
             workload = SqlWorkload(plan)
         case SurfacePlan():
             workload = SurfaceWorkload(plan)
+        case SelftestPlan():
+            workload = SelftestWorkload(plan)
         case VerifyPlan():
             workload = VerifyWorkload(plan)
     return workload

@@ -1,0 +1,179 @@
+"""A drive's own self-test as a step: started, watched, ended early if need be. One part.
+
+The drive goes on with it while the engine is restarted; the engine then goes on watching. Must
+never leave a test running that nobody waits for.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import override
+
+from appliance.drives.selftest import (
+    SMARTCTL,
+    Entry,
+    SelftestState,
+    find_refusal,
+    parse_selftest,
+)
+from appliance.errors import KaltstartError, StepFailed
+from appliance.measure.samples import CacheState, Result
+from appliance.plan_workloads import SelftestPlan
+from appliance.run import run
+from appliance.units import printable
+from appliance.workloads.base import Bench, PartResult, Workload
+
+_ANSWER_S = 60
+_LOOK_EVERY_S = {"short": 5.0, "long": 60.0}
+_POLL_S = 0.25
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Drives are asked by people who use them meanwhile, and take their time then.
+_TIMES_ESTIMATE = 2.0
+_MARGIN_S = 600.0
+# Where a drive names no time of its own for the long test: a day and a half is what the largest
+# hard disks of today name.
+_NO_ESTIMATE_S = 129_600.0
+
+_STATE = CacheState(
+    page_cache="bypass",
+    proof="proven",
+    proof_reason="the drive tests itself: nothing goes through the page cache",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What is kept on the stick of a test that was started."""
+
+    boot_id: str
+    at_s: float
+    """Seconds since the machine's start."""
+    entries_before: tuple[Entry, ...]
+
+
+class SelftestWorkload(Workload):
+    """One self-test of one drive."""
+
+    def __init__(self, plan: SelftestPlan) -> None:
+        self._plan = plan
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        return (self._plan.test,)
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        return
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        marker = bench.raw / f"selftest-{part}.json"
+        begun = self._begin(bench, marker)
+        try:
+            entry = self._await_end(bench, begun)
+        except BaseException:
+            # Whatever it was, a stop among others: nobody waits for the drive any more.
+            with suppress(KaltstartError):
+                run(["smartctl", "--abort", bench.device], check=False, timeout_s=_ANSWER_S)
+            with suppress(OSError):
+                marker.unlink(missing_ok=True)
+            raise
+        if entry.passed is None:
+            marker.unlink(missing_ok=True)
+            raise StepFailed(f"the self-test was ended early: {printable(entry.status)}")
+        where = "" if entry.lba is None else f", first at LBA {entry.lba}"
+        return PartResult(
+            (
+                Result(part, "seconds", time.monotonic() - begun.at_s, _STATE),
+                Result(part, "selftest_passed", float(entry.passed), _STATE),
+            ),
+            notes=(f"{printable(entry.status)}{where}",),
+        )
+
+    def _begin(self, bench: Bench, marker: Path) -> _Begun:
+        """Start it, or find the one an engine before this one has started."""
+        state = _ask(bench)
+        if state.supported is False:
+            raise StepFailed("the drive has no self-test")
+        earlier = _read_marker(marker)
+        if earlier and (state.running or state.entries != earlier.entries_before):
+            return earlier
+        if state.running:
+            raise StepFailed(
+                "the drive is testing itself already", hint="wait for its end, then start anew"
+            )
+        begun = _Begun(_BOOT_ID.read_text().strip(), time.monotonic(), state.entries)
+        # First: an engine that ends right here must not be taken for a stranger by the next one.
+        marker.write_text(json.dumps(asdict(begun)))
+        command = ["smartctl", "--json=c", f"--test={self._plan.test}", bench.device]
+        refusal = find_refusal(run(command, check=False, timeout_s=_ANSWER_S).stdout)
+        if refusal:
+            # smartctl also complains of other things than what it was asked to do.
+            state = _ask(bench)
+            if not state.running and state.entries == begun.entries_before:
+                raise StepFailed(f"the self-test did not begin: {printable(refusal)}")
+        return begun
+
+    def _await_end(self, bench: Bench, begun: _Begun) -> Entry:
+        state = _ask(bench)
+        short_s, long_s = state.estimate_s
+        estimate_s = (short_s if self._plan.test == "short" else long_s) or _NO_ESTIMATE_S
+        limit_s = estimate_s * _TIMES_ESTIMATE + _MARGIN_S
+        asked_s = time.monotonic()
+        while state.running:
+            now_s = time.monotonic()
+            if now_s - begun.at_s > limit_s:
+                raise StepFailed(
+                    f"the self-test did not end within {limit_s / 60:.0f} minutes; the drive "
+                    f"says that it takes {estimate_s / 60:.0f}"
+                )
+            if state.percent is None:
+                bench.progress("self-test", int(min(now_s - begun.at_s, limit_s)), int(limit_s))
+            else:
+                bench.progress("self-test", state.percent, 100)
+            time.sleep(_POLL_S)
+            if now_s - asked_s >= _LOOK_EVERY_S[self._plan.test]:
+                state, asked_s = _ask(bench), now_s
+        return find_result(state, begun.entries_before)
+
+
+def find_result(state: SelftestState, before: tuple[Entry, ...]) -> Entry:
+    """How the test ended that began when the log was `before`. Pure.
+
+    Raises StepFailed where the drive does not say.
+    """
+    if state.entries and state.entries != before:
+        return state.entries[0]
+    # A log that is full of equal lines does not change by one more.
+    if state.entries and state.last is not None:
+        return state.last
+    raise StepFailed("the drive says nothing of how its self-test ended")
+
+
+def _ask(bench: Bench) -> SelftestState:
+    said = run([*SMARTCTL, bench.device], check=False, timeout_s=_ANSWER_S).stdout
+    state = parse_selftest(said)
+    if state.reason:
+        raise StepFailed(f"the drive cannot be asked for its self-test: {printable(state.reason)}")
+    return state
+
+
+def _read_marker(marker: Path) -> _Begun | None:
+    """None where there is none, where it is damaged, and where the machine was restarted since.
+
+    A drive ends its test when its power goes.
+    """
+    try:
+        kept = json.loads(marker.read_text())
+        begun = _Begun(
+            str(kept["boot_id"]),
+            float(kept["at_s"]),
+            tuple(Entry(**entry) for entry in kept["entries_before"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return begun if begun.boot_id == _BOOT_ID.read_text().strip() else None
