@@ -174,3 +174,25 @@ def test_the_stick_is_let_go_of_before_power_goes(
     getattr(power, action)()
     verb = {"power_off": "poweroff", "reboot": "reboot"}[action]
     assert firmware.commands == [["unmount"], ["systemctl", "--force", verb]]
+
+
+@pytest.mark.parametrize("force", [["--force", "--force"], ["--force"]])
+def test_the_last_write_comes_right_before_the_power_goes(
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch, force: list[str]
+) -> None:
+    monkeypatch.setattr(power, "unmount_all", lambda: firmware.commands.append(["unmount"]))
+    power.cut_power(lambda: firmware.commands.append(["last"]), abrupt=len(force) > 1)
+    assert firmware.commands[0] == ["unmount"]
+    assert firmware.commands[-2:] == [["last"], ["systemctl", *force, "poweroff"]]
+
+
+def test_power_stays_on_where_the_last_write_fails(
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(power, "unmount_all", lambda: None)
+    with pytest.raises(OSError, match="Input/output error"):
+        power.cut_power(fail, abrupt=True)
+    assert not any("poweroff" in command for command in firmware.commands)

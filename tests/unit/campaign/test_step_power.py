@@ -1,0 +1,171 @@
+"""A power-off in the middle of a step: what is committed before it, and what is believed after."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import power, step_power
+from appliance.campaign.states import max_power_actions
+from appliance.campaign.step_power import TooManyPowerActionsError
+from appliance.campaign.step_run import StoppedByPersonError
+from appliance.drives import shutdown
+from appliance.store.connect import open_database
+from tests.unit.campaign.step_machine import Machine
+from tests.unit.campaign.world import HDD, SSD, World
+
+
+class Gone(BaseException):
+    """The machine is off."""
+
+
+@pytest.fixture
+def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """One drive whose second part wants a power-off before it."""
+    machine = Machine(world, tmp_path)
+    machine.take_over(monkeypatch, HDD)
+    world.make_campaign((HDD, SSD), cycles=1)
+    machine.add_steps(HDD)
+    machine.cold_parts = frozenset({"two"})
+    world.counts[HDD.path] = 7
+
+    def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
+        last()
+        machine.log.append(f"cut power {'abruptly' if abrupt else 'in order'}")
+        world.power_rows.append((world.campaign(), world.cycles()))
+
+    def go_off() -> None:
+        raise Gone
+
+    monkeypatch.setattr(power, "cut_power", cut_power)
+    monkeypatch.setattr(step_power, "_await_the_end", go_off)
+    monkeypatch.setattr(step_power, "read_power_cycles", world.read_power_cycles)
+    monkeypatch.setattr(shutdown, "_BLOCK", tmp_path / "class")
+    return machine
+
+
+def _leave(machine: Machine) -> None:
+    """Up to the moment when power goes: the database is closed then."""
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        machine.run()
+
+
+def _come_back(machine: Machine, *, counts: int) -> None:
+    machine.world.boot_id += "+"
+    machine.world.counts[HDD.path] += counts
+    machine.log.clear()
+
+
+def _switches(machine: Machine) -> Path:
+    """What the kernel offers for a SATA drive (Linux 6.12)."""
+    folder = machine.folder / "class" / HDD.name / "device/scsi_disk/0:0:0:0"
+    folder.mkdir(parents=True)
+    for name, text in (
+        ("cache_type", "write back"),
+        ("manage_system_start_stop", "1"),
+        ("manage_runtime_start_stop", "1"),
+        ("manage_shutdown", "1"),
+    ):
+        (folder / name).write_text(f"{text}\n")
+    return folder
+
+
+def test_power_goes_when_all_is_committed_and_counted(machine: Machine) -> None:
+    before = machine.world.campaign().power_actions
+    _leave(machine)
+    counted = machine.world.counted_down[0]
+    assert counted[0] == "power-off"
+    assert counted[2].power_actions == before + 1
+    wanted = [
+        entry for entry in machine.world.log if entry.startswith(("countdown", "alarm", "smart"))
+    ]
+    assert wanted == ["smart /dev/sda", "countdown power-off", "alarm 60"]
+    assert machine.log[3:6] == ["one", "write last on /dev/sda", "cut power in order"]
+    assert machine.rows("SELECT name FROM part") == [("one",)]
+    assert machine.rows(
+        "SELECT part, manner, cold_proof, power_cycles_before, back_at FROM power_offs"
+    ) == [("two", "orderly", "", 7, None)]
+
+
+def test_a_counted_power_cycle_is_proven_and_stands_in_the_rows(machine: Machine) -> None:
+    _leave(machine)
+    _come_back(machine, counts=1)
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done"]
+    assert machine.rows(
+        "SELECT drive_serial, cold_proof, power_cycles_before, power_cycles_after FROM power_offs"
+    ) == [("LAB-HDD-1", "proven", 7, 8)]
+    assert machine.world.log.count("countdown power-off") == 1
+
+
+@pytest.mark.parametrize("rise", [0, 2])
+def test_a_count_that_does_not_rise_by_one_proves_nothing(machine: Machine, rise: int) -> None:
+    """A machine that merely restarted, and one that somebody else switched as well."""
+    _leave(machine)
+    _come_back(machine, counts=rise)
+    machine.run()
+    assert machine.rows("SELECT cold_proof FROM power_offs") == [("unproven",)]
+    assert [step.state for step in machine.steps()] == ["done"]
+
+
+def test_a_key_keeps_the_power_on(machine: Machine) -> None:
+    folder = _switches(machine)
+    machine.world.key = True
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert "cut power abruptly" not in machine.log
+    assert machine.rows("SELECT count(*) FROM power_offs") == [(0,)]
+    (step,) = machine.steps()
+    assert (step.state, step.attempts) == ("planned", 0)
+    assert (folder / "manage_shutdown").read_text().startswith("1")
+    machine.world.key = False
+    _leave(machine)
+
+
+def test_a_cut_during_the_countdown_is_not_the_power_off_that_was_meant(machine: Machine) -> None:
+    _leave(machine)
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE power_off SET left_at = NULL")
+    connection.close()
+    _come_back(machine, counts=1)
+    _leave(machine)
+    assert machine.log.count("two") == 0
+    assert machine.rows("SELECT power_cycles_before, back_at FROM power_offs") == [(8, None)]
+
+
+def test_power_that_did_not_go_is_asked_for_again_and_not_for_ever(machine: Machine) -> None:
+    for _ in range(2):
+        _leave(machine)
+    machine.log.clear()
+    _leave(machine)
+    assert "two" not in machine.log
+    machine.run()
+    (step,) = machine.steps()
+    assert step.state == "failed"
+    assert "3 attempts" in step.reason
+
+
+def test_the_campaigns_limit_holds_here_too(machine: Machine) -> None:
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE campaign SET power_actions = max_power_actions")
+    connection.close()
+    with pytest.raises(TooManyPowerActionsError, match="are the limit"):
+        machine.run()
+    assert machine.steps()[0].state == "planned"
+    assert "countdown power-off" not in machine.world.log
+
+
+def test_the_limit_allows_for_every_try_of_every_power_off() -> None:
+    assert max_power_actions(2, power_offs=3) == max_power_actions(5)
+
+
+def test_an_abrupt_power_off_flushes_last_and_then_nothing_more(machine: Machine) -> None:
+    folder = _switches(machine)
+    _leave(machine)
+    assert machine.log[3:6] == ["one", "write last on /dev/sda", "cut power abruptly"]
+    assert machine.rows("SELECT manner FROM power_offs") == [("abrupt",)]
+    # A write to sysfs does not truncate: on a file the end of a longer text stays.
+    assert (folder / "cache_type").read_text().startswith("temporary write through")
+    for name in ("system_start_stop", "runtime_start_stop", "shutdown"):
+        assert (folder / f"manage_{name}").read_text().startswith("0")

@@ -1,0 +1,70 @@
+"""What the kernel is kept from saying to a drive at power-off; sysfs is a folder here."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.drives import shutdown
+from appliance.drives.shutdown import hush
+from tests.unit.campaign.world import HDD
+
+_TEXTS = {
+    "cache_type": "write back",
+    "manage_system_start_stop": "0",
+    "manage_runtime_start_stop": "1",
+    "manage_shutdown": "1",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The switches of a SATA drive."""
+    monkeypatch.setattr(shutdown, "_BLOCK", tmp_path)
+    made = tmp_path / "sda/device/scsi_disk/2:0:0:0"
+    made.mkdir(parents=True)
+    for name, text in _TEXTS.items():
+        (made / name).write_text(f"{text}\n")
+    return made
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What was given to the kernel, in its order."""
+    given: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        "appliance.sysfs.write_text", lambda path, text: given.append((path.name, text))
+    )
+    return given
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_flush_is_left_possible_until_the_last_one(written: list[tuple[str, str]]) -> None:
+    hushed = hush(HDD)
+    assert hushed is not None
+    assert ("cache_type", "temporary write through") not in written
+    assert ("manage_shutdown", "0") in written
+    hushed.fall_silent()
+    assert written[-1] == ("cache_type", "temporary write through")
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_is_taken_back_where_the_machine_stays_on(written: list[tuple[str, str]]) -> None:
+    hushed = hush(HDD)
+    assert hushed is not None
+    written.clear()
+    hushed.take_back()
+    assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("transport", ["nvme", "usb", "other"])
+def test_other_buses_know_no_such_power_off(written: list[tuple[str, str]], transport: str) -> None:
+    assert hush(replace(HDD, transport=transport)) is None
+    assert written == []
+
+
+def test_a_kernel_that_offers_no_switches_is_believed(folder: Path) -> None:
+    for name in _TEXTS:
+        (folder / name).unlink()
+    assert hush(HDD) is None
