@@ -14,17 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StickTrouble
-from appliance.report.pages import render_page
+from appliance.report.pages import render_page, render_verdicts
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
 from appliance.report.tables import (
     render_activity,
     render_dirty,
     render_json,
+    render_ranges,
     render_results,
+    render_slices,
     render_steps,
     render_tickets,
+    render_verdict_limits,
 )
-from appliance.report.views import make_report
+from appliance.report.views import ReportView, make_report
 from appliance.units import slug
 
 _TEMPORARY = ".part"
@@ -41,22 +44,21 @@ def export_campaign(
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
-    page = render_page(
-        make_report(
-            rows,
-            charts={boot: name for boot, (name, _) in charts.items()},
-            raw_steps=_find_raw_steps(rows, raw=raw),
-        )
+    view = make_report(
+        rows,
+        charts={boot: name for boot, (name, _) in charts.items()},
+        raw_steps=_find_raw_steps(rows, raw=raw),
     )
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
         _write(
             folder,
             texts={
-                "report.html": page,
+                "report.html": render_page(view),
                 "results.csv": render_results(rows),
                 "results.json": render_json(rows),
                 **_render_workloads(rows),
+                **_render_verdicts(rows, view),
             },
             copies={f"bootcharts/{name}": source for name, source in charts.values()},
             connection=connection,
@@ -102,7 +104,21 @@ def _render_workloads(rows: CampaignRows) -> dict[str, str]:
         texts["activity.csv"] = render_activity(rows)
     if rows.workloads.dirty:
         texts["array_dirty.csv"] = render_dirty(rows)
+    if rows.workloads.slices:
+        texts["slices.csv"] = render_slices(rows)
+    if rows.workloads.ranges:
+        texts["ranges.csv"] = render_ranges(rows)
     return texts
+
+
+def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:
+    """Files that only a campaign has which was judged."""
+    if view.verdicts is None:
+        return {}
+    return {
+        "verdicts.html": render_verdicts(view.verdicts),
+        "verdicts.csv": render_verdict_limits(rows),
+    }
 
 
 def _choose_folder(reports: Path, campaign: CampaignRow) -> Path:

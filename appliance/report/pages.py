@@ -7,6 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from appliance.report.blocks import ChartView
+from appliance.report.verdict_views import VerdictsView
 from appliance.report.views import PARTS, ReportView
 
 
@@ -19,6 +20,11 @@ def render_page(view: ReportView) -> str:
         .get_template("report.html.j2")
         .render(view=view, chart=chart, parts=PARTS, draw=_mark_drawn)
     )
+
+
+def render_verdicts(view: VerdictsView) -> str:
+    """One self-contained HTML document with a sheet of A4 per drive."""
+    return _environment().get_template("verdicts.html.j2").render(view=view)
 
 
 def _mark_drawn(chart: ChartView) -> Markup:

@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import PlanError
+from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
 
 BOOT_TIMES = (
@@ -141,6 +142,7 @@ class CampaignRows:
     workloads: WorkloadRows
     arrays: tuple[ArrayMadeRow, ...]
     """In the order in which they were made."""
+    verdicts: VerdictRows
 
 
 def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
@@ -192,6 +194,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                     (campaign_id,),
                 )
             ),
+            verdicts=select_verdict_rows(connection, campaign_id),
         )
     finally:
         connection.execute("ROLLBACK")

@@ -8,7 +8,15 @@ from dataclasses import asdict
 
 from appliance import VERSION
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
-from appliance.report.workload_rows import ACTIVITY, ARRAY_DIRTY, TICKETS, TicketRow
+from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
+from appliance.report.workload_rows import (
+    ACTIVITY,
+    ARRAY_DIRTY,
+    RANGES,
+    SLICES,
+    TICKETS,
+    TicketRow,
+)
 from appliance.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -91,6 +99,46 @@ def render_dirty(rows: CampaignRows) -> str:
     return _render(ARRAY_DIRTY, (_pick(row, ARRAY_DIRTY) for row in rows.workloads.dirty))
 
 
+def render_slices(rows: CampaignRows) -> str:
+    """One line per slice of a drive, with the columns of the view `slices`."""
+    return _render(SLICES, (_pick(row, SLICES) for row in rows.workloads.slices))
+
+
+def render_ranges(rows: CampaignRows) -> str:
+    """One line per place where something is wrong, with the columns of the view `ranges`."""
+    return _render(RANGES, (_pick(row, RANGES) for row in rows.workloads.ranges))
+
+
+def render_verdict_limits(rows: CampaignRows) -> str:
+    """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
+    verdicts = {record["drive_serial"]: record for record in _list_verdicts(rows)}
+    return _render(
+        (*VERDICTS, *(name for name in VERDICT_LIMITS if name not in VERDICTS)),
+        ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
+    )
+
+
+def _list_verdicts(rows: CampaignRows) -> list[Record]:
+    campaign = {"campaign_id": rows.campaign.id}
+    return [
+        {name: campaign.get(name, getattr(row, name, None)) for name in VERDICTS}
+        for row in rows.verdicts.verdicts
+    ]
+
+
+def _list_limits(rows: CampaignRows) -> list[Record]:
+    return [
+        {
+            "campaign_id": rows.campaign.id,
+            "drive_serial": verdict.drive_serial,
+            "position": position,
+            **asdict(row),
+        }
+        for verdict in rows.verdicts.verdicts
+        for position, row in enumerate(rows.verdicts.limits[verdict.drive_id])
+    ]
+
+
 def _render(columns: Sequence[str], records: Iterable[Record]) -> str:
     """A text that begins like a formula gets a leading apostrophe; numbers never do."""
     text = io.StringIO(newline="")
@@ -145,6 +193,11 @@ def render_json(rows: CampaignRows) -> str:
                     {"campaign_id": campaign.id, **asdict(row)} for row in rows.workloads.results
                 ],
                 "tickets": [_pick_ticket(row) for row in rows.workloads.tickets],
+                "slices": [_pick(row, SLICES) for row in rows.workloads.slices],
+                "ranges": [_pick(row, RANGES) for row in rows.workloads.ranges],
+                "judging": asdict(rows.verdicts.judging) if rows.verdicts.judging else None,
+                "verdicts": _list_verdicts(rows),
+                "verdict_limits": _list_limits(rows),
                 "events": rows.events,
             },
             indent=1,

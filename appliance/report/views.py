@@ -17,6 +17,7 @@ from appliance.report.kinds import make_sections
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.step_views import describe_steps, format_time, make_steps
+from appliance.report.verdict_views import VerdictsView, make_verdicts
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.units import format_drive_size, format_seconds, printable
 
@@ -126,6 +127,8 @@ class ReportView:
     charted: tuple[tuple[DriveView, tuple[BootView, ...]], ...]
     summaries: tuple[SummaryView, ...]
     has_intervals: bool
+    verdicts: VerdictsView | None
+    """None where nobody judged the campaign."""
     findings: tuple[Finding, ...]
     rules: tuple[str, ...]
     chart_svg: str
@@ -204,6 +207,7 @@ def make_report(
         charted=tuple((drive, boots) for drive, boots in charted if boots),
         summaries=summaries,
         has_intervals=any(summary.interval != _DASH for summary in summaries),
+        verdicts=make_verdicts(rows),
         findings=(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
