@@ -150,3 +150,16 @@ def find_drift(
     if settled is None:
         return None
     return find_slope(list(zip(cycles[settled:], values[settled:], strict=True)))
+
+
+def find_share_shown(places: int, *, confidence: float = 0.95) -> float:
+    """The share of bad places from which on `places` good ones would have been too lucky.
+
+    Of places drawn independently, a share p of them bad, all n are good with the probability
+    (1 - p)^n: a bad one is met with 1 - (1 - p)^n, which is `confidence` for the p returned. For
+    95 % that is about 3 / n, the "rule of three" (Hanley and Lippman-Hand, "If nothing goes wrong,
+    is everything all right?", JAMA 249 (1983) 1743). A place is a whole chunk of a drive, bad if
+    one byte of it is. Bad bytes lie together: their share may be far smaller than that of the bad
+    places, and all of them may lie in a few places that nobody read.
+    """
+    return 1.0 - (1.0 - confidence) ** (1.0 / places) if places > 0 else 1.0

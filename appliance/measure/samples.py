@@ -40,6 +40,7 @@ METRIC_UNITS = {
     "min_slice_bytes_s": "B/s",
     "max_slice_bytes_s": "B/s",
     "slow_ranges": "1",
+    "sampled_places": "1",
 }
 """Every metric of the view `results`, with its unit."""
 

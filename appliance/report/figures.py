@@ -16,7 +16,9 @@ from appliance.report.series import label_drive
 from appliance.report.workload_rows import (
     ActivityRow,
     DirtyRow,
+    RangeRow,
     ResultRow,
+    SliceRow,
     StepRow,
     TicketRow,
 )
@@ -102,6 +104,8 @@ class StepFigures:
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
     dirty: tuple[DirtyRow, ...]
+    slices: tuple[SliceRow, ...]
+    ranges: tuple[RangeRow, ...]
     devices: Mapping[str, tuple[str, int]]
     """Label and colour of each drive of the campaign by the name it has in `activity`."""
 
@@ -136,6 +140,8 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     tickets = _split(rows.workloads.tickets)
     activity = _split(rows.workloads.activity)
     dirty = _split(rows.workloads.dirty)
+    slices = _split(rows.workloads.slices)
+    ranges = _split(rows.workloads.ranges)
     groups: dict[tuple[int, str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
@@ -155,6 +161,8 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 tickets=tuple(tickets.get(step.id, ())),
                 activity=tuple(activity.get(step.id, ())),
                 dirty=tuple(dirty.get(step.id, ())),
+                slices=tuple(slices.get(step.id, ())),
+                ranges=tuple(ranges.get(step.id, ())),
                 devices=devices,
             )
         )
@@ -240,7 +248,7 @@ def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
     return first in CACHE_MODES and rest[:1] == [WARM_UP] and row.metric in _OF_WARM_UP
 
 
-def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow)](
+def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow)](
     rows: Sequence[Row],
 ) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}

@@ -58,6 +58,23 @@ ARRAY_DIRTY = ("step_id", "t_s", "dirty_bytes")
 """The columns of the view `array_dirty`."""
 
 
+SLICES = (
+    "step_id",
+    "slice",
+    "first_byte",
+    "end_byte",
+    "read_bytes",
+    "unreadable_bytes",
+    "min_bytes_s",
+    "mean_bytes_s",
+    "max_bytes_s",
+)
+"""The columns of the view `slices`."""
+
+RANGES = ("step_id", "part", "kind", "first_byte", "size_bytes", "seconds", "detail")
+"""The columns of the view `ranges`."""
+
+
 @dataclass(frozen=True, slots=True)
 class StepRow:
     """One workload of the plan on one drive or array."""
@@ -144,6 +161,36 @@ class DirtyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceRow:
+    """One slice of a drive as it was read."""
+
+    step_id: int
+    slice: int
+    """From 0."""
+    first_byte: int
+    end_byte: int
+    read_bytes: int
+    unreadable_bytes: int
+    min_bytes_s: float
+    mean_bytes_s: float
+    max_bytes_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRow:
+    """A stretch of a drive where something is wrong."""
+
+    step_id: int
+    part: str
+    kind: str
+    """unreadable | slow | mismatch | alias | lost"""
+    first_byte: int
+    size_bytes: int
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadRows:
     """All that a campaign's workloads left in the database."""
 
@@ -152,6 +199,8 @@ class WorkloadRows:
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
     dirty: tuple[DirtyRow, ...]
+    slices: tuple[SliceRow, ...]
+    ranges: tuple[RangeRow, ...]
 
 
 def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> WorkloadRows:
@@ -198,6 +247,25 @@ def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> Worklo
                 "SELECT v.step_id, v.t_s, v.dirty_bytes FROM array_dirty v"
                 " JOIN step t ON t.id = v.step_id"
                 " WHERE t.campaign_id = ? ORDER BY t.position, v.t_s",
+                (campaign_id,),
+            )
+        ),
+        slices=tuple(
+            SliceRow(*row)
+            for row in connection.execute(
+                "SELECT v.step_id, v.slice, v.first_byte, v.end_byte, v.read_bytes,"
+                " v.unreadable_bytes, v.min_bytes_s, v.mean_bytes_s, v.max_bytes_s"
+                " FROM slices v JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.slice",
+                (campaign_id,),
+            )
+        ),
+        ranges=tuple(
+            RangeRow(*row)
+            for row in connection.execute(
+                "SELECT v.step_id, v.part, v.kind, v.first_byte, v.size_bytes, v.seconds, v.detail"
+                " FROM ranges v JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.first_byte, v.kind, v.part",
                 (campaign_id,),
             )
         ),

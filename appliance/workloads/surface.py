@@ -188,6 +188,7 @@ class SurfaceWorkload(Workload):
         notes = []
         if self._plan.sample < 1:
             chunks = sum(each.chunks for each in kept.values())
+            values["sampled_places"] = chunks
             notes.append(
                 describe_sample(chunks, read_bytes=read_bytes, size_bytes=bench.size_bytes)
             )

@@ -14,7 +14,7 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from appliance.stats import find_median
+from appliance.stats import find_median, find_share_shown
 
 SLICES = 100
 ALIGNMENT_BYTES = 4096
@@ -94,19 +94,6 @@ def cut_requests(chunks: Iterable[Piece]) -> Iterator[Piece]:
     for chunk in chunks:
         for start in range(chunk.first_byte, chunk.end_byte, REQUEST_BYTES):
             yield Piece(start, min(REQUEST_BYTES, chunk.end_byte - start))
-
-
-def find_share_shown(chunks: int, *, confidence: float = 0.95) -> float:
-    """The share of bad places from which on `chunks` readable ones would have been too lucky.
-
-    Of places drawn independently, a share p of them bad, all n are good with the probability
-    (1 - p)^n: a bad one is met with 1 - (1 - p)^n, which is `confidence` for the p returned. For
-    95 % that is about 3 / n, the "rule of three" (Hanley and Lippman-Hand, "If nothing goes wrong,
-    is everything all right?", JAMA 249 (1983) 1743). Strata make it no worse. A place is a whole
-    chunk, bad if one byte of it is: bad bytes lie together, so their share may be far smaller
-    than that of the bad places, or all of them may lie in the few places nobody read.
-    """
-    return 1.0 - (1.0 - confidence) ** (1.0 / chunks) if chunks > 0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,7 +318,7 @@ def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:
 
 
 def test_an_unknown_kind_is_a_plain_table(one: sqlite3.Connection, tmp_path: Path) -> None:
-    step = add_step(one, "surface", "A", position=0)
+    step = add_step(one, "other-kind", "A", position=0)
     add_results(one, step, make_results("all", BYPASS, unreadable_bytes=4096.0))
     assert "unreadable" in _words(_export(one, tmp_path))
     assert "4 KiB" in _words(_export(one, tmp_path))

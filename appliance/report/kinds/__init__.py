@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.figures import Workload
-from appliance.report.kinds import array, fio, lottery, matrix, modes, plain, sql, sweep
+from appliance.report.kinds import array, fio, lottery, matrix, modes, plain, sql, surface, sweep
 from appliance.report.kinds.activity import make_activity_fold
 from appliance.report.kinds.compare import make_comparison
 
@@ -17,6 +17,7 @@ _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
     "matrix": ("Matrix", matrix.NOTE, matrix.make_block),
     "sweep": ("Working-set sweep", sweep.NOTE, sweep.make_block),
     "sql": ("SQL", sql.NOTE, sql.make_block),
+    "surface": ("Surface", surface.NOTE, surface.make_block),
 }
 
 

@@ -83,6 +83,7 @@ def test_a_sample_reads_its_share_and_says_what_it_is_worth(tmp_path: Path) -> N
     found = _run(bench, plan)
     whole = _values(found[WHOLE])
     assert whole["app_read_bytes"] == pytest.approx(_SIZE / 10, rel=0.02)
+    assert whole["sampled_places"] == 100
     assert any("in 100 places" in note for note in found[WHOLE].notes)
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from appliance.stats import find_share_shown
 from appliance.workloads.surface_slices import (
     ALIGNMENT_BYTES,
     CHUNK_BYTES,
@@ -18,7 +19,6 @@ from appliance.workloads.surface_slices import (
     describe_sample,
     draw_chunks,
     find_percentile,
-    find_share_shown,
     make_slices,
     round_ns,
 )

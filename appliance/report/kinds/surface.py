@@ -1,0 +1,201 @@
+"""The surface scan: a drive's speed over its bytes, and where it is not sound. Pure.
+
+What was not read is never drawn or counted as read: it is said how much of the drive that is.
+"""
+
+from collections.abc import Callable, Sequence
+
+from appliance.report.blocks import (
+    DASH,
+    BlockView,
+    ChartView,
+    FoldView,
+    LegendView,
+    LineView,
+    TableView,
+    count,
+    explain_invalid,
+    format_bytes,
+    format_latency,
+    format_number,
+    format_rate,
+    format_share,
+    view_caches,
+)
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.workload_rows import RangeRow, SliceRow
+from appliance.stats import find_share_shown
+from appliance.units import format_seconds, printable
+
+NOTE = (
+    "Read from the first byte to the last with O_DIRECT. Rates are over the time the drive took to"
+    " answer reads that succeeded at once: pauses between slices, failed reads and what was read"
+    " again are not in them. Lowest and highest are over 16 MiB, or the slice where it is smaller."
+)
+WHOLE = "whole"
+SLICES = 100
+MAX_LINES = 200
+"""Of the table of ranges; ranges.csv has all."""
+_LBA_BYTES = 512
+_COLUMNS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("app_read_bytes", "read", format_bytes),
+    ("unreadable_bytes", "unreadable", format_bytes),
+    ("bw_bytes_s", "MB/s", format_rate),
+    ("min_slice_bytes_s", "slowest slice, MB/s", format_rate),
+    ("max_slice_bytes_s", "fastest slice, MB/s", format_rate),
+    ("lat_p50_ns", "p50 of 1 MiB", format_latency),
+    ("lat_p99_ns", "p99 of 1 MiB", format_latency),
+    ("slow_ranges", "slow ranges", format_number),
+)
+_LINES: tuple[tuple[str, str, Callable[[SliceRow], float]], ...] = (
+    ("mean", "line-0", lambda row: row.mean_bytes_s),
+    ("lowest", "line-2", lambda row: row.min_bytes_s),
+    ("highest", "line-1", lambda row: row.max_bytes_s),
+)
+
+
+def make_block(workload: Workload) -> BlockView:
+    """A speed profile per drive; all drives in a table; what is wrong with each."""
+    shown = [step for step in workload.steps if step.figures]
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=tuple(chart for step in shown if (chart := _draw(step)).svg),
+        tables=(
+            TableView(
+                heads=("Drive",),
+                columns=("slices read", *(title for _, title, _ in _COLUMNS)),
+                lines=tuple(_make_line(step) for step in shown),
+                note=" ".join(note for step in shown for note in explain(step)),
+            ),
+            *(make_ranges(step.label, step.ranges) for step in shown if step.ranges),
+        ),
+        folds=tuple(
+            FoldView(summary=f"{step.label}: every slice", tables=(_make_slices(step),))
+            for step in shown
+            if step.slices
+        ),
+    )
+
+
+def explain(step: StepFigures) -> tuple[str, ...]:
+    """What must be known about the figures of one drive."""
+    whole = find_whole(step)
+    if whole is None:
+        return (f"{step.label}: the scan did not come to its end; only what was read is shown.",)
+    notes = []
+    if len(step.slices) < SLICES:
+        notes.append(
+            f"{step.label}: only {len(step.slices)} of {SLICES} slices were read, too much was"
+            " unreadable by then; nothing is known of the rest."
+        )
+    places = int(whole.values.get("sampled_places", 0))
+    if places:
+        notes.append(
+            f"{step.label}: a sample of {count(places, 'place')}; a bad one is met with 95 %"
+            f" probability if {format_share(find_share_shown(places))} of all such places are bad,"
+            " 1-(1-p)^n. Defects lie together: a few damaged places are easily missed. Rates"
+            " include the ways between the places."
+        )
+    return tuple(notes)
+
+
+def find_whole(step: StepFigures) -> Figure | None:
+    """The figures over the whole drive; None where the scan did not come to its end."""
+    return next((figure for figure in step.figures if figure.variant == WHOLE), None)
+
+
+def make_ranges(label: str, ranges: Sequence[RangeRow]) -> TableView:
+    """Where something is wrong, in the order of the drive. Also for what verifying found."""
+    left_out = len(ranges) - MAX_LINES
+    return TableView(
+        title=f"{label}: where something is wrong",
+        heads=("First byte", "LBA of 512 B"),
+        columns=("size", "what", "slowest request, s", "detail"),
+        lines=tuple(
+            LineView(
+                heads=(f"{row.first_byte}", f"{row.first_byte // _LBA_BYTES}"),
+                values=(
+                    format_bytes(row.size_bytes),
+                    printable(row.kind),
+                    format_seconds(row.seconds) if row.seconds else DASH,
+                    printable(row.detail) or DASH,
+                ),
+                cache=view_caches(()),
+            )
+            for row in ranges[:MAX_LINES]
+        ),
+        note=f"{count(left_out, 'more range')} in ranges.csv." if left_out > 0 else "",
+        with_caches=False,
+    )
+
+
+def _make_line(step: StepFigures) -> LineView:
+    whole = find_whole(step)
+    figures = (whole,) if whole else step.figures
+    return LineView(
+        heads=(step.label,),
+        values=(
+            f"{len(step.slices)} of {SLICES}",
+            *(show(whole.get(metric) if whole else None) for metric, _, show in _COLUMNS),
+        ),
+        cache=view_caches(figures),
+        invalid=explain_invalid(figures),
+    )
+
+
+def _draw(step: StepFigures) -> ChartView:
+    rated = [row for row in step.slices if row.mean_bytes_s]
+    lines = [
+        Line(
+            LegendView(f"{name} of each slice", step.color, style),
+            tuple(_make_point(row, name, find(row)) for row in rated),
+        )
+        for name, style, find in _LINES
+    ]
+    svg = draw_lines(
+        lines,
+        name=f"surface-{step.step.id}",
+        title=f"Read rate over the place on the drive, {step.label}",
+        x_title="GB from the start of the drive",
+        y_title="MB/s",
+        dots=len(rated) == 1,
+        panel_end=max((row.end_byte for row in step.slices), default=0) / 1e9,
+    )
+    return ChartView(
+        title=f"{step.label}: speed over the drive",
+        svg=svg,
+        legend=tuple(line.legend for line in lines),
+        wide=True,
+    )
+
+
+def _make_point(row: SliceRow, name: str, bytes_s: float) -> tuple[float, float, str]:
+    place = (row.first_byte + row.end_byte) / 2e9
+    return place, bytes_s / 1e6, f"slice {row.slice}, {name}: {format_rate(bytes_s)} MB/s"
+
+
+def _make_slices(step: StepFigures) -> TableView:
+    figures = {figure.variant: figure for figure in step.figures}
+    return TableView(
+        heads=("Slice", "First byte"),
+        columns=("read", "unreadable", "lowest, MB/s", "mean, MB/s", "highest, MB/s"),
+        lines=tuple(
+            LineView(
+                heads=(f"{row.slice}", f"{row.first_byte}"),
+                values=(
+                    format_bytes(row.read_bytes),
+                    format_bytes(row.unreadable_bytes),
+                    *(
+                        format_rate(rate or None)
+                        for rate in (row.min_bytes_s, row.mean_bytes_s, row.max_bytes_s)
+                    ),
+                ),
+                cache=view_caches(
+                    [figures[name] for name in (f"{row.slice:03}",) if name in figures]
+                ),
+            )
+            for row in step.slices
+        ),
+    )
