@@ -82,7 +82,7 @@ def dump_machine(captured: Mapping[str, Any]) -> str:
     parts = [f'"about": {_line(captured["about"])}']
     devices = ",\n".join(f"  {_line(device)}" for device in captured["lsblk"]["blockdevices"])
     parts.append(f'"lsblk": {{"blockdevices": [\n{devices}\n ]}}')
-    for key in ("links", "files", "smartctl"):
+    for key in ("links", "files", "smartctl", "reads"):
         lines = ",\n".join(
             f"  {_line(name)}: {_line(value)}" for name, value in sorted(captured[key].items())
         )

@@ -38,6 +38,7 @@ def main() -> None:
     files: dict[str, str] = {}
     links: dict[str, str] = {}
     smartctl: dict[str, object] = {}
+    reads: dict[str, object] = {}
     for block in sorted((_SYS / "block").iterdir()):
         if block.name.startswith(("loop", "ram", "zram", "dm-", "md", "bcache", "zd")):
             continue
@@ -53,7 +54,14 @@ def main() -> None:
         if name.startswith("block/"):
             device = f"/dev/{name.removeprefix('block/')}"
             smartctl[device] = _ask(device)
-    captured = {"lsblk": devices, "links": links, "files": files, "smartctl": smartctl}
+            reads[device] = _read_first(device)
+    captured = {
+        "lsblk": devices,
+        "links": links,
+        "files": files,
+        "smartctl": smartctl,
+        "reads": reads,
+    }
     packed = base64.b64encode(zlib.compress(json.dumps(captured).encode(), 9)).decode()
     pieces = [packed[at : at + _PIECE] for at in range(0, len(packed), _PIECE)]
     with Path("/dev/kmsg").open("w") as log:
@@ -93,15 +101,32 @@ def _inside_sys(path: Path) -> str:
     return str(path.relative_to(_SYS))
 
 
-def _ask(path: str) -> object:
-    process = subprocess.Popen([*_SMARTCTL, path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+def _ask(device: str) -> object:
+    _, text, _ = _run([*_SMARTCTL, device]) or (0, "null", "")
+    return json.loads(text)
+
+
+def _read_first(device: str) -> object:
+    """What reading the first sector led to: an empty text, dd's complaint, or no answer."""
+    words = ["dd", f"if={device}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
+    done = _run([*words, "status=none"])
+    if done is None:
+        return None
+    returncode, _, errors = done
+    return errors.strip() if returncode else ""
+
+
+def _run(words: list[str]) -> tuple[int, str, str] | None:
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
-        text, _ = process.communicate(timeout=_ASKING_S)
-        return json.loads(text)
+        out, errors = process.communicate(timeout=_ASKING_S)
     except subprocess.TimeoutExpired:
         # Where the drive does not answer it cannot even be killed: it is left behind.
         process.kill()
         return None
+    return process.returncode, out, errors
 
 
 main()

@@ -147,10 +147,10 @@ SHAPES: dict[str, Shape] = {
         ],
     ),
     "locked-up": Shape(
-        about="a drive that answers nothing at all beside two that do",
+        about="a drive that answered while the machine started, and no more",
         drives=[
             _drive("scsi", "GOOD-1"),
-            _drive("scsi", "STUCK", faults=parse_faults(["stall@boot1"])),
+            _drive("scsi", "STUCK", faults=parse_faults(["stall@60s"])),
             _drive("sata", "GOOD-2"),
         ],
     ),
