@@ -44,6 +44,7 @@ from appliance.drives.file_system import release_mounts
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
+from appliance.drives.writable import close_guard
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import describe_plan, read_plan
 from appliance.stick import FAT, Stick
@@ -114,6 +115,7 @@ class Appliance:
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
+        self._close_guard()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._note_drives()
@@ -199,6 +201,7 @@ class Appliance:
         if not self._any_drive_needed_is_here(campaign_id):
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
+        self._close_guard()
         if load_campaign(self.site, campaign_id).state == "preparing":
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
@@ -211,6 +214,11 @@ class Appliance:
         if outcome is Outcome.FINISHED:
             run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
+
+    def _close_guard(self) -> None:
+        for drive in close_guard(find_drives(), stick=self.stick.drive):
+            detail = f"{drive.identity or drive.path} was writable and is read-only now"
+            record(self.connection, self.this_boot, "guarded", detail, level="warning")
 
     def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
         """False when something is left to do, but no drive of the campaign came up in time."""

@@ -159,10 +159,16 @@ def merge_serials(drives: Sequence[Drive], serials: Mapping[str, str]) -> tuple[
 
 def _twins(drive: Drive, drives: Sequence[Drive]) -> tuple[str, ...]:
     return tuple(
-        other.path
-        for other in drives
-        if other.path != drive.path and drive.identity and other.identity == drive.identity
+        other.path for other in drives if other.path != drive.path and _is_twin(drive, other)
     )
+
+
+def _is_twin(drive: Drive, other: Drive) -> bool:
+    if drive.serial and other.serial:
+        # Some makers give a whole series one WWN; the serial numbers tell them apart.
+        return drive.serial == other.serial
+    # Two paths to one drive, of which one hands on no serial number.
+    return bool(drive.wwn) and drive.wwn == other.wwn
 
 
 def read_serial(name: str, *, sys: Path = Path("/sys")) -> str:

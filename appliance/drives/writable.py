@@ -1,12 +1,13 @@
 """The only place that makes a drive writable, and only for as long as a block of code lasts.
 
-Every drive is read-only from discovery on: 61-kaltstart-guard.rules in mkosi.extra.
+Every drive is read-only from discovery on: 61-kaltstart-guard.rules in mkosi.extra, and for what
+that misses `close_guard`.
 """
 
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,24 @@ from appliance.run import run
 
 _LOCK_TRIES = 50
 _LOCK_PAUSE_S = 0.2
+_GUARD_TIMEOUT_S = 10
+
+
+def close_guard(drives: Sequence[Drive], *, stick: Drive) -> tuple[Drive, ...]:
+    """Set read-only what is not: all of `drives` but the stick and those in use. Returns them.
+
+    For moments at which nothing is unlocked. The udev rule misses a drive that did not answer while
+    udev looked at it, and an engine that was killed leaves one writable. One that does not let
+    itself be set is left out: it is asked again the next time.
+    """
+    closed = []
+    for drive in drives:
+        is_free = drive.path != stick.path and not drive.mountpoints and not drive.holders
+        if not drive.read_only and is_free:
+            with suppress(StepFailed):
+                run(["blockdev", "--setro", drive.path], timeout_s=_GUARD_TIMEOUT_S)
+                closed.append(drive)
+    return tuple(closed)
 
 
 class Writable(Protocol):

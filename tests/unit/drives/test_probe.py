@@ -1,11 +1,12 @@
 """Discovery, replayed on captured machines."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.drives.probe import decoded, parse_lsblk, parse_vpd_serial
+from appliance.drives.probe import decoded, merge_serials, parse_lsblk, parse_vpd_serial
 from appliance.errors import StepFailed
 from tests.unit.drives.machines import load_drives
 
@@ -134,3 +135,16 @@ def test_vpd_pages(page: bytes, serial: str) -> None:
 
 def test_text_that_is_not_utf8_keeps_every_byte() -> None:
     assert decoded(b"A\xff\xfe\0\0\n") == "Aÿþ"
+
+
+def test_two_paths_to_one_drive_are_twins_though_one_hides_the_serial_number(zoo: Drives) -> None:
+    drive = zoo["sdn"]
+    bridged = replace(drive, path="/dev/sdx")
+    serials = {drive.path: drive.serial}
+    assert [each.twins for each in merge_serials((drive, bridged), serials)] == [
+        ("/dev/sdx",),
+        (drive.path,),
+    ]
+    # A maker that gives a whole series one WWN.
+    serials["/dev/sdx"] = "OTHER"
+    assert [each.twins for each in merge_serials((drive, bridged), serials)] == [(), ()]

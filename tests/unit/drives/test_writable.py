@@ -11,7 +11,7 @@ import pytest
 from appliance.drives import writable
 from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
-from appliance.drives.writable import unlocked
+from appliance.drives.writable import close_guard, unlocked
 from appliance.errors import Refusal, StepFailed
 from appliance.run import Finished
 
@@ -200,3 +200,51 @@ def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
         unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
     ):
         pytest.fail("unlocked")
+
+
+def test_what_the_rule_missed_is_read_only_then(
+    zoo: Drives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
+
+    def run(command: Sequence[str], **_: object) -> Finished:
+        commands.append(" ".join(command))
+        if command[-1] == "/dev/stuck":
+            raise StepFailed("no answer")
+        return Finished(tuple(command), 0, "", "")
+
+    monkeypatch.setattr(writable, "run", run)
+    stick, drive = replace(zoo["sdu"], read_only=False), replace(zoo["sdn"], read_only=False)
+    missed = [
+        stick,
+        drive,
+        replace(drive, path="/dev/guarded", read_only=True),
+        replace(drive, path="/dev/mounted", mountpoints=("/mnt",)),
+        replace(drive, path="/dev/held", holders=("bcache0 (bcache)",)),
+        replace(drive, path="/dev/stuck"),
+        replace(drive, path="/dev/late"),
+    ]
+    closed = close_guard(missed, stick=stick)
+    assert [each.path for each in closed] == [drive.path, "/dev/late"]
+    assert commands == [
+        f"blockdev --setro {path}" for path in (drive.path, "/dev/stuck", "/dev/late")
+    ]
+
+
+def test_a_twin_that_comes_while_it_is_opened_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = machine.drive
+    real = os.open
+
+    def plug(path: str, flags: int) -> int:
+        machine.drive = replace(before, twins=("/dev/sdz",))
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", plug)
+    with (
+        pytest.raises(Refusal, match="shows the same identity as /dev/sdz"),
+        unlocked(before, stick=machine.stick, released_identity=before.serial),
+    ):
+        pytest.fail("unlocked")
+    assert SETRW not in machine.commands
