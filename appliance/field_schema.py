@@ -5,7 +5,7 @@ Import it only where a plan is parsed: pydantic takes its time on a small machin
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from appliance.plan_keys import Allowed, Size, one_of
 from appliance.plan_workloads import SelftestPlan, SurfacePlan, VerifyPlan
@@ -46,26 +46,16 @@ class SurfaceTable(WorkloadTable):
         )
 
 
-def _take_all(value: object) -> object:
-    return 0 if value == "all" else value
-
-
 class VerifyTable(WorkloadTable):
     """A seeded pattern is written, flushed and read back; needs release."""
 
     kind: Literal["verify"]
     size: Annotated[
-        Size,
-        Field(
-            ge=0,
-            le=LARGEST_BYTES,
-            multiple_of=BLOCK_BYTES,
-            description="How much is written, in pieces over the whole drive; all: every byte.",
-            json_schema_extra={"default": "all"},
-        ),
-        BeforeValidator(_take_all),
+        Literal["all"]
+        | Annotated[Size, Field(ge=MIB, le=LARGEST_BYTES, multiple_of=BLOCK_BYTES)],
+        Field(description="How much is written, in pieces over the whole drive; all: every byte."),
         Allowed('"all", or a size from "1M" to "16T" in steps of 4K such as "10G"'),
-    ] = 0
+    ] = "all"
     power_cycle: Annotated[
         bool,
         Field(description="true: read once more after the power was off."),
@@ -76,7 +66,7 @@ class VerifyTable(WorkloadTable):
         """What it says, as the engine reads it."""
         return VerifyPlan(
             on=tuple(self.on),
-            size_bytes=self.size,
+            size_bytes=0 if self.size == "all" else self.size,
             power_cycle=self.power_cycle,
             seed=self.seed,
         )

@@ -18,6 +18,7 @@ from appliance.plan_workloads import (
     MatrixPlan,
     SqlPlan,
     SweepPlan,
+    VerifyPlan,
     WorkloadPlan,
 )
 
@@ -132,6 +133,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
         'kind = "sql"',
         SqlPlan(on=(), filesystem="ext4", data_size_bytes=512 * MIB, free_ram_bytes=0, seed=1),
     ),
+    ('kind = "verify"', VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)),
 ]
 
 
@@ -289,6 +291,12 @@ def test_a_wrong_release_is_told_once() -> None:
         ('kind = "sql"\ndata_size = "15M"', False),
         ('kind = "sql"\ndata_size = "64G"', True),
         ('kind = "sql"\ndata_size = "65G"', False),
+        ('kind = "verify"\nsize = "all"', True),
+        ('kind = "verify"\nsize = "1M"', True),
+        ('kind = "verify"\nsize = 0', False),
+        ('kind = "verify"\nsize = "some"', False),
+        ('kind = "verify"\nsize = 1048577', False),
+        ('kind = "verify"\npower_cycle = 1', False),
     ],
 )
 def test_types_and_ranges_are_strict(table: str, accepted: bool) -> None:  # noqa: FBT001
