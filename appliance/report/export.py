@@ -19,11 +19,13 @@ from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
 from appliance.report.tables import (
     render_activity,
     render_dirty,
+    render_health,
     render_json,
     render_ranges,
     render_results,
     render_slices,
     render_steps,
+    render_temperatures,
     render_tickets,
     render_verdict_limits,
 )
@@ -108,6 +110,10 @@ def _render_workloads(rows: CampaignRows) -> dict[str, str]:
         texts["slices.csv"] = render_slices(rows)
     if rows.workloads.ranges:
         texts["ranges.csv"] = render_ranges(rows)
+    if rows.health.records:
+        texts["health.csv"] = render_health(rows)
+    if rows.health.temperatures:
+        texts["temperatures.csv"] = render_temperatures(rows)
     return texts
 
 

@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import PlanError
+from appliance.report.health_rows import HealthRows, select_health_rows
 from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
 
@@ -143,6 +144,7 @@ class CampaignRows:
     arrays: tuple[ArrayMadeRow, ...]
     """In the order in which they were made."""
     verdicts: VerdictRows
+    health: HealthRows
 
 
 def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
@@ -195,6 +197,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                 )
             ),
             verdicts=select_verdict_rows(connection, campaign_id),
+            health=select_health_rows(connection, campaign_id),
         )
     finally:
         connection.execute("ROLLBACK")

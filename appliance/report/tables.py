@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from appliance import VERSION
+from appliance.report.health_rows import HEALTH, TEMPERATURES
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
 from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
 from appliance.report.workload_rows import (
@@ -109,6 +110,16 @@ def render_ranges(rows: CampaignRows) -> str:
     return _render(RANGES, (_pick(row, RANGES) for row in rows.workloads.ranges))
 
 
+def render_health(rows: CampaignRows) -> str:
+    """One line per counter of a drive, with the columns of the view `health`."""
+    return _render(HEALTH, rows.health.records)
+
+
+def render_temperatures(rows: CampaignRows) -> str:
+    """One line per look at a drive's sensor, with the columns of the view `temperatures`."""
+    return _render(TEMPERATURES, (_pick(row, TEMPERATURES) for row in rows.health.temperatures))
+
+
 def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
     verdicts = {record["drive_serial"]: record for record in _list_verdicts(rows)}
@@ -195,6 +206,7 @@ def render_json(rows: CampaignRows) -> str:
                 "tickets": [_pick_ticket(row) for row in rows.workloads.tickets],
                 "slices": [_pick(row, SLICES) for row in rows.workloads.slices],
                 "ranges": [_pick(row, RANGES) for row in rows.workloads.ranges],
+                "health": rows.health.records,
                 "judging": asdict(rows.verdicts.judging) if rows.verdicts.judging else None,
                 "verdicts": _list_verdicts(rows),
                 "verdict_limits": _list_limits(rows),

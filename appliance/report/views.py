@@ -13,6 +13,7 @@ from appliance.report.blocks import SectionView, StepView
 from appliance.report.charts import draw_boot_times
 from appliance.report.figures import MEMBERS, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
+from appliance.report.health_section import HealthView, make_health
 from appliance.report.kinds import make_sections
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, label_booted, make_series
@@ -135,6 +136,8 @@ class ReportView:
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
+    health: HealthView | None
+    """None where no drive was asked."""
     sections: tuple[SectionView, ...]
     """One per kind of workload."""
     events: tuple[EventView, ...]
@@ -219,6 +222,7 @@ def make_report(
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
+        health=make_health(rows),
         sections=make_sections(workloads),
         events=tuple(
             EventView(

@@ -7,7 +7,18 @@ from collections.abc import Callable
 
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.figures import Workload
-from appliance.report.kinds import array, fio, lottery, matrix, modes, plain, sql, surface, sweep
+from appliance.report.kinds import (
+    array,
+    fio,
+    lottery,
+    matrix,
+    modes,
+    plain,
+    selftest,
+    sql,
+    surface,
+    sweep,
+)
 from appliance.report.kinds.activity import make_activity_fold
 from appliance.report.kinds.compare import make_comparison
 
@@ -18,6 +29,7 @@ _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
     "sweep": ("Working-set sweep", sweep.NOTE, sweep.make_block),
     "sql": ("SQL", sql.NOTE, sql.make_block),
     "surface": ("Surface", surface.NOTE, surface.make_block),
+    "selftest": ("Self-test", selftest.NOTE, selftest.make_block),
 }
 
 

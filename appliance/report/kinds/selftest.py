@@ -1,0 +1,42 @@
+"""The drives' own self-tests: how each ended, and how long it took. Pure."""
+
+from appliance.report.blocks import DASH, BlockView, LineView, TableView, view_caches
+from appliance.report.figures import OTHER, Figure, Workload
+from appliance.units import format_seconds, printable
+
+NOTE = (
+    "What a drive finds when it tests itself. A test that passed says that the drive found nothing,"
+    " and no more than that; the diary has its own words for it."
+)
+
+
+def make_block(workload: Workload) -> BlockView:
+    """One line per drive and test."""
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=(),
+        tables=(
+            TableView(
+                heads=("Drive", "Test"),
+                columns=("Result", "Seconds"),
+                lines=tuple(
+                    LineView(
+                        heads=(step.label, printable(figure.variant)),
+                        values=(_say(figure), format_seconds(figure.values.get("seconds"))),
+                        cache=view_caches([figure]),
+                    )
+                    for step in workload.steps
+                    for figure in step.figures
+                    if figure.variant != OTHER
+                ),
+                with_caches=False,
+            ),
+        ),
+        folds=(),
+    )
+
+
+def _say(figure: Figure) -> str:
+    passed = figure.values.get("selftest_passed")
+    return DASH if passed is None else "passed" if passed else "failed"
