@@ -44,6 +44,8 @@ size = "512M"
 runtime = 15
 page_cache = "bypass"
 ioengine = "psync"
+[[workload]]
+kind = "surface"
 """
 _TESTS = ("seq-read", "rand-read", "seq-write", "rand-write")
 _CAMPAIGN_S = 3600
@@ -98,6 +100,22 @@ def compare_lottery(rates_bytes_s: list[float], by_hand: dict[str, str]) -> Meas
     )
 
 
+def compare_surface(bw_bytes_s: float, by_hand: dict[str, str]) -> Measure:
+    """A surface scan's rate over fio's best sequential O_DIRECT read of the same bare drive."""
+    peer_bytes_s = max(
+        float(text.split()[0]) for key, text in by_hand.items() if key.startswith("surface-")
+    )
+    ratio = bw_bytes_s / peer_bytes_s
+    return Measure(
+        name="surface scan over fio's sequential read",
+        value=round(ratio, 4),
+        unit="ratio of rates",
+        peer=f"fio --rw=read --bs=1M --direct=1, one or eight at once: {peer_bytes_s:.0f} B/s",
+        goal="at least 0.98",
+        holds=ratio >= 0.98,
+    )
+
+
 def run_bench(out: Path) -> list[Measure]:
     """Boot once, run the campaign, then the peers by hand. Raises on a campaign that fails."""
     prepare_out(out)
@@ -135,9 +153,20 @@ def run_bench(out: Path) -> list[Measure]:
                 "SELECT sum(bytes) / sum(seconds) FROM tickets GROUP BY (seq - 1) / 100"
             )
         ]
-    if len(ours) != len(_TESTS):
-        raise RuntimeError(f"results are missing: {sorted(ours)}")
-    return [*compare_fio(ours, by_hand), compare_lottery(rates, by_hand)]
+        surface = [
+            row[0]
+            for row in connection.execute(
+                "SELECT value FROM results WHERE workload = 'surface' AND variant = 'whole'"
+                " AND metric = 'bw_bytes_s'"
+            )
+        ]
+    if len(ours) != len(_TESTS) or not surface:
+        raise RuntimeError(f"results are missing: {sorted(ours)}, surface {surface}")
+    return [
+        *compare_fio(ours, by_hand),
+        compare_lottery(rates, by_hand),
+        *(compare_surface(rate, by_hand) for rate in surface),
+    ]
 
 
 def main() -> int:

@@ -26,4 +26,8 @@ for round in 1 2 3; do
   by_hand "sequential-$round" --name=hand "--filename=${files%:}" --file_service_type=sequential \
     --readonly --direct=1 --rw=read --bs=1M --ioengine=psync --loops=10
 done
+for at_once in 1 8; do
+  by_hand "surface-$at_once" --name=hand "--filename=$drive" --readonly --direct=1 --rw=read --bs=1M \
+    --ioengine=libaio "--iodepth=$at_once" --size=1G
+done
 say end
