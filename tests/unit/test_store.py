@@ -29,7 +29,9 @@ CONTRACT = """
 """  # noqa: E501
 ADDED = """
     array_dirty(step_id, t_s, dirty_bytes)
-"""
+    slices(step_id, slice, first_byte, end_byte, read_bytes, unreadable_bytes, min_bytes_s, mean_bytes_s, max_bytes_s)
+    ranges(step_id, part, kind, first_byte, size_bytes, seconds, detail)
+"""  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])
     for match in re.finditer(r"(\w+)\(([^)]*)\)", CONTRACT + ADDED)
