@@ -18,6 +18,7 @@ from appliance.report.kinds import (
     sql,
     surface,
     sweep,
+    verify,
 )
 from appliance.report.kinds.activity import make_activity_fold
 from appliance.report.kinds.compare import make_comparison
@@ -29,6 +30,7 @@ _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
     "sweep": ("Working-set sweep", sweep.NOTE, sweep.make_block),
     "sql": ("SQL", sql.NOTE, sql.make_block),
     "surface": ("Surface", surface.NOTE, surface.make_block),
+    "verify": ("Verify", verify.NOTE, verify.make_block),
     "selftest": ("Self-test", selftest.NOTE, selftest.make_block),
 }
 

@@ -1,0 +1,93 @@
+"""What was written to a drive and what came back, before and after a power-off. Pure."""
+
+from collections.abc import Callable
+
+from appliance.report.blocks import (
+    BlockView,
+    LineView,
+    TableView,
+    explain_invalid,
+    format_bytes,
+    format_rate,
+    view_caches,
+)
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.kinds import plain
+from appliance.report.kinds.surface import make_ranges
+
+NOTE = (
+    "Every 512 bytes carry their address and are compared with what was written. Alias: bytes that"
+    " were written to another address, as of a drive that is smaller than it says. Lost: what was"
+    " there before, or nothing, is back after the power was off, though the drive had said that it"
+    " was flushed. Only what was read is known."
+)
+WRITE, READ, READ_COLD = "write", "read", "read-cold"
+PHASES = {WRITE: "written", READ: "read back", READ_COLD: "read back after the power-off"}
+_COLUMNS: tuple[tuple[str, Callable[[Figure], str]], ...] = (
+    (
+        "bytes",
+        lambda figure: format_bytes(
+            figure.get("app_write_bytes" if figure.variant == WRITE else "app_read_bytes")
+        ),
+    ),
+    ("MB/s", lambda figure: format_rate(figure.get("bw_bytes_s"))),
+    ("not as written", lambda figure: format_bytes(figure.get("mismatch_bytes"))),
+    ("errors", lambda figure: format_bytes(figure.get("unreadable_bytes"))),
+)
+
+
+def make_block(workload: Workload) -> BlockView:
+    """A line per drive and phase; what is wrong with each drive; every stretch behind a click."""
+    shown = [step for step in workload.steps if step.figures]
+    return BlockView(
+        title="",
+        planned=workload.planned,
+        charts=(),
+        tables=(
+            TableView(
+                heads=("Drive", "Phase"),
+                columns=tuple(title for title, _ in _COLUMNS),
+                lines=tuple(
+                    _make_line(step, figure)
+                    for step in shown
+                    for figure in step.figures
+                    if figure.variant in PHASES
+                ),
+                note=" ".join(filter(None, map(explain, shown))),
+            ),
+            *(make_ranges(step.label, step.ranges) for step in shown if step.ranges),
+        ),
+        folds=plain.make_folds(workload),
+    )
+
+
+def explain(step: StepFigures) -> str:
+    """What must be known of a drive of which not all was read back; else nothing."""
+    phases = {figure.variant: figure for figure in step.figures if figure.variant in PHASES}
+    if READ not in phases:
+        return f"{step.label}: it was not read back to the end; nothing is known of the rest."
+    written = _sum(phases.get(WRITE), "app_write_bytes")
+    notes = [
+        f"{step.label}, {PHASES[name]}: {format_bytes(written - looked_at)} were not read, too much"
+        " gave errors by then; nothing is known of them."
+        for name in (READ, READ_COLD)
+        if (phase := phases.get(name))
+        and (looked_at := _sum(phase, "app_read_bytes", "unreadable_bytes")) < written
+    ]
+    if step.step.state != "done":
+        notes.append(f"{step.label}: the step did not come to its end.")
+    return " ".join(notes)
+
+
+def _sum(figure: Figure | None, *metrics: str) -> float:
+    return sum(figure.values.get(metric, 0.0) for metric in metrics) if figure else 0.0
+
+
+def _make_line(step: StepFigures, figure: Figure) -> LineView:
+    return LineView(
+        heads=(step.label, PHASES[figure.variant]),
+        values=tuple(show(figure) for _, show in _COLUMNS),
+        cache=view_caches([figure]),
+        invalid=explain_invalid([figure]),
+        struck=not figure.valid,
+    )
