@@ -13,6 +13,7 @@ for row in rows:
 PYTHON
 python3 /run/look.py | while read -r line; do say "$line"; done
 say "built $(ls /sys/block | grep -E '^(md|bcache|zd)' | tr '\n' ' ')$(lsblk --noheadings --list --output NAME,TYPE | grep -E ' (lvm|crypt|raid.*|linear|mpath)$' | grep -v '^root ' | tr '\n' ' ')"
+say "cmdline $(cat /proc/cmdline)"
 say "swaps $(($(wc -l < /proc/swaps) - 1))"
 say "unguarded $(for d in /sys/class/block/*/ro; do n=${d%/ro}; n=${n##*/}; case $n in loop*|dm-*|zram*|ram*) continue;; esac; \
   stick=$(readlink -f /dev/disk/by-partlabel/KALTSTART | tr -d 0-9); case /dev/$n in "$stick"*) continue;; esac; blockdev --getro /dev/$n | grep -q 1 || echo -n "$n "; done)"

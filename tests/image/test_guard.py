@@ -23,7 +23,7 @@ _ON_DISK = {
     "lvm": "LVM2_member", "md12-a": "linux_raid_member", "md12-b": "linux_raid_member",
     "md10": "linux_raid_member", "md090": "linux_raid_member", "bcache-backing": "bcache",
     "bcache-cache": "bcache", "zfs": "zfs_member", "btrfs": "btrfs", "btrfs-a": "btrfs",
-    "btrfs-b": "btrfs", "swap": "swap", "luks": "crypto_LUKS", "gpt": "",
+    "btrfs-b": "btrfs", "swap": "swap", "hibernated": "swsuspend", "luks": "crypto_LUKS", "gpt": "",
 }  # fmt: skip
 """What the list of drives calls what lies on the whole of each."""
 
@@ -176,6 +176,7 @@ def _check_listed(said: dict[str, str]) -> None:
         assert read_only, name
     assert said["built"].strip() == ""
     assert said["swaps"] == "0"
+    assert "noresume" in said["cmdline"].split()
     assert said["unguarded"] == ""
     for name in ("partition", "disk"):
         code, _, text = said[name].partition(" ")

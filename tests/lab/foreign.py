@@ -41,6 +41,7 @@ EXPECTED = {
     "btrfs-a": {"btrfs"},
     "btrfs-b": {"btrfs"},
     "swap": {"swap"},
+    "hibernated": {"swsuspend"},
     "luks": {"crypto_LUKS"},
     "gpt": {"gpt", "PMBR"},
 }
@@ -67,6 +68,8 @@ def make_foreign_images(folder: Path) -> dict[str, Path]:
     _run("mkfs.btrfs", "-q", images["btrfs"])
     _run("mkfs.btrfs", "-q", "-d", "raid1", "-m", "raid1", images["btrfs-a"], images["btrfs-b"])
     _run("mkswap", "-q", images["swap"])
+    _run("mkswap", "-q", images["hibernated"])
+    _write(images["hibernated"], [(4096 - 10, b"S1SUSPEND\0")])  # kernel/power/swap.c
     _write(images["luks"], [(0, luks_header())])
     _make_discoverable(images["gpt"])
     return images

@@ -1,7 +1,10 @@
-"""The udev rules that keep drives read-only, as far as they can be checked without udev."""
+"""What keeps drives as they are before any program of ours runs, as far as files can show it."""
 
 import re
+from configparser import RawConfigParser
 from pathlib import Path
+
+import pytest
 
 from appliance.stick import DISK_UUID
 
@@ -44,3 +47,29 @@ def test_nothing_assembles_by_itself() -> None:
         "69-lvm.rules",
         "90-zfs.rules",
     }
+
+
+def _appliance_words() -> list[str]:
+    config = RawConfigParser(strict=False)
+    config.optionxform = str  # type: ignore[assignment,method-assign]
+    config.read_string((EXTRA.parent / "mkosi.conf").read_text())
+    return config["Content"]["KernelCommandLine"].split()
+
+
+def _measured_words() -> list[str]:
+    return (EXTRA / "usr/share/kaltstart/measured.cmdline").read_text().split()
+
+
+@pytest.mark.parametrize("words", [_appliance_words(), _measured_words()], ids=["stick", "drive"])
+def test_nothing_is_mounted_swapped_to_or_resumed_from_by_itself(words: list[str]) -> None:
+    # noresume: firmware may hold the place of a hibernated system of this machine's own
+    # (HibernateLocation). Trying to resume from it writes to the drive: swsusp_check() in
+    # kernel/power/swap.c takes the image's signature away.
+    wanted = {"systemd.gpt_auto=0", "rd.systemd.gpt_auto=0", "systemd.swap=0", "noresume"}
+    assert wanted <= set(words)
+
+
+def test_a_hibernated_systems_place_stays_in_the_firmware() -> None:
+    # The unit would delete the variable, and that system would start anew instead of resuming.
+    mask = EXTRA / "etc/systemd/system/systemd-hibernate-clear.service"
+    assert mask.read_bytes() == b""
