@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tui.charset import drawable
+from tui.quantities import show_bytes
 from tui.rows import Row
 from tui.state import Figure
 
@@ -47,11 +48,6 @@ def add_hits(figures: Iterable[Figure], rows: Sequence[Row]) -> tuple[Figure, ..
         else each
         for each in figures
     )
-
-
-def show_bytes(value: float) -> str:
-    """`12.3 MB`, decimal as on a drive's box."""
-    return f"{value / 1e9:,.1f} GB" if value >= 1e9 else f"{value / 1e6:,.1f} MB"
 
 
 def _sum_up(rows: Sequence[Row]) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from tui.roles import MEMBERS, Role
 from tui.state import DriveRow
 
-type PlanTable = Mapping[str, str | int | tuple[str, ...]]
+type PlanValue = str | float | bool | tuple[str, ...]
+type PlanTable = Mapping[str, PlanValue]
 """One `[[workload]]` of a plan, or its `[array]`: the keys, as people would write them."""
 
 

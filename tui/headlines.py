@@ -9,10 +9,13 @@ from dataclasses import replace
 
 from tui.array_headlines import MODES, add_hits, is_inner, split_mode
 from tui.charset import drawable
-from tui.rows import Row, TicketSum
+from tui.field_headlines import METRICS as FIELD_METRICS
+from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
+from tui.quantities import show_count, show_iops, show_rate
+from tui.rows import PowerOff, Row, TicketSum
 from tui.state import Figure
 
-METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio")
+METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIELD_METRICS)
 """What of `results` is looked at here."""
 
 _STATES = ("cold", "partial", "warm", "bypass", "bounded")
@@ -27,11 +30,26 @@ _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def find_figures(
-    kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum] = ()
+    kind: str,
+    rows: Sequence[Row],
+    tickets: Sequence[TicketSum] = (),
+    power_offs: Sequence[PowerOff] = (),
 ) -> tuple[Figure, ...]:
     """What a person wants to know of the step first, in lines."""
     own = [row for row in rows if row.metric in METRICS and not is_inner(row)]
-    return add_hits(_find_own(kind, own, tickets), rows)
+    match kind:
+        case "surface":
+            return _finish(draft_surface(own))
+        case "verify":
+            return _finish(draft_verify(own, power_offs))
+        case "selftest":
+            return _finish(draft_selftest(own))
+        case _:
+            return add_hits(_find_own(kind, own, tickets), rows)
+
+
+def _finish(drafts: Iterable[Draft]) -> tuple[Figure, ...]:
+    return tuple(_figure(name, text, rows) for name, text, rows in drafts)
 
 
 def _find_own(kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
@@ -48,21 +66,6 @@ def _find_own(kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum]) -> I
             return _sql(rows)
         case _:
             return ()
-
-
-def show_rate(bytes_per_second: float) -> str:
-    """`98.4 MB/s`, decimal as on a drive's box."""
-    megabytes = bytes_per_second / 1e6
-    return f"{megabytes:,.0f} MB/s" if megabytes >= 1000 else f"{megabytes:.1f} MB/s"
-
-
-def show_iops(iops: float) -> str:
-    """`12,345 IOPS`."""
-    return f"{_show_count(iops)} IOPS"
-
-
-def _show_count(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
@@ -133,7 +136,7 @@ def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
     for name in _ordered(lines, _TESTS):
         own = sorted(lines[name], key=_set_bytes)
         ends = own if len(own) == 1 else [own[0], own[-1]]
-        counts = " -> ".join(_show_count(row.value) for row in ends)
+        counts = " -> ".join(show_count(row.value) for row in ends)
         sizes = " -> ".join(drawable(_parts(row)[0]) for row in ends)
         yield replace(_figure(name, f"{counts} IOPS ({sizes})", ends), short=counts)
 

@@ -18,17 +18,17 @@ from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.measure.diskstats import parse_stat
 from appliance.plan_text import compose_plan
-from appliance.store import queries, requests, steps
+from appliance.store import queries, requests, steps, verdicts
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
 from tui.array_headlines import describe_array
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
-from tui.headlines import METRICS, find_figures
+from tui.headlines import find_figures
 from tui.meter import Counters, Meter, find_subjects
-from tui.published import parse_drives, parse_problems, parse_status
-from tui.rows import Row, TicketSum
+from tui.published import parse_problems, parse_status
+from tui.published_drives import parse_drives
 from tui.state import (
     ARRAY,
     Answer,
@@ -40,7 +40,9 @@ from tui.state import (
     Rate,
     Snapshot,
     Step,
+    Verdict,
 )
+from tui.step_rows import select_power_offs, select_results, select_tickets
 
 __all__ = ["KaltstartError", "Port"]
 
@@ -93,6 +95,7 @@ class Port:
             if self._status.read():
                 self._heard_at = self._clock()
             self._drives.read()
+            found = self._drives.value
             trouble = self._status.trouble or self._drives.trouble
             try:
                 self._read_database()
@@ -101,7 +104,8 @@ class Port:
             return Snapshot(
                 status=self._status.value,
                 silent=self._is_silent(),
-                drives=self._drives.value or (),
+                drives=found.drives if found else (),
+                looking=found is None or found.looking,
                 campaigns=self._stored.campaigns,
                 events=self._stored.events,
                 answers=self._stored.answers,
@@ -121,7 +125,7 @@ class Port:
             for subject in find_subjects(
                 self._status.value,
                 self._stored.campaigns,
-                self._drives.value or (),
+                self._drives.value.drives if self._drives.value else (),
                 arrays=[each.name for each in self.block.glob("bcache*")],
             )
         }
@@ -216,9 +220,11 @@ class Port:
                 campaigns=tuple(
                     self._read_campaign(
                         row,
-                        queries.select_campaign_drives(connection, row.id),
-                        queries.select_boots(connection, row.id),
-                        self._read_steps(connection, row.id),
+                        drives=queries.select_campaign_drives(connection, row.id),
+                        boots=queries.select_boots(connection, row.id),
+                        steps_of_it=self._read_steps(connection, row.id),
+                        verdicts_on_it=verdicts.select_verdicts(connection, row.id),
+                        judging=verdicts.select_judging(connection, row.id),
                     )
                     for row in queries.select_campaigns(connection)
                 ),
@@ -246,14 +252,19 @@ class Port:
         for row in steps.select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
-                results = _select_results(connection, row.id)
+                results = select_results(connection.execute, row.id)
                 step = Step(
                     position=row.position,
                     kind=drawable(row.kind),
                     device=drawable(row.device),
                     state=row.state,
                     reason=drawable(row.reason),
-                    figures=find_figures(row.kind, results, _select_tickets(connection, row.id)),
+                    figures=find_figures(
+                        row.kind,
+                        results,
+                        select_tickets(connection.execute, row.id),
+                        select_power_offs(connection.execute, row.id),
+                    ),
                     workload_index=row.workload_index,
                     array=describe_array(results) if row.device == ARRAY else (),
                 )
@@ -265,9 +276,12 @@ class Port:
     def _read_campaign(
         self,
         row: queries.CampaignRow,
+        *,
         drives: tuple[queries.CampaignDriveRow, ...],
         boots: tuple[queries.BootRow, ...],
         steps_of_it: tuple[Step, ...],
+        verdicts_on_it: tuple[verdicts.VerdictRow, ...],
+        judging: verdicts.JudgingRow | None,
     ) -> Campaign:
         folder = f"reports/{row.id}-{slug(row.name)}"
         return Campaign(
@@ -305,6 +319,11 @@ class Port:
                 for drive in drives
             ),
             steps=steps_of_it,
+            verdicts=tuple(
+                Verdict(drawable(each.drive_serial), each.verdict, drawable(each.reasons))
+                for each in verdicts_on_it
+            ),
+            judging_problem=drawable(judging.problem) if judging else "",
             report=folder if (self.run / "fat" / folder / "report.html").exists() else "",
         )
 
@@ -343,34 +362,6 @@ def _stamp(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_mtime_ns, found.st_ino, found.st_size
-
-
-def _select_results(connection: sqlite3.Connection, step_id: int) -> tuple[Row, ...]:
-    rows = connection.execute(
-        f"""
-        SELECT variant, metric, value, page_cache, page_cache_proof, valid,
-               coalesce(array_mode, ''), coalesce(array_dirty_bytes, 0)
-        FROM results
-        WHERE step_id = ? AND variant <> 'other'
-          AND (metric IN ({", ".join("?" * len(METRICS))}) OR metric = 'warm_up_rounds'
-               OR variant = 'array' OR variant LIKE 'array/%' AND metric = 'hit_ratio')
-        """,  # noqa: S608  # question marks only
-        (step_id, *METRICS),
-    )
-    return tuple(
-        Row(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in rows
-    )
-
-
-def _select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:
-    rows = connection.execute(
-        """
-        SELECT pass, page_cache, sum(bytes), sum(seconds) FROM tickets
-        WHERE step_id = ? GROUP BY pass, page_cache
-        """,
-        (step_id,),
-    )
-    return tuple(TicketSum(*row) for row in rows)
 
 
 def _read_boot_id() -> str:

@@ -1,19 +1,17 @@
-"""The engine's status.json and drives.json as what the pages show.
+"""The engine's status.json, and what its checks say, as what the pages show.
 
 Pure; a key that is missing is a LookupError.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from tui.charset import drawable
 from tui.composed import Mistake
 from tui.state import (
-    ArrayMember,
     Countdown,
-    DriveRow,
     PlannedDrive,
     Progress,
     Status,
@@ -61,6 +59,10 @@ def parse_status(value: dict[str, Any]) -> Status:
         firmware=drawable(value["firmware"]),
         can_wake=value["can_wake"],
         step=None if step is None else _parse_step(step),
+        temperatures=tuple(
+            (drawable(identity), float(celsius))
+            for identity, celsius in value.get("temperatures", {}).items()
+        ),
     )
 
 
@@ -115,45 +117,4 @@ def _parse_problem(line: str) -> Mistake:
         index=int(found["number"] or 1) - 1,
         key=key,
         text=f"{key}: {text}" if key else text,
-    )
-
-
-def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> tuple[DriveRow, ...]:
-    """The engine's drives.json; `show_size` gives bytes as on a drive's box."""
-    return tuple(
-        DriveRow(
-            device=drawable(drive["path"].removeprefix("/dev/")),
-            serial=drawable(drive["serial"]),
-            wwn=drawable(drive["wwn"]),
-            model=drawable(drive["model"]),
-            firmware=drawable(drive["firmware"]),
-            size_bytes=drive["size_bytes"],
-            size=drawable(show_size(drive["size_bytes"])),
-            bus=drawable(drive["transport"]),
-            rotational=drive["rotational"],
-            logical_block_bytes=drive["logical_block_bytes"],
-            physical_block_bytes=drive["physical_block_bytes"],
-            partitions=tuple(map(drawable, drive["partition_labels"])),
-            mountpoints=tuple(map(drawable, drive["mountpoints"])),
-            holders=tuple(map(drawable, drive["holders"])),
-            raw_serial=drive["serial"],
-            raw_wwn=drive["wwn"],
-            offered=drive["offered"],
-            reason=drawable(drive["reason"]),
-            twins=tuple(map(drawable, drive["twins"])),
-            array=_parse_member(drive.get("array")),
-        )
-        for drive in value["drives"]
-    )
-
-
-def _parse_member(value: dict[str, Any] | None) -> ArrayMember | None:
-    if value is None:
-        return None
-    return ArrayMember(
-        raw_set_uuid=value["set_uuid"],
-        role=drawable(value["role"]),
-        ours=value["ours"],
-        campaign_id=value["campaign_id"],
-        explanation=drawable(value["explanation"]),
     )

@@ -27,3 +27,11 @@ class TicketSum:
     page_cache: str
     bytes: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerOff:
+    """The drive was without power in the middle of a step, as far as that is proven."""
+
+    cold_proof: str
+    """proven | unproven | warm; empty: not judged yet"""

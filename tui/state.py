@@ -5,6 +5,8 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
+from tui.drive_facts import Details, Health
+
 ARRAY = "array"
 """What a step on the campaign's array has for a device."""
 
@@ -101,6 +103,8 @@ class Status:
     firmware: str
     can_wake: bool
     step: StepNow | None = None
+    temperatures: tuple[tuple[str, float], ...] = ()
+    """Identity and degrees Celsius of each drive of the running step."""
 
     @property
     def busy(self) -> bool:
@@ -150,6 +154,18 @@ class DriveRow:
     twins: tuple[str, ...] = ()
     """Other drives that show the same identity."""
     array: ArrayMember | None = None
+    answer: str = "answered"
+    """asking | answered | not answering | failed: what became of asking it about itself"""
+    answer_reason: str = ""
+    details: Details | None = None
+    health: Health | None = None
+
+    @property
+    def has_remarks(self) -> bool:
+        """Something about it is worth a look before it is used."""
+        is_ill = self.health is not None and self.health.passed is False
+        findings = self.details.findings if self.details else ()
+        return is_ill or bool(findings) or self.answer == "failed"
 
     @property
     def releasable(self) -> bool:
@@ -191,6 +207,10 @@ class Campaign:
     """The report's folder on the FAT partition; empty where it was not written yet."""
     steps: tuple["Step", ...] = ()
     """In the order in which they happen."""
+    verdicts: tuple["Verdict", ...] = ()
+    """On each drive that was judged."""
+    judging_problem: str = ""
+    """Why it could not be judged when that was tried last; verdicts there are are older then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +290,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a drive may be used."""
+
+    identity: str
+    verdict: str
+    """accept | accept with remarks | reject"""
+    reasons: str
+    """Empty for `accept`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of the event log."""
 
@@ -299,6 +330,8 @@ class Snapshot:
     silent: bool = False
     """The engine should have said something by now."""
     drives: tuple[DriveRow, ...] = ()
+    looking: bool = True
+    """The list of drives is not complete yet."""
     campaigns: tuple[Campaign, ...] = ()
     """The newest first."""
     events: tuple[Event, ...] = ()
@@ -321,20 +354,21 @@ class Snapshot:
     @property
     def countdown(self) -> Countdown | None:
         """The running countdown, if any key may stop one now."""
-        if self.status is None or self.silent or self._is_overtaken:
+        if self.status is None or self.silent or self.is_overtaken:
             return None
         return self.status.countdown
 
     @property
     def busy(self) -> bool:
         """A campaign has the machine."""
-        return self.status is not None and self.status.busy and not self._is_overtaken
+        return self.status is not None and self.status.busy and not self.is_overtaken
 
     @property
-    def _is_overtaken(self) -> bool:
+    def is_overtaken(self) -> bool:
         """The database says already that the status' campaign is paused; the status comes later.
 
-        Whoever sees PAUSED may press the keys that a paused campaign takes.
+        Whoever sees PAUSED may press the keys that a paused campaign takes, and what the status
+        says of a countdown, a step or what comes next is over.
         """
         current = self.current
         return (

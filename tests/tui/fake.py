@@ -11,6 +11,8 @@ from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, select_recent_requests, update_request
 from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
+from appliance.store.verdicts import Verdict, insert_verdict
+from tests.tui.asked import Asked
 from tui.port import Port
 
 HOSTILE = 'EVIL"/\\ \x1b[31m\x07\u202e[b]中'
@@ -163,16 +165,26 @@ class FakeEngine:
         )
 
     def show_drives(
-        self, *drives: Drive, arrays: Mapping[Drive, dict[str, object]] | None = None
+        self,
+        *drives: Drive,
+        arrays: Mapping[Drive, dict[str, object]] | None = None,
+        asked: Mapping[Drive, Asked] | None = None,
+        looking: bool | None = None,
     ) -> None:
-        """Write drives.json: the stick and what is mounted are not offered."""
+        """Write drives.json: the stick and what is mounted are not offered.
+
+        A drive that is not in `asked` is without the keys about that, as an older engine wrote it;
+        so is the list where `looking` is not given.
+        """
         rows = []
         for drive in drives:
             offered = not drive.mountpoints
             reason = "" if offered else "this is the Kaltstart stick itself"
             array = (arrays or {}).get(drive)
-            rows.append(asdict(drive) | {"offered": offered, "reason": reason, "array": array})
-        self._write("drives.json", {"drives": rows})
+            row = asdict(drive) | {"offered": offered, "reason": reason, "array": array}
+            rows.append(row | (asked[drive].to_keys() if asked and drive in asked else {}))
+        more = {} if looking is None else {"looking": looking}
+        self._write("drives.json", {"drives": rows, **more})
 
     def requests(self) -> list[Request]:
         """Everything that was asked for, in order."""
@@ -254,6 +266,31 @@ class FakeEngine:
         insert_results(self.connection, step_id, device, results, array=array)
         insert_tickets(self.connection, step_id, tickets)
         return step_id
+
+    def add_power_off(self, step_id: int, drive: Drive, *, cold_proof: str) -> None:
+        """The power was off in the middle of a step."""
+        self._insert(
+            "power_off",
+            step_id=step_id,
+            drive_id=self._insert_drive(drive),
+            part="read-cold",
+            manner="abrupt",
+            boot_id="b",
+            left_at="2026-11-21T03:40:00.000Z",
+            cold_proof=cold_proof,
+        )
+
+    def judge(self, campaign_id: int, drive: Drive, verdict: Verdict, reasons: str) -> None:
+        """A verdict, without the limits behind it."""
+        insert_verdict(
+            self.connection,
+            campaign_id=campaign_id,
+            drive_id=self._insert_drive(drive),
+            drive_class="",
+            verdict=verdict,
+            reasons=reasons,
+            limits=(),
+        )
 
     def add_event(self, event: str, detail: str = "", *, level: str = "info") -> None:
         """One line of the log."""

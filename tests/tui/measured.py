@@ -120,6 +120,66 @@ def add_steps(
     return campaign_id
 
 
+SURFACE = (
+    *(
+        Result(f"{number:03}", metric, value, state("bypass"))
+        for number in range(100)
+        for metric, value in (("bw_bytes_s", 9.5e7), ("app_read_bytes", 5e9))
+    ),
+    Result("whole", "app_read_bytes", 5e11, state("bypass")),
+    Result("whole", "bw_bytes_s", 98.4e6, state("bypass")),
+    Result("whole", "min_slice_bytes_s", 51.2e6, state("bypass")),
+    Result("whole", "max_slice_bytes_s", 120.3e6, state("bypass")),
+    Result("whole", "unreadable_bytes", 4096, state("bypass")),
+    Result("whole", "slow_ranges", 3, state("bypass")),
+)
+VERIFY = (
+    Result("write-00", "app_write_bytes", 1e9, state("bypass")),
+    Result("write", "app_write_bytes", 1e9, state("bypass")),
+    Result("write", "unreadable_bytes", 0, state("bypass")),
+    Result("write", "bw_bytes_s", 80.1e6, state("bypass")),
+    Result("read", "app_read_bytes", 1e9, state("bypass")),
+    Result("read", "mismatch_bytes", 0, state("bypass")),
+    Result("read", "unreadable_bytes", 0, state("bypass")),
+    Result("read", "bw_bytes_s", 98.4e6, state("bypass")),
+    Result("read-cold", "app_read_bytes", 1e9, state("bypass")),
+    Result("read-cold", "mismatch_bytes", 8192, state("bypass")),
+    Result("read-cold", "unreadable_bytes", 4096, state("bypass")),
+    Result("read-cold", "bw_bytes_s", 97.9e6, state("bypass")),
+)
+SELFTEST = (
+    Result("short", "seconds", 64.0, state("bypass", "unproven")),
+    Result("short", "selftest_passed", 1, state("bypass", "unproven")),
+)
+
+
+def add_field_test(engine: FakeEngine) -> int:
+    """A finished field test of two drives, judged."""
+    campaign_id = engine.add_campaign(
+        "incoming, rack 4", state="done", cycles=0, boots={HDD: [], SSHD: [], NO_SERIAL: []}
+    )
+    engine.add_step(campaign_id, "surface", HDD, results=SURFACE)
+    engine.add_step(
+        campaign_id,
+        "surface",
+        SSHD,
+        results=tuple(r for r in SURFACE if r.variant <= "040" or r.variant == "whole"),
+    )
+    step_id = engine.add_step(campaign_id, "verify", SSHD, results=VERIFY, workload_index=1)
+    engine.add_power_off(step_id, SSHD, cold_proof="proven")
+    engine.add_step(campaign_id, "selftest", HDD, results=SELFTEST, workload_index=2)
+    engine.judge(
+        campaign_id,
+        SSHD,
+        "reject",
+        "verify: 8,192 bytes came back wrong after a power-off, 0 allowed; "
+        "surface: 4,096 unreadable bytes, 0 allowed",
+    )
+    engine.judge(campaign_id, HDD, "accept with remarks", "crc_errors: 1203, more than 100")
+    engine.judge(campaign_id, NO_SERIAL, "accept", "")
+    return campaign_id
+
+
 _COUNTED = state("partial", "unproven")
 _MODES = ("writethrough", "writeback", "writearound")
 WRITEBACK = ArrayCondition("writeback", 0)

@@ -6,8 +6,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, VALID_PLAN, FakeEngine
-from tests.tui.measured import add_array_steps, add_steps
+from tests.tui.asked import ASKING, SILENT, WELL_ASKED
+from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.measured import add_array_steps, add_field_test, add_steps
 from tests.tui.steps import finish, press, settle, type_text
 
 type Steps = Callable[[Pilot[Any], FakeEngine], Awaitable[None]]
@@ -75,6 +76,15 @@ async def _pick_array(pilot: Pilot[Any]) -> None:
     await press(pilot, "space")
 
 
+async def _field_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("boot", "surface", "verify", "selftest"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    pilot.app.screen.query_one("#verify-power").focus()
+    await press(pilot, "space")
+
+
 async def _array(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await _pick_array(pilot)
     for kind in ("fio", "sql"):
@@ -123,6 +133,15 @@ def _idle(engine: FakeEngine) -> None:
 
 def _hostile(engine: FakeEngine) -> None:
     engine.show_drives(EVIL)
+
+
+def _asked(engine: FakeEngine) -> None:
+    asked = {HDD: WELL_ASKED, SSHD: SILENT, NO_SERIAL: ASKING, STICK: ASKING}
+    engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, asked=asked, looking=True)
+
+
+def _field_test_over(engine: FakeEngine) -> None:
+    add_field_test(engine)
 
 
 def _valid_plan(engine: FakeEngine) -> None:
@@ -198,6 +217,7 @@ def _step(engine: FakeEngine) -> None:
             "total_bytes": 10_485_760_000,
         },
         next="step 7: sql on W761CPRN",
+        temperatures={"W761CPRN": 38.0},
     )
 
 
@@ -333,6 +353,8 @@ def _refused(engine: FakeEngine) -> None:
 SCENES = {
     "drives": Scene(_idle, _nothing),
     "drives-hostile": Scene(_hostile, _nothing),
+    "drives-asked": Scene(_asked, _nothing),
+    "drives-all-details": Scene(_asked, _keys("enter")),
     "drives-refused": Scene(_refused, _nothing),
     "drives-array": Scene(show_left_behind, _nothing),
     "drives-array-foreign": Scene(show_left_behind, _keys("down", "t")),
@@ -346,6 +368,7 @@ SCENES = {
     "compose": Scene(_idle, _keys("2", "n", "space")),
     "compose-all-tests": Scene(_idle, _all_tests),
     "compose-only-reading": Scene(_idle, _only_reading),
+    "compose-field-tests": Scene(_idle, _field_tests),
     "compose-mistakes": Scene(_idle, _mistakes),
     "compose-array": Scene(_idle, _array),
     "compose-array-mistakes": Scene(_idle, _array_mistakes),
@@ -364,6 +387,7 @@ SCENES = {
     "results": Scene(_campaign, _keys("4")),
     "results-steps": Scene(_steps_only, _keys("4")),
     "results-steps-end": Scene(_steps_only, _keys("4", "tab", "end")),
+    "results-field-test": Scene(_field_test_over, _keys("4")),
     "results-array": Scene(_array_results, _keys("4")),
     "results-array-end": Scene(_array_results, _keys("4", "tab", "end")),
     "results-array-boots": Scene(_array_results_boots, _keys("4")),

@@ -73,6 +73,23 @@ async def test_an_array_is_composed_of_two_released_drives(engine: FakeEngine) -
         ]
 
 
+async def test_a_test_of_bare_drives_takes_those_of_the_array_one_by_one(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await pick_array(pilot)
+        await choose(pilot, "sql", "surface")
+        assert label_of(pilot, "#surface-on-what") == "on both drives of the array, one by one"
+        await press(pilot, "tab", "tab", "tab", "enter")
+        assert label_of(pilot, "#surface-on-what") == "on both drives of the array, one by one"
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        await release(pilot, NO_SERIAL.wwn[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["workload"][1]["on"] == [NO_SERIAL.wwn, HDD.serial]
+
+
 async def test_the_settings_are_chosen_and_typed(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)

@@ -80,6 +80,70 @@ async def test_a_test_that_writes_needs_the_release_of_each_drive(
         assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial, SSHD.serial]
 
 
+async def test_tests_of_a_drive_that_only_read_start_without_a_release(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "boot", "surface", "selftest")
+        assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
+        pilot.app.screen.query_one("#surface-sample").focus()
+        await type_text(pilot, "0.05")
+        pilot.app.screen.query_one("#surface-unreadable").focus()
+        await type_text(pilot, "4M")
+        pilot.app.screen.query_one("#selftest-test").focus()
+        await press(pilot, "enter")
+        await go_on(pilot)
+        plan = await started_plan(pilot, engine)
+        assert plan["drive"] == [{"serial": HDD.serial, "role": "target"}]
+        assert plan["workload"] == [
+            {"kind": "surface", "sample": 0.05, "max_unreadable": "4M"},
+            {"kind": "selftest", "test": "long"},
+        ]
+
+
+async def test_verify_says_that_it_erases_and_needs_the_release(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        assert "ERASES: fills the drive with a pattern" in drawn(pilot)
+        await choose(pilot, "boot", "verify")
+        assert "WILL BE LOST" in text_of(pilot, "#writes")
+        await press(pilot, "tab")
+        await type_text(pilot, "10G")
+        await press(pilot, "tab", "enter")
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["workload"] == [{"kind": "verify", "size": "10G", "power_cycle": True}]
+        assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial]
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "typed", "told"),
+    [
+        ("surface", "surface-sample", "2", "sample: must be a number from 0.001 to 1.0"),
+        ("surface", "surface-sample", "half", "sample: must be a number from 0.001 to 1.0"),
+        ("surface", "surface-sample", "nan", "sample: must be a number from 0.001 to 1.0"),
+        ("surface", "surface-unreadable", "few", "max_unreadable: must be a size from 0"),
+        ("verify", "verify-size", "most", 'size: must be "all", or a size'),
+    ],
+)
+async def test_what_the_plan_refuses_of_a_test_of_a_drive_stands_by_it(
+    kind: str, field: str, typed: str, told: str, engine: FakeEngine
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "boot", kind)
+        pilot.app.screen.query_one(f"#{field}").focus()
+        await type_text(pilot, typed)
+        await go_on(pilot)
+        form = pilot.app.screen
+        assert isinstance(form, ComposeDialog)
+        assert form.query_one(f"#row-{kind} .mistakes", Line).text.startswith(f"! {told}")
+        assert pilot.app.focused is form.query_one(f"#{field}")
+
+
 async def test_settings_are_typed_and_boots_and_tests_go_into_one_plan(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -178,7 +242,7 @@ async def test_the_keys_of_the_image_test_lead_to_one_warm_boot(engine: FakeEngi
         await press(pilot, "2", "n", "space", "tab", "tab", "tab", "ctrl+u", "1")
         await press(pilot, "tab", "ctrl+u", "4", "M", "tab", "enter")
         assert "warm: restart" in drawn(pilot)
-        await press(pilot, *["tab"] * 8, "enter")
+        await press(pilot, *["tab"] * 11, "enter")
         await finish(pilot, "check")
         await release(pilot, HDD.serial[-6:])
         plan = await started_plan(pilot, engine)

@@ -1,4 +1,7 @@
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, FakeEngine
+from dataclasses import replace
+
+from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
+from tests.tui.fake import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK, FakeEngine
 from tests.tui.scenes import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
 from tui.app import KaltstartApp
@@ -31,6 +34,146 @@ async def test_the_table_follows_the_drives_and_keeps_the_cursor(engine: FakeEng
         engine.show_drives()
         await settle(pilot)
         assert text_of(pilot, "#details") == "No drive was found."
+
+
+async def test_a_list_that_is_not_complete_never_says_that_there_is_no_drive(
+    engine: FakeEngine,
+) -> None:
+    (engine.run / "drives.json").unlink()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "Still looking for drives" in drawn(pilot)
+        assert "No drive was found" not in drawn(pilot)
+        engine.show_drives(looking=True)
+        await settle(pilot)
+        assert "Still looking for drives" in drawn(pilot)
+        assert "No drive was found" not in drawn(pilot)
+        engine.show_drives(HDD, looking=True)
+        await settle(pilot)
+        assert "Still looking for drives" in drawn(pilot)
+        assert HDD.serial in drawn(pilot)
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert "Still looking" not in drawn(pilot)
+        engine.show_drives(looking=False)
+        await settle(pilot)
+        assert "No drive was found." in drawn(pilot)
+
+
+async def test_the_cursor_stays_on_its_drive_when_another_takes_its_name(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(HDD, SSHD)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "down")
+        assert f"Serial {SSHD.serial}" in text_of(pilot, "#details")
+        renamed = replace(SSHD, path="/dev/sda")
+        engine.show_drives(NO_SERIAL, renamed, replace(HDD, path="/dev/sdb"))
+        await settle(pilot)
+        assert text_of(pilot, "#details").startswith("sda:")
+        assert f"Serial {SSHD.serial}" in text_of(pilot, "#details")
+        engine.show_drives(NO_SERIAL, replace(HDD, path="/dev/sda"))
+        await settle(pilot)
+        assert pilot.app.screen.query_one(Table).cursor_row == 1, "it is gone: the cursor waits"
+
+
+async def test_a_drive_that_is_still_asked_and_one_that_hangs_say_so(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, SSHD, STICK, asked={HDD: ASKING, SSHD: SILENT, STICK: ASKING})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        rows = drawn(pilot).splitlines()[2:5]
+        assert [row.split()[-1] for row in rows] == ["asking", "answering", "NO"]
+        assert "Details: asking the drive ..." in text_of(pilot, "#details")
+        await press(pilot, "down")
+        assert f"! NOT ANSWERING: {SILENT.answer_reason}" in text_of(pilot, "#details")
+        engine.show_drives(HDD, SSHD, STICK, asked={HDD: WELL_ASKED, SSHD: WELL_ASKED})
+        await settle(pilot)
+        assert text_of(pilot, "#details").startswith("sdb:")
+        assert "NOT ANSWERING" not in drawn(pilot)
+
+
+async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, asked={HDD: WELL_ASKED})
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert drawn(pilot).splitlines()[2].split()[-2:] == ["yes", "!"]
+        lines = text_of(pilot, "#details").splitlines()
+        assert lines[2] == "Offered: yes"
+        assert lines[3] == (
+            "! the link runs at 1.5 Gb/s where both ends could do 6.0 Gb/s: check cable and port"
+        )
+        assert lines[4:] == [
+            "Health: passed, 38 °C (limit 60 °C)",
+            (
+                "Counters: reallocated sectors 0, pending sectors 8, crc errors 1,203, "
+                "power on hours 12,345, power cycles 678, host write 41.2 TB"
+            ),
+            "! In doubt: percentage used 255 %: 255 stands for a value that is not known",
+            (
+                "500,107,862,016 bytes (500 GB), sectors 512e (512/4096), disk, 5,400 rpm, "
+                "2.5 inches, sata"
+            ),
+            "link 1.5 Gb/s (at most 6.0 Gb/s)",
+            "write cache on, TRIM no, security frozen",
+            "On it: table gpt; file systems ntfs, ext4; partitions SYSTEM, Daten",
+        ]
+
+
+async def test_what_does_not_fit_is_counted_and_shown_with_enter(engine: FakeEngine) -> None:
+    findings = [f"finding {number} of a drive that has a lot" for number in range(1, 21)]
+    asked = Asked(details=DISK_DETAILS | {"findings": findings}, health=DISK_HEALTH)
+    many = [replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "bcdefghijk"]
+    engine.show_drives(HDD, *many, asked={HDD: asked})
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        lines = text_of(pilot, "#details").splitlines()
+        assert len(lines) == 12
+        assert pilot.app.screen.query_one(Table).size.height == 7
+        assert lines[-1].startswith("... ")
+        assert lines[-1].endswith(" more lines: press Enter")
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Ask)
+        assert "finding 8 of" in drawn(pilot)
+        assert "On it: table gpt" not in drawn(pilot)
+        await press(pilot, "pagedown", "pagedown")
+        assert "On it: table gpt" in drawn(pilot)
+        await press(pilot, "escape")
+        assert not isinstance(pilot.app.screen, Ask)
+
+
+async def test_a_failing_drive_is_marked_and_one_that_could_not_be_asked_says_why(
+    engine: FakeEngine,
+) -> None:
+    failing = Asked(details=None, health=replace(DISK_HEALTH, passed=False))
+    nothing = replace(DISK_HEALTH, passed=None, counters=(), temperature_celsius=None)
+    broken = Asked("failed", "smartctl ended with 2", None, replace(nothing, reason="no answer"))
+    engine.show_drives(HDD, SSHD, asked={HDD: failing, SSHD: broken})
+    async with KaltstartApp(engine.port()).run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        assert "! Health: FAILING, 38 °C" in text_of(pilot, "#details")
+        await press(pilot, "down")
+        details = text_of(pilot, "#details")
+        assert "! It could not be asked: smartctl ended with 2" in details
+        assert "Health: the drive gives no verdict of its own, no answer" in details
+        rows = drawn(pilot).splitlines()[2:4]
+        assert [row.split()[-2:] for row in rows] == [["yes", "!"], ["yes", "!"]]
+
+
+async def test_hostile_details_are_shown_escaped(engine: FakeEngine) -> None:
+    texts = dict.fromkeys(
+        ("form_factor", "link_now", "link_max", "zoned", "hybrid", "partition_table"), HOSTILE
+    )
+    lists = {"findings": [HOSTILE], "file_systems": [HOSTILE]}
+    asked = Asked("answered", HOSTILE, DISK_DETAILS | texts | lists, DISK_HEALTH)
+    engine.show_drives(EVIL, asked={EVIL: asked})
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        screen = drawn(pilot)
+        assert "hybrid: EVIL" in screen
+        assert not set(screen) - ALLOWED - {"\n"}
+        await press(pilot, "enter")
+        assert not set(drawn(pilot)) - ALLOWED - {"\n"}
 
 
 async def test_the_cursor_is_as_wide_as_the_table_after_that_became_wider(

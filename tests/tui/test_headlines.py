@@ -1,13 +1,19 @@
 """Main figures of steps, what a drive does now, and problems by their places: all pure."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.measure.samples import Result
+from appliance.workloads import surface_slices
 from tests.tui.measured import (
     FIO,
     MATRIX,
+    SELFTEST,
     SQL,
+    SURFACE,
     SWEEP,
+    VERIFY,
     inner,
     lottery_results,
     mode_results,
@@ -15,10 +21,11 @@ from tests.tui.measured import (
 )
 from tui.array_headlines import describe_array
 from tui.composed import Mistake
+from tui.field_headlines import SLICES
 from tui.headlines import METRICS, find_figures
 from tui.meter import Counters, Meter
 from tui.published import parse_problems
-from tui.rows import Row, TicketSum
+from tui.rows import PowerOff, Row, TicketSum
 from tui.state import Figure
 
 
@@ -76,7 +83,76 @@ def test_sql_shows_the_total_and_its_phases() -> None:
     assert find_figures("sql", rows(SQL[:2]))[0].name == "recovery"
 
 
-@pytest.mark.parametrize("kind", ["lottery", "fio", "matrix", "sweep", "sql", "surface"])
+def test_a_surface_shows_its_mean_its_slowest_slice_and_what_is_unreadable() -> None:
+    found = find_figures("surface", rows(SURFACE))
+    assert [(figure.name, figure.short, figure.cache) for figure in found] == [
+        ("mean speed", "98.4 MB/s", "bypass"),
+        ("slowest slice", "51.2 MB/s", "bypass"),
+        ("unreadable", "4,096 B, 500.0 GB read", "bypass"),
+        ("slow ranges", "3", "bypass"),
+    ]
+
+
+def test_a_surface_that_ended_early_says_so() -> None:
+    some = [row for row in rows(SURFACE) if row.variant in {"000", "001", "whole"}]
+    assert find_figures("surface", some)[-1].text.strip() == f"2 of {SLICES}"
+    running = [row for row in some if row.variant != "whole"]
+    (figure,) = find_figures("surface", running)
+    assert (figure.name, figure.short) == ("slices read", "2 of 100")
+
+
+def test_a_surface_has_as_many_slices_as_the_workload_reads() -> None:
+    assert SLICES == surface_slices.SLICES
+
+
+def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
+    none = [
+        Row("whole", "app_read_bytes", 0.0, "bypass", "unproven", valid=True),
+        Row("whole", "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
+    ]
+    (figure,) = find_figures("surface", none)
+    assert (figure.name, figure.short) == ("unreadable", "17.0 MB, 0 B read")
+    assert figure.cache == "bypass unproven"
+
+
+def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> None:
+    found = find_figures("verify", rows(VERIFY), power_offs=[PowerOff("proven")])
+    assert [(figure.name, figure.short) for figure in found] == [
+        ("write", "80.1 MB/s"),
+        ("read", "98.4 MB/s  nothing wrong"),
+        (
+            "read-cold",
+            "97.9 MB/s  8,192 B WRONG  4,096 B UNREADABLE  drive was off: proven",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("proofs", "told"),
+    [
+        ((), "no power-off on record"),
+        (("proven", "unproven"), "drive was off: UNPROVEN"),
+        (("unproven", "warm"), "the drive was NOT OFF"),
+        (("proven", ""), "power-off not judged yet"),
+    ],
+)
+def test_a_power_off_is_worth_what_its_weakest_proof_is(proofs: tuple[str, ...], told: str) -> None:
+    found = find_figures("verify", rows(VERIFY), power_offs=[PowerOff(each) for each in proofs])
+    assert found[-1].text.endswith(f"  {told}")
+
+
+def test_a_self_test_says_whether_it_was_passed() -> None:
+    (figure,) = find_figures("selftest", rows(SELFTEST))
+    assert (figure.name, figure.text) == ("short", "passed in 64 s")
+    failed = [replace(each, value=0) for each in SELFTEST if each.metric == "selftest_passed"]
+    (figure,) = find_figures("selftest", rows(tuple(failed)))
+    assert figure.text == "FAILED"
+
+
+KINDS = ("lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_step_without_rows_has_no_figures(kind: str) -> None:
     assert find_figures(kind, ()) == ()
 

@@ -1,6 +1,7 @@
 from appliance.store.steps import insert_results, update_step_ended
+from appliance.store.verdicts import upsert_judging_problem
 from tests.tui.fake import HDD, SSHD, FakeEngine
-from tests.tui.measured import FIO, add_array_steps, add_steps
+from tests.tui.measured import FIO, add_array_steps, add_field_test, add_steps
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.results import describe_steps
@@ -24,6 +25,37 @@ async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: Fak
         assert any("FAILED  did not come back within 3 attempts" in line for line in lines)
         await press(pilot, "down")
         assert "99.50" in text_of(pilot, "#results")
+
+
+async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
+    engine: FakeEngine,
+) -> None:
+    campaign_id = add_field_test(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        results = text_of(pilot, "#results")
+        verdicts, steps = results.split("\n\n")
+        assert verdicts.splitlines() == [
+            "Verdicts",
+            "  WD-WX41A47H2291       accept with remarks",
+            "    crc_errors: 1203, more than 100",
+            "  W761CPRN              REJECT",
+            "    verify: 8,192 bytes came back wrong after a power-off, 0 allowed",
+            "    surface: 4,096 unreadable bytes, 0 allowed",
+            "  eui.0025385b71b0a1c2  accept",
+        ]
+        found = [" ".join(line.split()) for line in steps.splitlines()]
+        assert "mean speed 98.4 MB/s bypass" in found
+        assert "slices read 41 of 100 bypass" in found
+        cold = "97.9 MB/s 8,192 B WRONG 4,096 B UNREADABLE drive was off: proven"
+        assert f"read-cold {cold} bypass" in found
+        upsert_judging_problem(
+            engine.connection, campaign_id, problem="policy.toml line 3: no such limit"
+        )
+        await settle(pilot)
+        lines = text_of(pilot, "#results").splitlines()
+        assert lines[1] == "    ! Not judged: policy.toml line 3: no such limit"
 
 
 async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEngine) -> None:

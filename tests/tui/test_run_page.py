@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -5,7 +6,7 @@ import pytest
 from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
 from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import finish, page, press, settle, text_of
+from tests.tui.steps import drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
 
@@ -103,6 +104,43 @@ async def test_a_countdown_is_stopped_where_the_database_may_be_newer_than_what_
     snapshot = engine.port().read_snapshot()
     assert snapshot.countdown is None
     assert replace(snapshot, trouble="the database is locked").countdown is not None
+
+
+async def test_once_it_says_paused_nothing_goes_on_showing_what_the_status_said_before(
+    engine: FakeEngine,
+) -> None:
+    campaign_id = engine.add_campaign("rack 4", state="paused", reason="a key", boots={HDD: [106]})
+    engine.say(
+        phase="countdown",
+        message="power off, wake at 03:31:00",
+        campaign_id=campaign_id,
+        countdown={"purpose": "power-off", "remaining_s": 7},
+        next="power off, wake at 03:31:00",
+    )
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert "PAUSED" in drawn(pilot)
+        assert text_of(pilot, "#header").endswith("paused: a key")
+        assert "power off" not in drawn(pilot).replace("p power", "")
+        assert "countdown" not in drawn(pilot)
+        assert text_of(pilot, "#now") == ""
+
+
+async def test_temperatures_of_the_running_steps_drives_are_shown(engine: FakeEngine) -> None:
+    SCENES["run-step"].prepare(engine)
+    status = json.loads((engine.run / "status.json").read_text())
+    del status["temperatures"]
+    engine.say(**status)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "Temperature" not in text_of(pilot, "#now"), "an older engine says nothing of it"
+        engine.say(**status, temperatures={SSHD.serial: 38.4})
+        await settle(pilot)
+        assert "\nTemperature: 38 °C\n" in text_of(pilot, "#now")
+        engine.say(**status, temperatures={HDD.serial: 41.0, "EVIL\x1b": 38.0})
+        await settle(pilot)
+        assert f"\nTemperature: {HDD.serial} 41 °C, EVIL\\x1b 38 °C\n" in text_of(pilot, "#now")
 
 
 async def test_progress_is_shown_as_a_bar(engine: FakeEngine) -> None:

@@ -14,7 +14,16 @@ from tui.composed import ComposedCampaign, Mistake
 from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
 from tui.screens.dialog import Dialog
-from tui.screens.tests import OFFERS, BootRow, Place, TestRow, WorkloadRow, find_places
+from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
+from tui.screens.tests import (
+    OFFERS,
+    BootRow,
+    Place,
+    SizedRow,
+    TestRow,
+    WorkloadRow,
+    find_places,
+)
 from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -61,7 +70,10 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         with Vertical(id="tests"):
             yield BootRow()
             for offer in OFFERS:
-                yield WorkloadRow(offer)
+                yield SizedRow(offer)
+            yield SurfaceRow()
+            yield VerifyRow()
+            yield SelftestRow()
         yield Line(id="writes")
         yield Line(id="hint")
         yield Line(id="problem")

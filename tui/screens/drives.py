@@ -1,6 +1,7 @@
 """Page 1: every drive the machine has, and why one is not offered."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, override
 
 from rich.text import Text
@@ -8,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui.charset import shorten
+from tui.drive_texts import describe_drive, describe_parting, fit_lines
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.state import ArrayMember, DriveRow, Snapshot
@@ -15,9 +17,11 @@ from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 
-# Device, size, bus, kind and "offered" need 36 columns with their gaps; the rest is shared out.
-_FIXED = 8 + 8 + 5 + 5 + 7
+# Device, size, bus and kind need these columns, and there is a gap after each of seven.
+_FIXED = 8 + 8 + 5 + 5
 _GAPS = 8
+# The details have at least these lines, and more where the table leaves some.
+_DETAIL_LINES = 12
 
 
 class DrivesPage(Page):
@@ -28,11 +32,14 @@ class DrivesPage(Page):
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = (
         "All drives of this machine. The list follows what is plugged in and out.\n\n"
-        "Offered: whether a campaign may use the drive. Where it says NO, the line below the "
-        "table says why. The stick itself and drives in use are never offered.\n\n"
+        "Offered: whether a campaign may use the drive. Where it says NO, the lines below the "
+        "table say why. The stick itself and drives in use are never offered. asking: the drive "
+        "has not told everything yet. not answering: it hangs; the others do not wait for it. "
+        "A ! marks what is worth a look before the drive is used.\n\n"
         "Looking at drives never changes them: nothing is written to a drive before somebody "
         "has typed the end of its serial number, or named it in the plan.\n\n"
-        "Up, Down  choose a drive and see its details\n\n"
+        "Up, Down  choose a drive and see its details\n"
+        "Enter     all that is known of it, to be scrolled with PgUp and PgDn\n\n"
         "A drive may belong to an array. One that a campaign of this stick made is taken apart at "
         "that campaign's end; where it was left behind, t does it here, after a question. "
         "An array that was not made here is left alone."
@@ -42,30 +49,37 @@ class DrivesPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
-        self._width = 0
+        self._cells: _Cells = _Cells((), ())
 
     @override
     def compose_body(self) -> ComposeResult:
         table = Table()
         yield table
+        yield Line("Still looking for drives ...", id="looking")
         yield Line(id="details", classes="gap")
         yield Choice("Take the array apart", id="take-apart")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        keys = [("Up/Down", "choose")]
+        keys = [("Up/Down", "choose"), ("Enter", "all details")]
         return [*keys, ("t", "take apart")] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        width = self.size.width or 80
-        if (self._listed, self._width) != (snapshot.drives, width):
-            self._fill(snapshot.drives, width)
+        self._fill(snapshot.drives, self.size.width or 80)
         self._show_details()
 
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
         self.show_all()
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter: everything about the drive, however long it is."""
+        drive = self._selected()
+        if drive is not None:
+            title = f" {drive.device}: all details (PgUp, PgDn) "
+            text = "\n".join(describe_drive(drive))
+            self.app.push_screen(Ask(title, text, (), cancel="Close"))
 
     def on_choice_pressed(self, event: Choice.Pressed) -> None:
         """The only one is that for an array."""
@@ -101,96 +115,83 @@ class DrivesPage(Page):
         return is_ours and is_ready and not snapshot.busy
 
     def _fill(self, drives: tuple[DriveRow, ...], width: int) -> None:
-        table = self.query_one(Table)
-        before = self._selected()
-        self._listed, self._width = drives, width
-        rest = max(24, width - 2 - _FIXED - _GAPS)
-        model = min(max([12, *(len(d.model) for d in drives)]), rest * 5 // 10)
-        serial = min(max([10, *(len(d.identity) for d in drives)]), rest - model)
-        widths = {"Device": 8, "Model": model, "Serial": serial, "Size": 8, "Bus": 5}
-        widths |= {"Kind": 5, "Offered": 7}
+        """The table as it is now. The cursor stays on its drive, wherever that has gone."""
+        before, table = self._selected(), self.query_one(Table)
+        self._listed = drives
+        cells = _lay_out(drives, width)
+        if cells == self._cells:
+            return
+        self._cells, row_before = cells, table.cursor_row
         table.clear(columns=True)
-        for title, columns in widths.items():
+        for title, columns in cells.columns:
             table.add_column(title, width=columns + 1)
-        for drive in drives:
-            cells = (
-                drive.device,
-                drive.model,
-                drive.identity,
-                f"{drive.size:>8}",
-                drive.bus,
-                drive.kind,
-                "yes" if drive.offered else "NO",
-            )
-            table.add_row(
-                *(
-                    Text(shorten(cell, columns), no_wrap=True)
-                    for cell, columns in zip(cells, widths.values(), strict=True)
-                )
-            )
-        for row, drive in enumerate(drives):
-            if before is not None and drive.device == before.device:
-                table.move_cursor(row=row)
+        for row in cells.rows:
+            table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+        found = _find_again(before, drives) if before else None
+        table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
 
     def _selected(self) -> DriveRow | None:
         row = self.query_one(Table).cursor_row
         return self._listed[row] if 0 <= row < len(self._listed) else None
 
     def _show_details(self) -> None:
-        drive = self._selected()
+        drive, snapshot = self._selected(), self.kaltstart.snapshot
         details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
-        button.display = self._may_take_apart(self.kaltstart.snapshot)
+        button.display = self._may_take_apart(snapshot)
+        self.query_one("#looking").display = snapshot.looking
         if drive is None:
-            details.show("No drive was found." if self.kaltstart.snapshot.status else "")
+            details.show("" if snapshot.looking else "No drive was found.")
             return
-        details.show(describe_drive(drive))
+        width = max(40, self.size.width - 2)
+        beside = len(self._listed) + 2 + snapshot.looking + button.display
+        height = max(_DETAIL_LINES, self.query_one("#body").size.height - beside)
+        details.show(fit_lines(describe_drive(drive), width, height))
 
 
-def describe_drive(drive: DriveRow) -> str:
-    """What is known about one drive, a fact per line."""
-    lines = [
-        f"{drive.device}: {drive.model or 'no model name'}, firmware {drive.firmware or '-'}",
-        f"Serial {drive.serial or '-'}   WWN {drive.wwn or '-'}",
-        f"{drive.size_bytes:,} bytes ({drive.size}), {drive.kind}, {drive.bus}",
-        f"Sectors {drive.logical_block_bytes} logical, {drive.physical_block_bytes} physical",
-    ]
-    found = [
-        f"{word} {', '.join(texts)}"
-        for word, texts in (
-            ("Partitions", drive.partitions),
-            ("mounted at", drive.mountpoints),
-            ("held by", drive.holders),
-        )
-        if texts
-    ]
-    lines.append("; ".join(found) or "No partitions with labels")
-    lines.append(
-        f"Offered: {'yes' if drive.offered else 'NO'}{', ' if drive.reason else ''}{drive.reason}"
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What the table shows."""
+
+    columns: tuple[tuple[str, int], ...]
+    """Title and width of each."""
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
+    states = [_describe_state(drive) for drive in drives]
+    state = max([7, *map(len, states)])
+    rest = max(24, width - 2 - _FIXED - state - _GAPS)
+    model = min(max([12, *(len(d.model) for d in drives)]), rest * 5 // 10)
+    serial = min(max([10, *(len(d.identity) for d in drives)]), rest - model)
+    widths = {"Device": 8, "Model": model, "Serial": serial, "Size": 8, "Bus": 5}
+    widths |= {"Kind": 5, "Offered": state}
+    rows = (
+        (d.device, d.model, d.identity, f"{d.size:>8}", d.bus, d.kind, each)
+        for d, each in zip(drives, states, strict=True)
     )
-    if drive.array is not None:
-        lines.append(f"Array: {drive.array.explanation}")
-    return "\n".join(lines)
+    return _Cells(
+        tuple(widths.items()),
+        tuple(tuple(map(shorten, row, widths.values())) for row in rows),
+    )
 
 
-def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
-    """What is taken apart, and what becomes of it."""
-    lines, is_whole = [], True
-    for role in ("backing", "cache"):
-        found = [
-            f"{each.identity}  {each.model}, {each.size}"
-            for each in drives
-            if each.array is not None
-            and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
-        ]
-        is_whole = is_whole and bool(found)
-        lines += [f"  {role:7}  {text}" for text in found or ["NOT FOUND in this machine"]]
-    then = (
-        "What is only on the cache drive is written back first; both are drives of their own then."
-        if is_whole
-        else "Only the drive that is here becomes a drive of its own again."
-    )
-    return (
-        f"Campaign {member.campaign_id} made an array of these two drives, which were released "
-        "for it. Take it apart?\n\n" + "\n".join(lines) + "\n\n"
-        f"{then} WHAT LIES ON THE ARRAY WILL BE LOST. No other drive is touched."
-    )
+def _describe_state(drive: DriveRow) -> str:
+    """Whether it may be used, as far as it is known already."""
+    if drive.answer == "not answering" or (drive.answer == "asking" and drive.offered):
+        return drive.answer
+    return f"{'yes' if drive.offered else 'NO'}{' !' if drive.has_remarks else ''}"
+
+
+def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:
+    """Where the same drive is now: by what it is, and by its place only where that is unclear."""
+
+    def has_name(each: DriveRow) -> bool:
+        return bool(each.raw_identity) and not each.twins
+
+    for row, each in enumerate(drives):
+        if has_name(drive) and has_name(each):
+            if each.raw_identity == drive.raw_identity:
+                return row
+        elif each.device == drive.device and each.raw_identity == drive.raw_identity:
+            return row
+    return None

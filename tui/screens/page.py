@@ -131,5 +131,8 @@ class Page(Screen[None]):
         status = snapshot.status
         if status is None:
             return f" Kaltstart · {self.TITLE} · waiting for the engine"
+        campaign = snapshot.current
+        if snapshot.is_overtaken and campaign is not None:
+            return f" Kaltstart {status.version} · {self.TITLE} · paused: {campaign.reason}"
         word = status.phase if not snapshot.silent else "not answering"
         return f" Kaltstart {status.version} · {self.TITLE} · {word}: {status.message}"

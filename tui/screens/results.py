@@ -29,6 +29,9 @@ class ResultsPage(Page):
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = (
         "All campaigns stored on this stick. Up and Down choose one, Tab goes to its results.\n\n"
+        "Verdicts: whether each drive keeps the limits of the policy (policy.toml on KALTSTART, or "
+        "the built-in one). REJECT and remarks have their reasons below; the report has every "
+        "limit with what was measured.\n\n"
         "Each boot: its time in seconds, cold (after power-off) or warm (after a restart), and "
         "whether the drive's own power-cycle counter proves the power-off.\n\n"
         "FAILED boots have no time; a time in brackets is not valid. CHARTED boots were recorded "
@@ -39,6 +42,7 @@ class ResultsPage(Page):
         "A step on an array also has the share of reads that its cache drive answered (hit), and "
         "what was only on the cache drive (dirty). Where a workload ran on the array and on its "
         "drives alone, a table sets them side by side. "
+        "verify: what came back wrong or not at all, and whether the drive was really off between. "
         "A lottery's repeat/first: how many times faster a file's later reads are than its first."
         "\n\n"
         "w  write the report to the stick again (partition KALTSTART, folder reports)"
@@ -121,7 +125,9 @@ class ResultsPage(Page):
 def describe_results(campaign: Campaign, width: int) -> str:
     """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
     has_boots = any(drive.boots for drive in campaign.drives)
-    blocks = [_describe_matrix(campaign.drives, width)] if has_boots else []
+    has_verdicts = bool(campaign.verdicts or campaign.judging_problem)
+    blocks = [describe_verdicts(campaign, width)] if has_verdicts else []
+    blocks += [_describe_matrix(campaign.drives, width)] if has_boots else []
     if not has_boots and (campaign.planned or not campaign.steps):
         blocks.append("No boot of this campaign has finished yet.")
     if campaign.steps:
@@ -137,11 +143,31 @@ def describe_results(campaign: Campaign, width: int) -> str:
     return "\n\n".join(blocks)
 
 
+def describe_verdicts(campaign: Campaign, width: int) -> str:
+    """A line per drive that was judged, and below it why it is not accepted as it is."""
+    name = min(max([8, *(len(each.identity) for each in campaign.verdicts)]), 28)
+    lines = ["Verdicts"]
+    if campaign.judging_problem:
+        lines += _wrap(f"! Not judged: {campaign.judging_problem}", width)
+    for each in campaign.verdicts:
+        verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
+        lines.append(f"  {shorten(each.identity, name):{name}}  {verdict}")
+        for reason in filter(None, each.reasons.split("; ")):
+            lines += _wrap(reason, width)
+    return "\n".join(lines)
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="      ")
+
+
 def describe_steps(steps: tuple[Step, ...], width: int) -> str:
     """A line per step, and one per figure below it, which ends with the cache state it met."""
     figures = [figure for step in steps for figure in step.figures]
     name = min(max([4, *(len(figure.name) for figure in figures)]), 26)
-    text = max([8, *(len(_bracket(figure)) for figure in figures)])
+    rest = width - 4 - name - 2
+    fitting = [f for f in figures if len(_bracket(f)) + 2 + len(f.cache) <= rest]
+    text = max([8, *(len(_bracket(figure)) for figure in fitting or figures)])
     lines = [f"{'Steps':{4 + name}}  {'Figures':{text}}  Page cache" if figures else "Steps"]
     if len(lines[0]) > width:
         lines[0] = lines[0].removesuffix("Page cache") + "Cache"

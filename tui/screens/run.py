@@ -1,5 +1,6 @@
 """Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
@@ -9,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui.charset import shorten
-from tui.headlines import show_iops, show_rate
+from tui.quantities import show_iops, show_rate
 from tui.screens.page import Page
 from tui.state import (
     ARRAY,
@@ -140,7 +141,7 @@ def _count(steps: tuple[Step, ...], state: str) -> int:
 def describe_now(snapshot: Snapshot, width: int) -> str:
     """The countdown, the running step, its progress and what happens next."""
     status = snapshot.status
-    if status is None:
+    if status is None or snapshot.is_overtaken:
         return ""
     parts = []
     if snapshot.countdown is not None:
@@ -151,6 +152,8 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
         parts.append(describe_progress(status.progress, width))
     if status.step is not None and snapshot.rates:
         parts.append(describe_rates(snapshot.rates))
+    if status.step is not None and status.temperatures:
+        parts.append(describe_temperatures(status.temperatures, width))
     if status.next:
         parts.append(f"Next: {status.next}")
     return "\n".join(parts)
@@ -185,6 +188,16 @@ def describe_rates(rates: Sequence[Rate]) -> str:
         writes = f"write {show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}"
         lines.append(f"{f'{rate.name} now:':{name}} {reads}; {writes}")
     return "\n".join(lines)
+
+
+def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int) -> str:
+    """How warm the drives of the running step are; with several each by its name."""
+    if len(temperatures) == 1:
+        return f"Temperature: {temperatures[0][1]:.0f} °C"
+    each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
+    return textwrap.fill(
+        f"Temperature: {', '.join(each)}", width, subsequent_indent="  ", break_on_hyphens=False
+    )
 
 
 @dataclass(frozen=True, slots=True)

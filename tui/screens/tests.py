@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
-from tui.composed import BootChoice, Mistake, PlanTable
+from tui.composed import BootChoice, Mistake, PlanTable, PlanValue
 from tui.screens.array import ArrayDrives
+from tui.state import ARRAY
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
@@ -40,8 +41,8 @@ def find_places(array: ArrayDrives, *, has_others: bool) -> tuple[Place, ...]:
     is_usual = array.backing.rotational and not array.cache.rotational
     parts = "SSD, disk and array" if is_usual else "cache drive, backing drive and array"
     places = (
-        Place(f"on {parts}", (array.cache.raw_identity, array.backing.raw_identity, "array")),
-        Place("on the array", ("array",)),
+        Place(f"on {parts}", (array.cache.raw_identity, array.backing.raw_identity, ARRAY)),
+        Place("on the array", (ARRAY,)),
     )
     return (*places, Place("on every other drive", ())) if has_others else places
 
@@ -261,30 +262,23 @@ class BootRow(TestRow):
 
 
 class WorkloadRow(TestRow):
-    """A workload: one size, how it works, and with an array where it runs."""
+    """A workload: its settings, and with an array where it runs."""
 
-    def __init__(self, offer: _Offer) -> None:
-        super().__init__(offer.kind, label=offer.label, does=offer.does)
-        self._offer = offer
-        self._layout = offer.layouts[0]
+    def __init__(self, kind: str, *, label: str, does: str) -> None:
+        super().__init__(kind, label=label, does=does)
         self._places: tuple[Place, ...] = ()
         self._place: Place | None = None
-        self._compares_modes = False
 
     @override
     def compose(self) -> ComposeResult:
         yield from super().compose()
         with Horizontal(classes="line more where"):
             yield Choice("", id=f"{self.kind}-on-what", name="on")
-            if self._offer.has_modes:
-                yield Choice(_MODES[False], id=f"{self.kind}-modes", name="modes")
+            yield from self.compose_more()
 
-    @override
-    def compose_settings(self) -> ComposeResult:
-        offer = self._offer
-        yield Line(offer.setting, classes="setting")
-        yield Field(offer.default, id=f"{offer.kind}-size", name=offer.key, max_length=12)
-        yield Choice(self._layout.label, id=f"{offer.kind}-place", name="filesystem")
+    def compose_more(self) -> ComposeResult:
+        """What else can be set where there is an array."""
+        yield from ()
 
     def offer_places(self, places: tuple[Place, ...]) -> None:
         """What it can run on now; without an array there is nothing to choose."""
@@ -296,28 +290,85 @@ class WorkloadRow(TestRow):
 
     @override
     def turn(self, choice: Choice) -> None:
-        if choice.name == "filesystem":
-            self._layout = _next(self._offer.layouts, self._layout)
-            choice.relabel(self._layout.label)
-        elif choice.name == "modes":
-            self._compares_modes = not self._compares_modes
-        elif self._place is not None:
+        if choice.name == "on" and self._place is not None:
             self._place = _next(self._places, self._place)
-        self._show_state()
+            self._show_state()
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes to what it runs on."""
+        return True
 
     @property
     @override
     def writes_to_others(self) -> bool:
         runs_on_others = self._place is None or not self._place.on
-        return self._layout.writes and runs_on_others
+        return self.writes and runs_on_others
 
     def read(self) -> PlanTable:
         """The table of the plan."""
-        offer = self._offer
-        table: dict[str, str | int | tuple[str, ...]] = {"kind": offer.kind}
+        table: dict[str, PlanValue] = {"kind": self.kind}
         if self._place is not None and self._place.on:
             on = self._place.on
             table["on"] = on[0] if len(on) == 1 else on
+        return {**table, **self.read_settings()}
+
+    def read_settings(self) -> PlanTable:
+        """The keys of the plan that only this kind has."""
+        return {}
+
+    def _is_on_array_alone(self) -> bool:
+        return self._place is not None and self._place.on == (ARRAY,)
+
+    @override
+    def _show_state(self) -> None:
+        super()._show_state()
+        self.query_one(".where").display = self.on and self._place is not None
+        if self._place is not None:
+            self.query_one(f"#{self.kind}-on-what", Choice).relabel(self._place.label)
+
+
+class SizedRow(WorkloadRow):
+    """A workload of one size on the bare drive or in files."""
+
+    def __init__(self, offer: _Offer) -> None:
+        super().__init__(offer.kind, label=offer.label, does=offer.does)
+        self._offer = offer
+        self._layout = offer.layouts[0]
+        self._compares_modes = False
+
+    @override
+    def compose_more(self) -> ComposeResult:
+        if self._offer.has_modes:
+            yield Choice(_MODES[False], id=f"{self.kind}-modes", name="modes")
+
+    @override
+    def compose_settings(self) -> ComposeResult:
+        offer = self._offer
+        yield Line(offer.setting, classes="setting")
+        yield Field(offer.default, id=f"{offer.kind}-size", name=offer.key, max_length=12)
+        yield Choice(self._layout.label, id=f"{offer.kind}-place", name="filesystem")
+
+    @override
+    def turn(self, choice: Choice) -> None:
+        if choice.name == "filesystem":
+            self._layout = _next(self._offer.layouts, self._layout)
+            choice.relabel(self._layout.label)
+        elif choice.name == "modes":
+            self._compares_modes = not self._compares_modes
+            self._show_state()
+        else:
+            super().turn(choice)
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return self._layout.writes
+
+    @override
+    def read_settings(self) -> PlanTable:
+        offer = self._offer
+        table: dict[str, PlanValue] = {}
         if offer.narrows_tests and not self._layout.writes:
             table["tests"] = _READING
         table[offer.key] = self.query_one(Field).value.strip()
@@ -326,15 +377,9 @@ class WorkloadRow(TestRow):
             table["modes"] = _COMPARED
         return table
 
-    def _is_on_array_alone(self) -> bool:
-        return self._place is not None and self._place.on == ("array",)
-
     @override
     def _show_state(self) -> None:
         super()._show_state()
-        self.query_one(".where").display = self.on and self._place is not None
-        if self._place is not None:
-            self.query_one(f"#{self.kind}-on-what", Choice).relabel(self._place.label)
         if self._offer.has_modes:
             modes = self.query_one(f"#{self.kind}-modes", Choice)
             modes.relabel(_MODES[self._compares_modes])

@@ -1,0 +1,83 @@
+"""The main figures of field testing: surface, verify and self-test. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from tui.quantities import show_exact, show_rate
+from tui.rows import PowerOff, Row
+
+METRICS = (
+    *("bw_bytes_s", "min_slice_bytes_s", "app_read_bytes", "unreadable_bytes", "slow_ranges"),
+    *("app_write_bytes", "mismatch_bytes", "seconds", "selftest_passed"),
+)
+SLICES = 100
+"""How many equal slices a surface scan has; `appliance.workloads.surface` reads as many."""
+
+_WHOLE = "whole"
+_PHASES = ("write", "read", "read-cold")
+_COLD = {
+    "proven": "drive was off: proven",
+    "unproven": "drive was off: UNPROVEN",
+    "warm": "the drive was NOT OFF",
+}
+
+type Draft = tuple[str, str, Sequence[Row]]
+"""A figure's name, its text, and the rows it is from."""
+
+
+def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
+    """Speed, the slowest slice and what is unreadable, once all slices were read."""
+    whole = {row.metric: row for row in rows if row.variant == _WHOLE}
+    slices = {row.variant for row in rows if row.variant.isdecimal()}
+    own = list(whole.values())
+    if "bw_bytes_s" in whole:
+        yield "mean speed", f"{show_rate(whole['bw_bytes_s'].value):>12}", own
+    if "min_slice_bytes_s" in whole:
+        yield "slowest slice", f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
+    if "unreadable_bytes" in whole:
+        text = f"{show_exact(whole['unreadable_bytes'].value):>12}"
+        if "app_read_bytes" in whole:
+            text += f", {show_exact(whole['app_read_bytes'].value)} read"
+        yield "unreadable", text, own
+    if whole.get("slow_ranges") and whole["slow_ranges"].value:
+        yield "slow ranges", f"{whole['slow_ranges'].value:12,.0f}", own
+    if slices and len(slices) < SLICES:
+        text = f"{len(slices):12} of {SLICES}"
+        yield "slices read", text, own or [row for row in rows if row.variant in slices]
+
+
+def draft_verify(rows: Sequence[Row], power_offs: Sequence[PowerOff]) -> Iterable[Draft]:
+    """What was written and read back, what came back wrong, and whether the power was off."""
+    for name in _PHASES:
+        found = {row.metric: row for row in rows if row.variant == name}
+        if not found:
+            continue
+        parts = []
+        if "bw_bytes_s" in found:
+            parts.append(f"{show_rate(found['bw_bytes_s'].value):>12}")
+        if "mismatch_bytes" in found:
+            wrong = found["mismatch_bytes"].value
+            parts.append(f"{show_exact(wrong)} WRONG" if wrong else "nothing wrong")
+        if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
+            parts.append(f"{show_exact(bad)} {'UNWRITABLE' if name == 'write' else 'UNREADABLE'}")
+        if name == "read-cold":
+            parts.append(_describe_power_offs(power_offs))
+        yield name, "  ".join(parts), list(found.values())
+
+
+def draft_selftest(rows: Sequence[Row]) -> Iterable[Draft]:
+    """Whether the drive passed its own test, and how long that took."""
+    for name in dict.fromkeys(row.variant for row in rows if row.metric == "selftest_passed"):
+        found = {row.metric: row for row in rows if row.variant == name}
+        text = "passed" if found["selftest_passed"].value else "FAILED"
+        if "seconds" in found:
+            text += f" in {found['seconds'].value:,.0f} s"
+        yield name, text, list(found.values())
+
+
+def _describe_power_offs(power_offs: Sequence[PowerOff]) -> str:
+    proofs = {each.cold_proof for each in power_offs}
+    if not proofs:
+        return "no power-off on record"
+    # The weakest counts.
+    worst = next((each for each in ("warm", "", "unproven") if each in proofs), "proven")
+    return _COLD.get(worst, "power-off not judged yet")

@@ -1,0 +1,133 @@
+"""The tests of field testing as rows of the form: surface, verify and self-test.
+
+All three are about a drive as it is: no file system, and nothing on an array.
+"""
+
+from typing import override
+
+from textual.app import ComposeResult
+
+from tui.composed import PlanTable, PlanValue
+from tui.screens.tests import Place, WorkloadRow
+from tui.state import ARRAY
+from tui.widgets.choice import Choice
+from tui.widgets.field import Field
+from tui.widgets.line import Line
+
+_POWER_CYCLE = {False: "no power-off", True: "read again after a power-off"}
+_BOTH = "on both drives of the array, one by one"
+_TESTS = {"short": "short: minutes", "long": "long: hours"}
+
+
+class BareDriveRow(WorkloadRow):
+    """A test of bare drives, those of an array one by one included."""
+
+    @override
+    def offer_places(self, places: tuple[Place, ...]) -> None:
+        super().offer_places(_leave_array_out(places))
+
+
+class SurfaceRow(BareDriveRow):
+    """Reads the whole drive, or a sample of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "surface", label="Surface", does="reads the whole drive: speed, slow spots, unreadable"
+        )
+
+    @override
+    def compose_settings(self) -> ComposeResult:
+        yield Line("Share read", classes="setting")
+        yield Field("1.0", id="surface-sample", name="sample", max_length=12)
+        yield Line("Give up after", classes="setting wide")
+        yield Field("16M", id="surface-unreadable", name="max_unreadable", max_length=12)
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
+
+    @override
+    def read_settings(self) -> PlanTable:
+        sample = self.query_one("#surface-sample", Field).value.strip()
+        unreadable = self.query_one("#surface-unreadable", Field).value.strip()
+        return {"sample": _to_number(sample), "max_unreadable": unreadable}
+
+
+class VerifyRow(BareDriveRow):
+    """Writes a pattern and reads it back."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "verify", label="Verify", does="ERASES: fills the drive with a pattern, reads it back"
+        )
+        self._power_cycle = False
+
+    @override
+    def compose_settings(self) -> ComposeResult:
+        yield Line("Size", classes="setting")
+        yield Field("all", id="verify-size", name="size", max_length=12)
+        yield Choice(_POWER_CYCLE[False], id="verify-power", name="power_cycle")
+
+    @override
+    def turn(self, choice: Choice) -> None:
+        if choice.name == "power_cycle":
+            self._power_cycle = not self._power_cycle
+            choice.relabel(_POWER_CYCLE[self._power_cycle])
+        else:
+            super().turn(choice)
+
+    @override
+    def read_settings(self) -> PlanTable:
+        return {
+            "size": self.query_one("#verify-size", Field).value.strip(),
+            "power_cycle": self._power_cycle,
+        }
+
+
+class SelftestRow(BareDriveRow):
+    """The drive tests itself."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "selftest", label="Self-test", does="the drive tests itself and says whether it passed"
+        )
+        self._test = "short"
+
+    @override
+    def compose_settings(self) -> ComposeResult:
+        yield Line("Which", classes="setting")
+        yield Choice(_TESTS[self._test], id="selftest-test", name="test")
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
+
+    @override
+    def turn(self, choice: Choice) -> None:
+        if choice.name == "test":
+            self._test = "long" if self._test == "short" else "short"
+            choice.relabel(_TESTS[self._test])
+        else:
+            super().turn(choice)
+
+    @override
+    def read_settings(self) -> PlanTable:
+        return {"test": self._test}
+
+
+def _leave_array_out(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    return tuple(
+        Place(_BOTH, tuple(each for each in place.on if each != ARRAY)) if place.on else place
+        for place in places
+        if place.on != (ARRAY,)
+    )
+
+
+def _to_number(text: str) -> PlanValue:
+    """What a plan has as a number; anything else as it is, for the plan's checks to refuse."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
