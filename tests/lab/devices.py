@@ -15,6 +15,7 @@ type Options = dict[str, object]
 SCSI_BUS = "scsi"
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
+_DEVICE_ID_LIMIT = 20
 _SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
 
 
@@ -79,6 +80,8 @@ def hot_devices(drive: ModelledDrive, socket: Path) -> list[Options]:
         "vendor": vendor[:8],
         "product": (rest or vendor)[:16],
     }
+    if len(drive.serial) > _DEVICE_ID_LIMIT:
+        disk["device_id"] = drive.serial[:_DEVICE_ID_LIMIT]  # by default it is all of the serial
     if drive.removable:
         disk["removable"] = True
     if drive.faults.can_stall:

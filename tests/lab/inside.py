@@ -68,7 +68,6 @@ def main() -> None:
         for number, piece in enumerate(pieces):
             print(f"<3>lab-agent: piece-{number} {piece}", file=log, flush=True)
         print(f"<3>lab-agent: pieces {len(pieces)}", file=log, flush=True)
-        print("<3>lab-agent: end", file=log, flush=True)
 
 
 def _sources(disk: Path) -> list[Path]:

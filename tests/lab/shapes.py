@@ -20,10 +20,28 @@ class Shape:
     drives: Sequence[ModelledDrive] = ()
     prepare: str = ""
     """Run with bash inside the machine before it is looked at."""
+    undo: str = ""
+    """Run there afterwards."""
     foreign: bool = False
     """Whether the drives of `foreign.EXPECTED` hang in it, too, named after what is on them."""
     second_stick: bool = False
     firmware: str = "uefi"
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether all of it can be plugged in while a machine runs."""
+        has_drives = bool(self.drives) or self.foreign
+        return (
+            has_drives
+            and not self.second_stick
+            and self.firmware == "uefi"
+            and ({drive.bus for drive in self.drives} <= {"scsi", "usb"})
+        )
+
+    @property
+    def is_last(self) -> bool:
+        """Whether its drives cannot be pulled out again."""
+        return any(drive.faults.can_stall for drive in self.drives)
 
 
 def _drive(bus: str, serial: str, **more: object) -> ModelledDrive:
@@ -81,43 +99,31 @@ SHAPES: dict[str, Shape] = {
             _drive("usb", "575831", model="hdd", product="WD Elements"),
         ],
     ),
-    "bios": Shape(
-        about="an old machine without UEFI: one disk, one hybrid",
-        drives=[
-            _drive("sata", "5VMABCDE", model="hdd", product="ST3500418AS"),
-            _drive("sata", "W5300ABC", model="sshd", product="ST2000DX001-1CM164"),
-        ],
-        firmware="bios",
-    ),
     "sectors": Shape(
         about="512n, 512e and 4Kn wherever the bus has them",
         drives=[
             *(_drive("scsi", f"SCSI-{each}", sectors=each) for each in ("512n", "512e", "4Kn")),
             *(_drive("usb", f"USB-{each}", sectors=each) for each in ("512e", "4Kn")),
-            *(_drive("nvme", f"NVME-{each}", sectors=each) for each in ("512n", "4Kn")),
-            _drive("sata", "SATA-512e", sectors="512e", model="hdd"),
         ],
     ),
     "twins": Shape(
         about="serial numbers twice: on one bus, on two, with different sizes; a WWN twice",
         drives=[
-            _drive("sata", "TWIN-A"),
             _drive("scsi", "TWIN-A"),
+            _drive("usb", "TWIN-A"),
             _drive("usb", "0123456789AB"),
             _drive("usb", "0123456789AB", size_bytes=2 * _SIZE),
             _drive("scsi", "", wwn="0x5000c500dddddddd"),
             _drive("scsi", "", wwn="0x5000c500dddddddd"),
-            _drive("sata", "ALONE"),
+            _drive("scsi", "ALONE"),
         ],
     ),
     "nameless": Shape(
-        about="no serial numbers, on every bus; once with a WWN; one of blanks",
+        about="no serial numbers; once with a WWN; one of blanks",
         drives=[
-            _drive("sata", "", product="No Serial ATA"),
-            _drive("sata", "", wwn="0x50014ee2eeeeeeee", model="hdd"),
-            _drive("sata", "   "),
-            _drive("nvme", ""),
             _drive("scsi", ""),
+            _drive("scsi", "   "),
+            _drive("scsi", "", wwn="0x50014ee2eeeeeeee", model="hdd"),
             _drive("usb", ""),
         ],
     ),
@@ -125,36 +131,80 @@ SHAPES: dict[str, Shape] = {
         about="serial numbers with quotes, escapes, markup, line ends, non-ASCII, blanks, paths",
         drives=[
             *(_drive("scsi", text) for text in _HOSTILE),
-            *(_drive("sata", text[:20]) for text in _HOSTILE[:3]),
-            *(_drive("nvme", text[:18]) for text in _HOSTILE[:3]),
-            _drive("usb", _HOSTILE[0]),
-            _drive("usb", _HOSTILE[1]),
+            *(_drive("usb", text) for text in _HOSTILE[:3]),
             _drive("scsi", "S" * 36),
         ],
     ),
     "hostile-models": Shape(
-        about="model names with escapes, markup, non-ASCII, 40 characters, line ends, blanks",
+        about="model names with escapes, markup, non-ASCII, line ends, blanks",
         drives=[
-            *(
-                _drive("sata", f"MODEL-{n}", product=text)
-                for n, text in enumerate(_HOSTILE_MODELS, 1)
-            ),
-            *(
-                _drive("scsi", f"MODEL-{n}", product=text)
-                for n, text in enumerate(_HOSTILE_MODELS[:3], 7)
-            ),
-            _drive("usb", "MODEL-10", product=_HOSTILE_MODELS[0]),
+            *(_drive("scsi", f"M{n}", product=text) for n, text in enumerate(_HOSTILE_MODELS)),
+            _drive("usb", "MODEL-7", product=_HOSTILE_MODELS[0]),
+        ],
+    ),
+    "ata-nvme": Shape(
+        about="SATA and NVMe: hostile and missing serial numbers and models, 4Kn, two namespaces",
+        drives=[
+            *(_drive("sata", text[:20]) for text in _HOSTILE[:3]),
+            *(_drive("nvme", text[:18]) for text in _HOSTILE[:3]),
+            *(_drive("sata", f"M{n}", product=text) for n, text in enumerate(_HOSTILE_MODELS)),
+            _drive("sata", "", product="No Serial ATA"),
+            _drive("sata", "", wwn="0x50014ee2eeeeeeee", model="hdd", sectors="512e"),
+            _drive("nvme", ""),
+            _drive("nvme", "NVME-4Kn", sectors="4Kn"),
+            _drive("nvme", "TWO-IN-ONE", namespaces=2),
+            _drive("sata", "HUGE-SATA", size_bytes=(16 << 40) - (1 << 20), model="hdd"),
+            _drive("sata", "NO-TABLE", faults=parse_faults(["read-error@0+1M"]), model="hdd"),
         ],
     ),
     "locked-up": Shape(
-        about="a drive that answered while the machine started, and no more",
+        about="a drive that answered when it was found, and no more, beside two that do",
         drives=[
             _drive("scsi", "GOOD-1"),
-            _drive("scsi", "STUCK", faults=parse_faults(["stall@60s"])),
-            _drive("sata", "GOOD-2"),
+            _drive("scsi", "STUCK", faults=parse_faults(["stall@40s"])),
+            _drive("usb", "GOOD-2"),
         ],
+        prepare="sleep 45",
     ),
     "crowd": Shape(about="24 drives on all buses", drives=_crowd()),
+    "in-use": Shape(
+        about="a mounted partition, swap space, a btrfs of two drives, a mapping, a loop device",
+        drives=[
+            _drive("scsi", f"IN-USE-{what}")
+            for what in ("MOUNT", "SWAP", "BTRFS-1", "BTRFS-2", "DM", "LOOP")
+        ],
+        prepare=_IN_USE,
+        undo="umount /run/in-use /run/btrfs; swapoff -a; dmsetup remove lab-dm; losetup -D",
+    ),
+    "foreign": Shape(
+        about="what others use: LVM, md, bcache, ZFS, btrfs, swap, LUKS, a GPT with root and home",
+        foreign=True,
+    ),
+    "failing": Shape(
+        about="drives whose first sectors, or all of them, cannot be read",
+        drives=[
+            _drive("scsi", "NO-TABLE", faults=parse_faults(["read-error@0+1M"]), model="hdd"),
+            _drive("scsi", "NOTHING", faults=parse_faults([f"read-error@0+{_SIZE}"])),
+            _drive("usb", "NOTHING-USB", faults=parse_faults([f"read-error@0+{_SIZE}"])),
+            _drive("scsi", "FINE"),
+        ],
+    ),
+    "sizes": Shape(
+        about="drives of 1 MiB, 64 KiB and just below 16 TiB",
+        drives=[
+            _drive("scsi", "TINY", size_bytes=1 << 20),
+            _drive("usb", "TINIER", size_bytes=64 << 10),
+            _drive("scsi", "HUGE", size_bytes=(16 << 40) - (1 << 20), model="hdd", sectors="4Kn"),
+        ],
+    ),
+    "media": Shape(
+        about="removable media, and drives that refuse writes themselves",
+        drives=[
+            _drive("scsi", "REMOVABLE", removable=True),
+            _drive("scsi", "READ-ONLY", read_only=True),
+            _drive("usb", "CARD", removable=True, read_only=True),
+        ],
+    ),
     "usb": Shape(
         about="disks behind USB bridges, and a removable stick that is not ours",
         drives=[
@@ -163,57 +213,16 @@ SHAPES: dict[str, Shape] = {
             _drive("usb", "4C530001", product="SanDisk Ultra", removable=True),
         ],
     ),
-    "hybrid": Shape(
-        about="the shape hybrids are made for: a hybrid, a disk and a small SSD",
-        drives=[
-            _drive("sata", "W5300123", model="sshd", product="ST1000LX015-1U7172"),
-            _drive("sata", "WDE0ABCD", model="hdd", product="WDC WD5000LPVX"),
-            _drive("nvme", "PHBT7123", size_bytes=_SIZE // 4),
-        ],
-    ),
     "two-sticks": Shape(
         about="two Kaltstart sticks", drives=[_drive("sata", "WD-1")], second_stick=True
     ),
-    "media": Shape(
-        about="removable media and drives that refuse writes themselves",
+    "bios": Shape(
+        about="without UEFI, in the shape hybrids are made for: a hybrid, a disk, a small SSD",
         drives=[
-            _drive("scsi", "REMOVABLE", removable=True),
-            _drive("scsi", "READ-ONLY", read_only=True),
-            _drive("usb", "CARD", removable=True, read_only=True),
+            _drive("sata", "W5300ABC", model="sshd", product="ST2000DX001-1CM164"),
+            _drive("sata", "5VMABCDE", model="hdd", product="ST3500418AS"),
+            _drive("nvme", "PHBT7123", size_bytes=_SIZE // 4),
         ],
-    ),
-    "in-use": Shape(
-        about="a mounted partition, swap space, a btrfs of two drives, a mapping, a loop device",
-        drives=[
-            _drive("scsi", f"IN-USE-{what}")
-            for what in ("MOUNT", "SWAP", "BTRFS-1", "BTRFS-2", "DM", "LOOP")
-        ],
-        prepare=_IN_USE,
-    ),
-    "foreign": Shape(
-        about="what others use: LVM, md, bcache, ZFS, btrfs, swap, LUKS, a GPT with root and home",
-        foreign=True,
-    ),
-    "namespaces": Shape(
-        about="an NVMe drive with two namespaces beside one with one",
-        drives=[_drive("nvme", "TWO-IN-ONE", namespaces=2), _drive("nvme", "JUST-ONE")],
-    ),
-    "sizes": Shape(
-        about="drives of 1 MiB, 64 KiB and just below 16 TiB",
-        drives=[
-            _drive("scsi", "TINY", size_bytes=1 << 20),
-            _drive("usb", "TINIER", size_bytes=64 << 10),
-            _drive("scsi", "HUGE", size_bytes=(16 << 40) - (1 << 20), model="hdd", sectors="4Kn"),
-            _drive("sata", "HUGE-SATA", size_bytes=(16 << 40) - (1 << 20), model="hdd"),
-        ],
-    ),
-    "failing": Shape(
-        about="drives whose first sectors, or all of them, cannot be read",
-        drives=[
-            _drive("sata", "NO-TABLE", faults=parse_faults(["read-error@0+1M"]), model="hdd"),
-            _drive("scsi", "NOTHING", faults=parse_faults([f"read-error@0+{_SIZE}"])),
-            _drive("nvme", "NOTHING-NVME", faults=parse_faults([f"read-error@0+{_SIZE}"])),
-            _drive("sata", "FINE"),
-        ],
+        firmware="bios",
     ),
 }  # fmt: skip

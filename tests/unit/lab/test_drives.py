@@ -168,3 +168,8 @@ def test_a_drive_that_may_stall_has_no_cache_to_wait_for() -> None:
     (drive,) = parse_drives("[[drive]]\nserial='A'\nbus='scsi'\nfaults=['stall@5s']")
     assert devices(drive)[-1]["write-cache"] == "off"
     assert "write-cache" not in devices(ModelledDrive(serial="B", bus="scsi"))[-1]
+
+
+def test_a_long_serial_is_no_device_id() -> None:
+    assert "device_id" not in devices(ModelledDrive(serial="S" * 20, bus="scsi"))[-1]
+    assert devices(ModelledDrive(serial="S" * 36, bus="usb"))[-1]["device_id"] == "S" * 20
