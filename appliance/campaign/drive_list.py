@@ -119,7 +119,7 @@ class DriveList:
         seen = _look(with_contents=not quiet)
         if stale or seen != self._seen:
             try:
-                self._list()
+                self._list(keep_members=quiet)
             except KaltstartError:
                 # A drive that is just coming or going; looked at again in a moment.
                 with self._lock:
@@ -148,20 +148,23 @@ class DriveList:
             write_json(DRIVES, {"looking": looking, "drives": rows})
             self._published = content
 
-    def _list(self) -> None:
+    def _list(self, *, keep_members: bool) -> None:
         text = list_block_devices()
         drives = parse_lsblk(text)
         drives = merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
         contents = parse_contents(text)
         keys = {(drive.name, read_number(drive.name)): drive for drive in drives}
         read = tuple(drive for drive in drives if _is_read(drive.name))
+        same = set(drives) & set(self._drives) if keep_members else set()
+        self._members = {
+            drive.path: self._members[drive.path] for drive in same if drive.path in self._members
+        }
         with self._lock:
             self._drives = drives
             if read != self._read:
                 self._read = read
             self._keys = keys
             self._contents = contents
-        self._members = {}
 
     def _find_members(self, answers: dict[str, Answer]) -> None:
         """Arrays that lie on drives which answer: the superblock of any other could hang us."""

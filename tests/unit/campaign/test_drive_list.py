@@ -1,15 +1,20 @@
 """The rows of drives.json, and how the command line shows them."""
 
 import json
-from dataclasses import replace
+import threading
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from appliance.campaign import drive_list
 from appliance.campaign.drive_lines import describe_row
-from appliance.campaign.drive_list import compose_rows, merge_rows
-from appliance.drives.asking import Answer
-from tests.unit.drives.single import Single, load_single
+from appliance.campaign.drive_list import DriveList, compose_rows, merge_rows
+from appliance.drives.asking import Answer, Asker, Heard
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed
+from tests.unit.drives.single import FOLDER, Single, load_single
 
 
 @pytest.fixture
@@ -54,3 +59,130 @@ def test_a_silent_drive_says_so_and_nothing_of_it_acts_on_a_terminal(disk: Singl
     lines = describe_row(row)
     assert "not answering: no answer within 15 s" in lines[1]
     assert not any(character < " " for line in lines for character in line)
+
+
+@dataclass
+class Machine:
+    """What the list sees: captured drives that are plugged in and out, and answer when told to."""
+
+    path: Path
+    names: list[str] = field(default_factory=list)
+    changes: int = 0
+    goes: bool = True
+    asked: list[str] = field(default_factory=list)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def plug(self, *names: str) -> None:
+        """Have just these drives."""
+        self.names = list(names)
+        self.changes += 1
+
+    def list_block_devices(self) -> str:
+        """What lsblk would say."""
+        if not self.goes:
+            raise StepFailed("lsblk failed")
+        nodes = []
+        for name in self.names:
+            captured = json.loads((FOLDER / f"{name}.json").read_text())
+            nodes += captured["lsblk"]["blockdevices"]
+        return json.dumps({"blockdevices": nodes})
+
+    def ask(self, drive: Drive, heard: Heard) -> None:
+        """Ask a drive."""
+        self.asked.append(drive.path)
+        assert self.may_answer.wait(60)
+        heard.smart = '{"smartctl": {"exit_status": 0}}'
+
+    def let_answer(self) -> None:
+        """Wait until whoever was asked has answered."""
+        self.may_answer.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("ask "):
+                thread.join(60)
+
+    def published(self) -> dict[str, Any]:
+        """The file the interface reads."""
+        content: dict[str, Any] = json.loads(self.path.read_text())
+        return content
+
+    def answers(self) -> list[str]:
+        """How far each drive is, in the file."""
+        return [row["answer"] for row in self.published()["drives"]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path / "drives.json")
+    monkeypatch.setattr(drive_list, "DRIVES", machine.path)
+    monkeypatch.setattr(drive_list, "list_block_devices", machine.list_block_devices)
+    monkeypatch.setattr(drive_list, "read_serial", lambda name: f"SERIAL-{name}")
+    monkeypatch.setattr(drive_list, "read_number", lambda name: f"{name} {machine.changes}")
+    monkeypatch.setattr(drive_list, "_look", lambda **_: (machine.changes,))
+    return machine
+
+
+def test_the_list_is_published_before_anybody_has_answered(machine: Machine) -> None:
+    machine.plug("sata-disk", "nvme")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert machine.published()["looking"]
+    assert machine.answers() == ["asking", "asking"]
+    machine.let_answer()
+    listed.all_found(None)
+    listed.step()
+    assert not machine.published()["looking"]
+    assert machine.answers() == ["answered", "answered"]
+
+
+def test_drives_come_and_go(machine: Machine) -> None:
+    machine.may_answer.set()
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert machine.published()["drives"] == []
+    machine.plug("usb")
+    listed.step()
+    assert [row["transport"] for row in machine.published()["drives"]] == ["usb"]
+    machine.plug()
+    listed.step()
+    assert machine.published()["drives"] == []
+
+
+def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: Machine) -> None:
+    machine.may_answer.set()
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    machine.let_answer()
+    with listed.quiet():
+        machine.plug("sata-disk", "nvme")
+        listed.step()
+        assert len(machine.asked) == 1
+        assert machine.answers()[1] == "asking", "shown, and not asked"
+    listed.step()
+    machine.let_answer()
+    assert sorted(machine.asked[1:]) == sorted(row["path"] for row in machine.published()["drives"])
+
+
+def test_what_has_not_changed_is_not_published_again(machine: Machine) -> None:
+    machine.may_answer.set()
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    machine.let_answer()
+    listed.step()
+    before = machine.path.stat().st_ino
+    listed.step()
+    assert machine.path.stat().st_ino == before, "each publication is a new file"
+
+
+def test_a_list_that_fails_is_tried_again(machine: Machine) -> None:
+    machine.plug("sata-disk")
+    machine.may_answer.set()
+    machine.goes = False
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert not machine.path.exists()
+    machine.goes = True
+    listed.step()
+    assert len(machine.published()["drives"]) == 1
+    machine.let_answer()
