@@ -65,7 +65,7 @@ _REFUSED = {
     "another": (_HEAD + '[[drive]]\nserial = "G-GPT"\nerase = "G-MINE"\n' + _STEP, "erase"),
 }
 _SCRIPT = (Path(__file__).parent / "guard.sh").read_text()
-_S = 300
+_S = 600
 _CAMPAIGN_S = 600
 
 

@@ -116,6 +116,11 @@ class Machine:
             campaign=SimpleNamespace(max_celsius=self.max_celsius),
         )
 
+    def _clear(self, target: SimpleNamespace, *, show: Callable[[str], None]) -> None:
+        self.log.append(f"clear {target.path}")
+        show(f"wipe {target.path}")
+        self.on_drive.pop(target.path, None)
+
     def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
         pass
 
@@ -198,7 +203,7 @@ class Machine:
             (bench, "_held", held),
             (bench, "mounted", mounted),
             (bench, "make_file_system", make_file_system),
-            (bench, "clear_holders", lambda target, **_: self.on_drive.pop(target.path, None)),
+            (bench, "clear_holders", self._clear),
             (marks, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (step_run, "make_workload", lambda _: self),
             (steps, "parse_plan", self._parse_plan),

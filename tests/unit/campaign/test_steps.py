@@ -8,6 +8,7 @@ import pytest
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
+from appliance.plan_workloads import VerifyPlan
 from appliance.run import StillRunning
 from appliance.store.connect import open_database
 from tests.unit.campaign.step_machine import Machine, lottery
@@ -75,6 +76,24 @@ def test_a_stop_keeps_the_finished_part_and_costs_no_attempt(machine: Machine) -
         "lock /dev/sda",
     ]
     assert machine.rows("SELECT name FROM part WHERE step_id = 1") == [("one",), ("two",)]
+
+
+def test_a_bare_drive_is_cleared_for_a_step_and_not_when_it_goes_on(machine: Machine) -> None:
+    """What the step wrote may look like anything, a partition table included."""
+
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    machine.plans = (VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1),)
+    machine.during["two"] = stop
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert machine.log[:2] == ["unlock /dev/sda", "clear /dev/sda"]
+    assert ("clearing", "lottery on LAB-HDD-1: wipe /dev/sda") in machine.world.events()
+    machine.log.clear()
+    machine.run()
+    assert machine.log.count("clear /dev/sda") == 0
+    assert machine.log.count("clear /dev/sdb") == 1
 
 
 def test_a_failed_step_is_stored_and_the_next_one_begins(machine: Machine) -> None:
