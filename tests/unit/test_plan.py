@@ -45,7 +45,7 @@ BEYOND_SCHEMA = {
 # No data to give to a schema.
 NOT_TOML = {"syntax", "unfinished", "latin-1"}
 
-KINDS = ("fio", "lottery", "matrix", "sweep", "sql")
+KINDS = ("fio", "lottery", "matrix", "sweep", "sql", "surface", "verify", "selftest")
 
 MINIMAL = 'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n'
 
@@ -306,7 +306,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 13 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2
+    assert examples == 14 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:

@@ -16,6 +16,7 @@ from appliance.plan_workloads import (
     FioTest,
     LotteryPlan,
     MatrixPlan,
+    SelftestPlan,
     SqlPlan,
     SweepPlan,
     VerifyPlan,
@@ -378,3 +379,28 @@ def test_there_are_bounds_for_how_much_there_is_to_do() -> None:
 def test_a_broken_key_hides_only_what_depends_on_it() -> None:
     lines = problems_of('kind = "fio"\npage_cache = "cool"\nmemory_max = "64M"\nmax_rounds = 9')
     assert [line.split(": ")[2] for line in lines] == ["page_cache", "max_rounds"]
+
+
+def test_a_self_test_is_short_and_needs_no_release() -> None:
+    (found,) = plan_of('kind = "selftest"', erase=False).workloads
+    assert found == SelftestPlan(on=(), test="short")
+    assert not found.writes
+    assert workload('kind = "selftest"\ntest = "long"') == SelftestPlan(on=(), test="long")
+
+
+def test_a_self_test_knows_two_kinds() -> None:
+    (problem,) = problems_of('kind = "selftest"\ntest = "conveyance"')
+    assert 'must be "short" or "long"' in problem
+
+
+@pytest.mark.parametrize(("value", "celsius"), [("", None), ("max_temperature = 60", 60.0)])
+def test_the_plan_may_limit_how_hot_drives_become(value: str, celsius: float | None) -> None:
+    text = f'version = 1\n[campaign]\n{value}\n[[drive]]\nserial = "A"\n[[workload]]\n'
+    assert parse_plan(f'{text}kind = "selftest"\n').campaign.max_celsius == celsius
+
+
+@pytest.mark.parametrize("value", ["0", "29", "101", "45.5", '"hot"', "true"])
+def test_a_limit_nobody_can_mean_is_refused(value: str) -> None:
+    text = f'version = 1\n[campaign]\nmax_temperature = {value}\n[[drive]]\nserial = "A"\n'
+    with pytest.raises(PlanError, match="a whole number of degrees Celsius from 30 to 100"):
+        parse_plan(f'{text}[[workload]]\nkind = "selftest"\n')

@@ -31,6 +31,8 @@ ADDED = """
     array_dirty(step_id, t_s, dirty_bytes)
     slices(step_id, slice, first_byte, end_byte, read_bytes, unreadable_bytes, min_bytes_s, mean_bytes_s, max_bytes_s)
     ranges(step_id, part, kind, first_byte, size_bytes, seconds, detail)
+    health(campaign_id, drive_serial, moment, passed, reason, counter, value, unit, doubt, at)
+    temperatures(step_id, drive_serial, t_s, celsius)
 """  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])

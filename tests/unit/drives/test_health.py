@@ -1,0 +1,297 @@
+"""A drive's health out of smartctl's JSON, and which counters are nonsense.
+
+Beyond the captured outputs, cases are made by putting figures into them.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.drives.health import Health, parse_health
+from appliance.measure.health_samples import Counter, compare
+
+FOLDER = Path(__file__).parents[2] / "fixtures" / "smart"
+
+type Json = dict[str, Any]
+
+
+def captured(name: str) -> Json:
+    data: Json = json.loads((FOLDER / f"{name}.json").read_text())
+    return data
+
+
+def health_of(data: Json) -> Health:
+    return parse_health(json.dumps(data))
+
+
+def values(health: Health) -> dict[str, float]:
+    return {counter.name: counter.value for counter in health.counters}
+
+
+def doubts(health: Health) -> dict[str, str]:
+    return {counter.name: counter.doubt for counter in health.counters if counter.doubt}
+
+
+def attribute(number: int, name: str, raw: int, string: str = "") -> Json:
+    return {"id": number, "name": name, "raw": {"value": raw, "string": string or str(raw)}}
+
+
+def ata(*rows: Json, hours: int = 20_000, cycles: int = 412, **more: object) -> Json:
+    """The captured disk of 4 TB with a table of its own."""
+    return captured("ata-412") | {
+        "smart_status": {"passed": True},
+        "user_capacity": {"blocks": 7_814_037_168, "bytes": 4_000_787_030_016},
+        "ata_smart_attributes": {
+            "table": list(rows or [attribute(199, "UDMA_CRC_Error_Count", 0)])
+        },
+        "power_on_time": {"hours": hours},
+        "power_cycle_count": cycles,
+        **more,
+    }
+
+
+def nvme(**log: int) -> Json:
+    """The captured drive, in use for two years."""
+    data = captured("nvme-1035") | {"smart_status": {"passed": True}}
+    data["nvme_smart_health_information_log"] |= {
+        "available_spare": 100,
+        "available_spare_threshold": 10,
+        "power_on_hours": 17_000,
+        "unsafe_shutdowns": 30,
+        "data_units_written": 40_000_000,
+    } | log
+    data["power_on_time"] = {"hours": data["nvme_smart_health_information_log"]["power_on_hours"]}
+    return data
+
+
+def statistics(**rows: tuple[int, int, int, bool]) -> Json:
+    """Page, offset, value, and whether it is valid."""
+    return {
+        "pages": [
+            {
+                "number": page,
+                "table": [
+                    {"offset": offset, "name": name, "value": value, "flags": {"valid": valid}}
+                ],
+            }
+            for name, (page, offset, value, valid) in rows.items()
+        ]
+    }
+
+
+def test_what_an_nvme_drive_says() -> None:
+    health = health_of(nvme())
+    assert health.passed is True
+    assert health.temperature_celsius == 50
+    assert doubts(health) == {}
+    assert values(health) == {
+        "critical_warning": 0,
+        "media_errors": 0,
+        "available_spare_percent": 100,
+        "spare_threshold_percent": 10,
+        "percentage_used": 0,
+        "power_on_hours": 17_000,
+        "power_cycles": 1035,
+        "unsafe_shutdowns": 30,
+        "host_write_bytes": 40_000_000 * 512_000,
+        "host_read_bytes": 3 * 512_000,
+    }
+
+
+def test_what_a_disk_says() -> None:
+    health = health_of(
+        ata(
+            attribute(1, "Raw_Read_Error_Rate", 199_781_349),
+            attribute(5, "Reallocated_Sector_Ct", 0x0003_0000_0008, "8 (3 0)"),
+            attribute(7, "Seek_Error_Rate", 3_275_107_577),
+            attribute(187, "Reported_Uncorrect", 2),
+            attribute(195, "Hardware_ECC_Recovered", 199_781_349),
+            attribute(197, "Current_Pending_Sector", 1),
+            attribute(198, "Offline_Uncorrectable", 1),
+            attribute(199, "UDMA_CRC_Error_Count", 17),
+            attribute(241, "Total_LBAs_Written", 2_000_000),
+        )
+    )
+    assert doubts(health) == {}
+    assert values(health) == {
+        "reallocated_sectors": 8,
+        "reported_uncorrectable": 2,
+        "pending_sectors": 1,
+        "offline_uncorrectable": 1,
+        "crc_errors": 17,
+        "host_write_bytes": 2_000_000 * 512,
+        "power_on_hours": 20_000,
+        "power_cycles": 412,
+    }
+
+
+def test_what_a_standard_fixes_goes_before_what_a_maker_means() -> None:
+    health = health_of(
+        ata(
+            attribute(5, "Reallocated_Sector_Ct", 7),
+            attribute(241, "Total_LBAs_Written", 1),
+            ata_device_statistics=statistics(
+                written=(1, 24, 3_000_000, True),
+                reallocated=(3, 32, 9, True),
+                used=(7, 8, 4, True),
+                crc=(6, 24, 5, False),
+            ),
+        )
+    )
+    assert doubts(health) == {}
+    found = values(health)
+    assert found["reallocated_sectors"] == 9
+    assert found["host_write_bytes"] == 3_000_000 * 512
+    assert found["percentage_used"] == 4
+    assert "crc_errors" not in found
+
+
+def test_what_a_sas_drive_says() -> None:
+    health = health_of(
+        captured("sas-57")
+        | {
+            "smart_status": {"passed": False},
+            "temperature": {"current": 41, "drive_trip": 68},
+            "scsi_grown_defect_list": 12,
+            "power_on_time": {"hours": 44_000, "minutes": 3},
+            "scsi_error_counter_log": {
+                "read": {"gigabytes_processed": "118.250", "total_uncorrected_errors": 3},
+                "write": {"gigabytes_processed": "20.000", "total_uncorrected_errors": 1},
+            },
+        }
+    )
+    assert (health.passed, health.temperature_celsius, health.limit_celsius) == (False, 41, 68)
+    assert doubts(health) == {}
+    assert values(health) == {
+        "grown_defects": 12,
+        "power_on_hours": 44_000,
+        "power_cycles": 57,
+        "uncorrected_errors": 4,
+        "host_write_bytes": 20e9,
+        "host_read_bytes": 118.25e9,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("sas-qemu", "the drive says nothing of its health"),
+        ("usb-unknown-bridge", "smartctl: /dev/sdt: Unknown USB bridge [0x46f4:0x0003 (0x000)]"),
+        ("virtio", "smartctl: /dev/vda: Unable to detect device type"),
+    ],
+)
+def test_a_drive_that_says_nothing_is_not_called_healthy(name: str, reason: str) -> None:
+    assert health_of(captured(name)) == Health(None, (), None, None, reason)
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"smartctl": []}'])
+def test_what_is_no_answer_is_none(text: str) -> None:
+    expected = Health(None, (), None, None, "smartctl gave no answer that can be read")
+    assert parse_health(text) == expected
+
+
+def test_the_table_of_an_emulated_drive_is_doubted_as_a_whole() -> None:
+    health = health_of(captured("ata-qemu"))
+    assert set(doubts(health)) == set(values(health))
+    assert "emulated" in doubts(health)["reallocated_sectors"]
+    # One figure of its own is enough to be no such table.
+    assert doubts(health_of(captured("ata-412"))) == {}
+
+
+def test_an_emulated_nvme_drive_says_nothing_of_its_spare() -> None:
+    assert set(doubts(health_of(captured("nvme-qemu")))) == {
+        "available_spare_percent",
+        "spare_threshold_percent",
+        "power_cycles",
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "doubt"),
+    [
+        (lambda: nvme(power_on_hours=18, controller_busy_time=4_000), "power_on_hours", "at work"),
+        (
+            lambda: nvme(power_on_hours=18, data_units_written=4_000_000_000),
+            "host_write_bytes",
+            "could have moved in 18 hours",
+        ),
+        (lambda: nvme(unsafe_shutdowns=1036), "unsafe_shutdowns", "ever switched on"),
+        (lambda: nvme(media_errors=0xFFFF_FFFF), "media_errors", "all its bits are set"),
+        (lambda: nvme(available_spare=200), "available_spare_percent", "more than all"),
+        (lambda: ata(attribute(5, "R", 0xFFFF)), "reallocated_sectors", "all its bits are set"),
+        (lambda: ata(attribute(197, "P", 1 << 40)), "pending_sectors", "than the drive has"),
+        (lambda: ata(hours=1_200_000), "power_on_hours", "minutes"),
+        (
+            lambda: ata(
+                ata_smart_self_test_log={"standard": {"table": [{"lifetime_hours": 31_000}]}}
+            ),
+            "power_on_hours",
+            "set back",
+        ),
+        (
+            lambda: ata(ata_device_statistics=statistics(hours=(1, 16, 1_200, True))),
+            "power_on_hours",
+            "attribute says 20000",
+        ),
+        (
+            lambda: ata(attribute(241, "Total_LBAs_Written", 5), in_smartctl_database=False),
+            "host_write_bytes",
+            "not known",
+        ),
+    ],
+)
+def test_what_no_drive_can_have_counted(data: Callable[[], Json], name: str, doubt: str) -> None:
+    found = doubts(health_of(data()))
+    assert list(found) == [name]
+    assert doubt in found[name]
+
+
+@pytest.mark.parametrize("celsius", [0, -273, 255, 11_759])
+def test_a_temperature_nothing_can_have_is_none(celsius: int) -> None:
+    assert health_of(nvme() | {"temperature": {"current": celsius}}).temperature_celsius is None
+
+
+@pytest.mark.parametrize(
+    ("data", "limits", "limit"),
+    [
+        (ata, {"op_limit_max": 60, "limit_max": 85}, 60),
+        (ata, {"limit_max": 85}, 85),
+        (nvme, {"op_limit_max": 82, "critical_limit_max": 85}, 85),
+        (nvme, {"op_limit_max": 82}, 82),
+        (ata, {}, None),
+    ],
+)
+def test_the_limit_is_where_a_drive_may_no_longer_work(
+    data: Callable[[], Json], limits: Json, limit: float | None
+) -> None:
+    assert health_of(data() | {"temperature": {"current": 40} | limits}).limit_celsius == limit
+
+
+def counters(**counts: float) -> dict[str, Counter]:
+    return {name: Counter(name, value, "1") for name, value in counts.items()}
+
+
+def test_what_came_between_two_readings() -> None:
+    before = counters(crc_errors=3, pending_sectors=8, media_errors=5, power_cycles=4)
+    after = counters(crc_errors=5, pending_sectors=0, media_errors=2, unsafe_shutdowns=1)
+    found = {delta.name: (delta.change, delta.doubt) for delta in compare(before, after)}
+    assert found == {
+        "crc_errors": (2, ""),
+        "pending_sectors": (-8, ""),  # a sector that was written anew is pending no more
+        "media_errors": (-3, "it fell, and such a count only rises"),
+        "power_cycles": (None, ""),
+        "unsafe_shutdowns": (None, ""),
+    }
+
+
+def test_spare_that_grows_is_doubted_and_a_doubt_stays() -> None:
+    doubted = {"crc_errors": Counter("crc_errors", 1, "1", "nonsense")}
+    before = counters(available_spare_percent=90) | doubted
+    after = counters(available_spare_percent=95, crc_errors=2)
+    assert [delta.doubt for delta in compare(before, after)] == [
+        "it rose, and such a share only falls",
+        "nonsense",
+    ]

@@ -1,0 +1,126 @@
+"""Self-tests out of smartctl's JSON. The shapes are those that smartmontools 7.4 prints."""
+
+import json
+from typing import Any
+
+import pytest
+
+from appliance.drives.selftest import Entry, SelftestState, find_refusal, parse_selftest
+
+type Json = dict[str, Any]
+
+ABOUT = {"smartctl": {"version": [7, 4], "exit_status": 0}}
+
+
+def state_of(data: Json) -> SelftestState:
+    return parse_selftest(json.dumps(ABOUT | data))
+
+
+def ata(status: Json, *table: Json) -> Json:
+    return {
+        "device": {"protocol": "ATA"},
+        "ata_smart_data": {
+            "self_test": {"status": status, "polling_minutes": {"short": 2, "extended": 85}},
+            "capabilities": {"self_tests_supported": True},
+        },
+        "ata_smart_self_test_log": {"standard": {"table": list(table)}},
+    }
+
+
+def ata_entry(value: int, string: str, **more: object) -> Json:
+    return {
+        "type": {"value": 1, "string": "Short offline"},
+        "status": {"value": value, "string": string},
+        "lifetime_hours": 4660,
+        **more,
+    }
+
+
+def test_a_disk_that_is_testing_itself() -> None:
+    state = state_of(ata({"value": 0xF6, "string": "in progress", "remaining_percent": 60}))
+    assert (state.supported, state.running, state.percent) == (True, True, 40)
+    assert state.estimate_s == (120, 5100)
+    assert not state.entries
+    assert state.last is None
+
+
+@pytest.mark.parametrize(
+    ("value", "passed"),
+    [(0, True), (0x10, None), (0x20, None), (0x30, False), (0x75, False), (0x80, False)],
+)
+def test_how_a_disks_test_ended(value: int, passed: bool | None) -> None:  # noqa: FBT001
+    state = state_of(ata({"value": value, "string": "said"}, ata_entry(value, "said", lba=77)))
+    assert not state.running
+    assert state.entries == (Entry("Short offline", passed, "said", 4660, 77),)
+    assert state.last is not None
+    assert state.last.passed is passed
+
+
+def test_an_nvme_drive() -> None:
+    log = {
+        "current_self_test_operation": {"value": 1, "string": "Short self-test in progress"},
+        "current_self_test_completion_percent": 30,
+        "table": [
+            {
+                "self_test_code": {"value": 1, "string": "Short"},
+                "self_test_result": {"value": 7, "string": "Completed: failed segments"},
+                "power_on_hours": 18,
+                "lba": 4096,
+            },
+            {
+                "self_test_code": {"value": 2, "string": "Extended"},
+                "self_test_result": {"value": 1, "string": "Aborted: Self-test command"},
+                "power_on_hours": 17,
+            },
+        ],
+    }
+    state = state_of({"device": {"protocol": "NVMe"}, "nvme_self_test_log": log})
+    assert (state.supported, state.running, state.percent) == (True, True, 30)
+    assert state.entries == (
+        Entry("Short", passed=False, status="Completed: failed segments", hours=18, lba=4096),
+        Entry("Extended", passed=None, status="Aborted: Self-test command", hours=17),
+    )
+    assert state_of({"device": {"protocol": "NVMe"}}).supported is False
+
+
+def test_a_sas_drive() -> None:
+    data = {
+        "device": {"protocol": "SCSI"},
+        "scsi_self_test_0": {
+            "code": {"value": 1, "string": "Background short"},
+            "result": {"value": 15, "string": "Self test in progress ..."},
+            "self_test_in_progress": True,
+        },
+        "scsi_self_test_1": {
+            "code": {"value": 2, "string": "Background long"},
+            "result": {"value": 0, "string": "Completed"},
+            "power_on_time": {"hours": 44_000},
+        },
+        "scsi_extended_self_test_seconds": 36_000,
+    }
+    state = state_of(data)
+    assert (state.supported, state.running, state.percent) == (None, True, None)
+    assert state.estimate_s == (120, 36_000)
+    assert state.entries == (
+        Entry("Background long", passed=True, status="Completed", hours=44_000),
+    )
+
+
+def test_a_drive_that_cannot_be_asked() -> None:
+    failed = {"exit_status": 2, "messages": [{"string": "Unknown USB bridge"}]}
+    text = json.dumps({"smartctl": failed})
+    assert parse_selftest(text).reason == "smartctl: Unknown USB bridge"
+    assert find_refusal(text) == "smartctl: Unknown USB bridge"
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (0, ""),
+        (0x40, ""),  # the drive's log has errors, which is no matter here
+        (4, "the drive refused to test itself"),
+        (1, "smartctl could not ask the drive"),
+    ],
+)
+def test_whether_a_test_began(status: int, refusal: str) -> None:
+    assert find_refusal(json.dumps({"smartctl": {"exit_status": status}})) == refusal
