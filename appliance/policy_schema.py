@@ -216,19 +216,21 @@ def _explain(path: Path, kind: str, data: Mapping[str, Any]) -> str:
 
 
 def _allowed(path: Path) -> str:
+    words = "something else"
     match path:
         case [str(table)] if table in {_ALL, *CLASSES}:
-            return f"one [{table}] table"
+            words = f"one [{table}] table"
         case [str(table), str(name)] if table in {_ALL, *CLASSES}:
-            return f"a table such as {_example(LIMITS[name])}"
+            words = f"a table such as {_example(LIMITS[name])}"
         case [str(table), str(name), str(key)] if table in {_ALL, *CLASSES}:
-            return _words(_table_of(LIMITS[name]), key)
+            words = _words(_table_of(LIMITS[name]), key)
+        case ["policy", "hybrid_models", int()]:
+            words = 'a pattern of 1 to 80 characters such as "*SSHD*"'
         case ["policy", str(key), *_]:
-            return _words(HeadTable, key)
+            words = _words(HeadTable, key)
         case [str(key)]:
-            return _words(PolicyFile, key)
-        case _:
-            return "something else"
+            words = _words(PolicyFile, key)
+    return words
 
 
 def _example(kind: LimitKind) -> str:

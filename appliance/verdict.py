@@ -91,7 +91,8 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Figure) -> Judged:
         figure = figures.get(name, Figure(None))
         measured |= kind.is_evidence and figure.value is not None
         rows.append(_hold(kind, limit, figure))
-    rows += [_remark_doubt(each) for each in drive.doubts]
+    limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}
+    rows += [_remark_doubt(each) for each in drive.doubts if each.counter in limited]
     verdict = _find_verdict([row.outcome for row in rows], measured=measured)
     return Judged(
         evidence=drive,

@@ -124,7 +124,7 @@ def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
     verdicts = {record["drive_serial"]: record for record in _list_verdicts(rows)}
     return _render(
-        (*VERDICTS, *(name for name in VERDICT_LIMITS if name not in VERDICTS)),
+        ("campaign_id", "drive_serial", "verdict", "at", *VERDICT_LIMITS[2:]),
         ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
     )
 

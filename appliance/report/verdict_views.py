@@ -73,8 +73,8 @@ class SheetView:
     """The outcome and the words, what rejects first."""
     limits: tuple[LimitView, ...]
     """Those that were measured, or have a consequence because they were not."""
-    unmeasured: tuple[str, ...]
-    """The titles of the others."""
+    unmeasured: tuple[tuple[str, str], ...]
+    """Why the others were not measured, and their titles."""
     counters: tuple[CounterView, ...]
     said_before: str
     """What the drive said of itself before the campaign: passed, failed, or why nothing."""
@@ -157,11 +157,7 @@ def _make_sheet(
         style=_STYLES[row.verdict] if row else "none",
         reasons=_list_reasons(limits) if row else _explain_none(judged=judged),
         limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
-        unmeasured=tuple(
-            title_of(each.name) + (f" ({printable(each.detail)})" if each.detail else "")
-            for each in limits
-            if each.outcome == "not measured"
-        ),
+        unmeasured=_group_unmeasured(limits),
         counters=tuple(
             _view_counter(each)
             for each in compare(before.counters if before else {}, after.counters if after else {})
@@ -184,6 +180,15 @@ def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
 def _explain(limit: LimitRow) -> str:
     words = f"{printable(title_of(limit.name))}: {printable(limit.measured) or 'not measured'}"
     return f"{words} ({printable(limit.detail)})" if limit.detail else words
+
+
+def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
+    groups: dict[str, list[str]] = {}
+    for each in limits:
+        if each.outcome == "not measured":
+            why = printable(each.detail) or "the campaign had no such step"
+            groups.setdefault(why, []).append(printable(title_of(each.name)))
+    return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 
 
 def _explain_none(*, judged: bool) -> tuple[tuple[str, str], ...]:

@@ -9,9 +9,10 @@ from typing import override
 
 import pytest
 
-from appliance.report import export_campaign, tables, views
+from appliance.report import export_campaign, tables, verdict_views, views
 from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
+from tests.report.judged import JUDGED, add_judged
 from tests.report.workloads import add_workloads
 
 _VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -69,6 +70,7 @@ def _release(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages name the version; golden files shall outlive a release."""
     monkeypatch.setattr(views, "VERSION", "0.0.0")
     monkeypatch.setattr(tables, "VERSION", "0.0.0")
+    monkeypatch.setattr(verdict_views, "VERSION", "0.0.0")
 
 
 @pytest.fixture
@@ -111,6 +113,23 @@ def workloads(tmp_path: Path, steps: sqlite3.Connection) -> Path:
     (tmp_path / "raw" / "1").mkdir(parents=True)
     (tmp_path / "raw" / "1" / "fio.json").write_text("{}")
     return export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Drives that are good, slow, bad, worn, of no class and not measured, with their verdicts."""
+    connection = make_database(tmp_path / "judged.sqlite", name="incoming, rack 4", disks=JUDGED)
+    add_judged(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path, judged: sqlite3.Connection) -> Path:
+    """The folder of the report of `judged`."""
+    return export_campaign(
+        judged, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw"
+    )
 
 
 @pytest.fixture

@@ -27,6 +27,11 @@ def test_report_of_an_array_is_as_it_was(array_report: Path, name: str) -> None:
     _compare(array_report, name, GOLDEN / "array")
 
 
+@pytest.mark.parametrize("name", ["report.html", "verdicts.html", "verdicts.csv"])
+def test_report_of_judged_drives_is_as_it_was(verdicts: Path, name: str) -> None:
+    _compare(verdicts, name, GOLDEN / "verdicts")
+
+
 def _compare(folder: Path, name: str, golden: Path) -> None:
     found = (folder / name).read_bytes()
     if os.environ.get("KALTSTART_GOLDEN") == "write":
