@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -272,6 +273,14 @@ class DriveBay:
             for drive in self.drives
             if not drive.faults.vanished(age_s=age_s, power_on=power_on)
         ]
+
+    def stop_answering(self, drive: ModelledDrive | str) -> None:
+        """From now on a drive leaves every request without an answer, until this ends.
+
+        For drives with a fault `stall`, which are made so that the machine can go off then.
+        """
+        found = self.by_serial(drive) if isinstance(drive, str) else drive
+        self._processes[self.drives.index(found)].send_signal(signal.SIGSTOP)
 
     def stats(self, drive: ModelledDrive | str) -> list[dict[str, float]]:
         """What reached a drive (by serial or itself), one element per QEMU process.
