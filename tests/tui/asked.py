@@ -1,8 +1,8 @@
 """What drives answer when they are asked about themselves, as drives.json has it."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from appliance.drives.details import DriveDetails
 from appliance.measure.health_samples import Counter, Health
 
 
@@ -12,37 +12,36 @@ class Asked:
 
     answer: str = "answered"
     answer_reason: str = ""
-    details: Mapping[str, object] | None = None
+    details: DriveDetails | None = None
     health: Health | None = None
 
     def to_keys(self) -> dict[str, object]:
         """The four keys."""
+        details = None if self.details is None else asdict(self.details)
         health = None if self.health is None else asdict(self.health)
         return {
             "answer": self.answer,
             "answer_reason": self.answer_reason,
-            "details": self.details,
+            "details": details,
             "health": health,
         }
 
 
-DISK_DETAILS: dict[str, object] = {
-    "form_factor": "2.5 inches",
-    "rotation_rpm": 5400,
-    "sector_format": "512e",
-    "link_now": "1.5 Gb/s",
-    "link_max": "6.0 Gb/s",
-    "write_cache": "on",
-    "trim": False,
-    "zoned": "",
-    "hybrid": "",
-    "security": "frozen",
-    "partition_table": "gpt",
-    "file_systems": ["ntfs", "ext4"],
-    "findings": [
-        "the link runs at 1.5 Gb/s where both ends could do 6.0 Gb/s: check cable and port"
-    ],
-}
+DISK_DETAILS = DriveDetails(
+    form_factor="2.5 inches",
+    rotation_rpm=5400,
+    sector_format="512e",
+    link_now="1.5 Gb/s",
+    link_max="6.0 Gb/s",
+    write_cache="on",
+    trim=False,
+    zoned="",
+    hybrid="",
+    security="frozen",
+    partition_table="gpt",
+    file_systems=("ntfs", "ext4"),
+    findings=("the link runs at 1.5 Gb/s where both ends could do 6.0 Gb/s: check cable and port",),
+)
 DISK_HEALTH = Health(
     passed=True,
     counters=(

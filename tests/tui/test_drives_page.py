@@ -121,8 +121,8 @@ async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: Fa
 
 
 async def test_what_does_not_fit_is_counted_and_shown_with_enter(engine: FakeEngine) -> None:
-    findings = [f"finding {number} of a drive that has a lot" for number in range(1, 21)]
-    asked = Asked(details=DISK_DETAILS | {"findings": findings}, health=DISK_HEALTH)
+    findings = tuple(f"finding {number} of a drive that has a lot" for number in range(1, 21))
+    asked = Asked(details=replace(DISK_DETAILS, findings=findings), health=DISK_HEALTH)
     many = [replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "bcdefghijk"]
     engine.show_drives(HDD, *many, asked={HDD: asked})
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
@@ -161,11 +161,18 @@ async def test_a_failing_drive_is_marked_and_one_that_could_not_be_asked_says_wh
 
 
 async def test_hostile_details_are_shown_escaped(engine: FakeEngine) -> None:
-    texts = dict.fromkeys(
-        ("form_factor", "link_now", "link_max", "zoned", "hybrid", "partition_table"), HOSTILE
+    details = replace(
+        DISK_DETAILS,
+        form_factor=HOSTILE,
+        link_now=HOSTILE,
+        link_max=HOSTILE,
+        zoned=HOSTILE,
+        hybrid=HOSTILE,
+        partition_table=HOSTILE,
+        file_systems=(HOSTILE,),
+        findings=(HOSTILE,),
     )
-    lists = {"findings": [HOSTILE], "file_systems": [HOSTILE]}
-    asked = Asked("answered", HOSTILE, DISK_DETAILS | texts | lists, DISK_HEALTH)
+    asked = Asked("answered", HOSTILE, details, DISK_HEALTH)
     engine.show_drives(EVIL, asked={EVIL: asked})
     async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
         await settle(pilot)
