@@ -19,7 +19,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import OTHER, Figure, Workload
 from appliance.report.findings import Finding
-from appliance.report.kinds import fio, lottery, matrix, sql, sweep
+from appliance.report.kinds import fio, lottery, matrix, sql, surface, sweep
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
@@ -178,12 +178,29 @@ def _judge_sql(workload: Workload) -> Iterable[Finding]:
         yield _compare("SQL, all phases", told)
 
 
+def _judge_surface(workload: Workload) -> Iterable[Finding]:
+    told = []
+    for step in workload.steps:
+        whole = surface.find_whole(step)
+        # What is wrong is told of a scan without an end, too.
+        for text in surface.tell_troubles(step):
+            yield Finding("remark", step.label, text)
+        if whole is not None and _all_proven([whole]) and whole.get("bw_bytes_s") is not None:
+            rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
+            low, high = (format_rate(rate) for rate in rates)
+            mean = format_rate(whole.get("bw_bytes_s"))
+            told.append((f"{step.label} {mean} MB/s (slices from {low} to {high})", [whole]))
+    if told:
+        yield _compare("surface", told)
+
+
 _JUDGES = {
     "lottery": _judge_lottery,
     "fio": _judge_fio,
     "matrix": _judge_matrix,
     "sweep": _judge_sweep,
     "sql": _judge_sql,
+    "surface": _judge_surface,
 }
 
 

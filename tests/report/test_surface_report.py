@@ -99,12 +99,16 @@ def test_the_profile_and_the_ranges_are_shown(one: sqlite3.Connection, tmp_path:
     assert "slow again when read again" in words
     assert "Input/output error" in words
     assert "nothing is known of the rest" not in words
+    assert "surface: 1 range of 8 KiB in all: cannot be read." in words
+    assert "surface: 1 range of 1 MiB in all: much slower than the rest around." in words
+    assert "95.0 MB/s (slices from 70.5 to 120)" in words
 
 
 def test_a_sound_drive_has_no_table_of_ranges(one: sqlite3.Connection, tmp_path: Path) -> None:
     _add_scan(one)
     _, words = _export(one, tmp_path)
     assert "where something is wrong" not in words
+    assert "cannot be read" not in words
 
 
 def test_what_was_not_read_is_said(one: sqlite3.Connection, tmp_path: Path) -> None:
@@ -122,6 +126,7 @@ def test_a_scan_without_an_end_has_no_sum(one: sqlite3.Connection, tmp_path: Pat
     _, words = _export(one, tmp_path)
     assert "3 of 100" in words
     assert "the scan did not come to its end" in words
+    assert "slices from" not in words
 
 
 def test_a_sample_says_what_it_is_worth(one: sqlite3.Connection, tmp_path: Path) -> None:

@@ -101,6 +101,20 @@ def explain(step: StepFigures) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def tell_troubles(step: StepFigures) -> tuple[str, ...]:
+    """A sentence for each kind of trouble that was found."""
+    sentences = []
+    for kind, what in (
+        ("unreadable", "cannot be read"),
+        ("slow", "much slower than the rest around"),
+    ):
+        sizes = [row.size_bytes for row in step.ranges if row.kind == kind]
+        if sizes:
+            where = count(len(sizes), "range")
+            sentences.append(f"surface: {where} of {format_bytes(sum(sizes))} in all: {what}.")
+    return tuple(sentences)
+
+
 def find_whole(step: StepFigures) -> Figure | None:
     """The figures over the whole drive; None where the scan did not come to its end."""
     return next((figure for figure in step.figures if figure.variant == WHOLE), None)
