@@ -33,6 +33,7 @@ ADDED = """
     ranges(step_id, part, kind, first_byte, size_bytes, seconds, detail)
     health(campaign_id, drive_serial, moment, passed, reason, counter, value, unit, doubt, at)
     temperatures(step_id, drive_serial, t_s, celsius)
+    verdict_limits(campaign_id, drive_serial, position, name, outcome, measured, allowed, detail)
 """  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])
