@@ -1,0 +1,352 @@
+"""Verdicts from a campaign's rows: what was stored by the store's functions, judged and stored."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import judging
+from appliance.campaign.gathering import gather_evidence
+from appliance.campaign.judging import judge_again, judge_campaign
+from appliance.measure.samples import CacheState, LbaRange, Result
+from appliance.store.power_offs import insert_power_off, update_power_off_back
+from appliance.store.ranges import insert_ranges
+from appliance.store.verdicts import select_judging, select_limits, select_verdicts
+from appliance.verdict import Figure
+from tests.report.database import make_boots, make_database
+from tests.report.judged import (
+    BAD,
+    BYPASS,
+    GOOD,
+    JUDGED,
+    SLOW,
+    add_health,
+    add_judged,
+    add_surface,
+    drive_id,
+    make_site,
+    read_smart,
+    with_counts,
+)
+from tests.report.workloads import add_results, add_step, end_step
+
+UNPROVEN = CacheState("cold", "unproven", "12 pages stayed")
+WARM = CacheState("warm", "proven", "all pages resident before")
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    disks = [replace(GOOD, boots=make_boots(31.0, None, 33.0)), SLOW, BAD]
+    connection = make_database(tmp_path / "rows.sqlite", disks=disks)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where policy.toml would lie."""
+    path = tmp_path / "policy.toml"
+    monkeypatch.setattr(judging, "POLICY", path)
+    return path
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
+    lines: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(judging, "announce", lambda event, **fields: lines.append((event, fields)))
+    return lines
+
+
+def figures_of(connection: sqlite3.Connection, serial: str) -> dict[str, Figure]:
+    (found,) = [each for each in gather_evidence(connection, 1) if each.identity == serial]
+    return dict(found.figures)
+
+
+def events_of(connection: sqlite3.Connection, event: str) -> list[str]:
+    query = "SELECT detail FROM events WHERE event = ? ORDER BY seq"
+    return [row[0] for row in connection.execute(query, (event,))]
+
+
+def value_of(figures: dict[str, Figure], name: str) -> float | None:
+    return figures.get(name, Figure(None)).value
+
+
+def test_health_and_what_it_rose_by(rows: sqlite3.Connection) -> None:
+    health = read_smart("ata-412")
+    add_health(
+        rows, "LAB-GOOD-1",
+        with_counts(health, reallocated_sectors=3), with_counts(health, reallocated_sectors=5),
+    )  # fmt: skip
+    add_health(rows, "LAB-SLOW-1", replace(health, passed=False))
+    good, slow, bad = (figures_of(rows, each) for each in ("LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1"))
+    assert good["reallocated_sectors"].value == 5
+    assert good["new_reallocated_sectors"] == Figure(2, "3 before, 5 after the campaign")
+    assert good["self_assessment"].value == 0
+    assert slow["self_assessment"].value == 1
+    assert slow["new_reallocated_sectors"].value is None
+    assert bad["self_assessment"] == Figure(None, "its health was not read")
+
+
+def test_a_count_that_fell_is_in_doubt(rows: sqlite3.Connection) -> None:
+    health = read_smart("ata-412")
+    add_health(
+        rows, "LAB-GOOD-1", with_counts(health, crc_errors=9), with_counts(health, crc_errors=2)
+    )
+    evidence = gather_evidence(rows, 1)[0]
+    assert [(each.counter, each.value) for each in evidence.doubts] == [("crc_errors", 2)]
+
+
+def test_a_scan_that_was_cut_short_says_nothing_good(rows: sqlite3.Connection) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    add_surface(rows, SLOW, position=1, mean_mb_s=180, slices=50, reason="too hot")
+    add_surface(rows, BAD, position=2, mean_mb_s=90, slices=4, unreadable_bytes=512, reason="gone")
+    good, slow, bad = (figures_of(rows, each) for each in ("LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1"))
+    assert good["surface_unreadable_bytes"].value == 0
+    assert good["surface_unreadable_bytes"].detail == "100 % of the drive was read"
+    assert good["surface_mean_mb_s"].value == 180
+    assert good["surface_slowest_slice_percent"].value == 70
+    assert slow["surface_unreadable_bytes"].value is None
+    assert "too hot; 50.0 % of the drive was read" in slow["surface_unreadable_bytes"].detail
+    assert slow["failed_steps"] == Figure(1, "surface: too hot")
+    assert "surface_slowest_slice_percent" not in slow
+    # What was found stands.
+    assert bad["surface_unreadable_bytes"].value == 512
+
+
+def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.1)
+    unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
+    assert (unreadable.value, unreadable.detail) == (0, "10.0 % of the drive was read")
+
+
+def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> None:
+    """It is done, with what it read added up: the rest was never looked at."""
+    add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=7)
+    unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
+    assert unreadable.value is None
+    assert "it was given up; 7.0 % of the drive was read" in unreadable.detail
+
+
+def _verify(
+    connection: sqlite3.Connection, *, phases: tuple[str, ...] = ("read",), read: int = 4096,
+    mismatch: int = 0, unreadable: int = 0,
+) -> int:  # fmt: skip
+    step = add_step(connection, "verify", "LAB-GOOD-1", position=0)
+    results = [Result("write", "app_write_bytes", 4096, BYPASS)]
+    for phase in phases:
+        results += [
+            Result(phase, "app_read_bytes", read, BYPASS),
+            Result(phase, "mismatch_bytes", mismatch, BYPASS),
+            Result(phase, "unreadable_bytes", unreadable, BYPASS),
+            Result(phase, "bw_bytes_s", 5e7, BYPASS),
+        ]
+    add_results(connection, step, results)
+    end_step(connection, step, "done")
+    return step
+
+
+def test_verify_without_a_power_off_knows_nothing_of_losses(rows: sqlite3.Connection) -> None:
+    _verify(rows)
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_mismatch_bytes"].value == 0
+    assert figures["verify_alias_bytes"].value == 0
+    assert figures["verify_read_mb_s"].value == 50
+    assert figures["verify_lost_bytes"] == Figure(
+        None, "it was not read back after a power-off", frozenset({0})
+    )
+
+
+def test_verify_that_did_not_read_all_of_it_back_says_nothing_good(
+    rows: sqlite3.Connection,
+) -> None:
+    _verify(rows, read=2048, unreadable=512)
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_mismatch_bytes"].value is None
+    assert figures["verify_unreadable_bytes"].value == 512
+
+
+@pytest.mark.parametrize(("proof", "value"), [("proven", 0.0), ("unproven", 0.0), ("warm", None)])
+def test_losses_need_a_power_off_that_was_none_in_name_only(
+    rows: sqlite3.Connection, proof: str, value: float | None
+) -> None:
+    step = _verify(rows, phases=("read", "read-cold"))
+    insert_power_off(
+        rows, step_id=step, drive_id=drive_id(rows, "LAB-GOOD-1"), part="read-cold-00",
+        manner="abrupt", boot_id="b", power_cycles_before=4,
+    )  # fmt: skip
+    (number,) = rows.execute("SELECT id FROM power_off").fetchone()
+    update_power_off_back(
+        rows, number, power_cycles_after=5, cold_proof=proof, cold_reason="it offers no count"
+    )
+    lost = figures_of(rows, "LAB-GOOD-1")["verify_lost_bytes"]
+    assert lost.value == value
+    assert ("not proven: it offers no count" in lost.detail) == (proof != "proven")
+
+
+def test_what_was_lost_or_aliases_counts_by_its_ranges(rows: sqlite3.Connection) -> None:
+    step = _verify(rows, mismatch=12288)
+    insert_ranges(
+        rows, step, "read-00",
+        [LbaRange("alias", 0, 8192), LbaRange("mismatch", 65536, 4096)],
+    )  # fmt: skip
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_alias_bytes"].value == 8192
+    assert figures["verify_mismatch_bytes"].value == 12288
+
+
+def test_a_figure_of_the_ram_is_none_of_the_drive(rows: sqlite3.Connection) -> None:
+    for position, cache in enumerate((WARM, UNPROVEN)):
+        step = add_step(rows, "fio", "LAB-GOOD-1", position=position, index=position)
+        add_results(rows, step, [Result("seq-read", "bw_bytes_s", 4e9, cache)])
+        end_step(rows, step, "done")
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["fio_seq_read_mb_s"].value is None
+    assert "warm page cache only" in figures["fio_seq_read_mb_s"].detail
+    step = add_step(rows, "fio", "LAB-GOOD-1", position=2, index=2)
+    add_results(
+        rows, step,
+        [
+            Result("seq-read", "bw_bytes_s", 1.5e8, BYPASS),
+            Result("rand-read", "lat_p99_ns", 2e7, BYPASS),
+            Result("rand-write", "iops", 70, BYPASS, valid=False),
+        ],
+    )  # fmt: skip
+    end_step(rows, step, "done")
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["fio_seq_read_mb_s"].value == 150
+    assert figures["fio_rand_read_lat_p99_ms"].value == 20
+    assert figures["fio_rand_write_iops"].value is None
+
+
+def test_a_drive_without_a_self_test_did_not_fail_one(rows: sqlite3.Connection) -> None:
+    step = add_step(rows, "selftest", "LAB-GOOD-1", position=0)
+    end_step(rows, step, "failed", "the drive has no self-test")
+    step = add_step(rows, "selftest", "LAB-BAD-1", position=1)
+    add_results(rows, step, [Result("short", "selftest_passed", 0, BYPASS)])
+    end_step(rows, step, "done")
+    good, bad = figures_of(rows, "LAB-GOOD-1"), figures_of(rows, "LAB-BAD-1")
+    assert good["self_test"].value is None
+    assert good["self_test"].detail == "the drive has no self-test"
+    assert value_of(good, "failed_steps") is None
+    assert bad["self_test"].value == 1
+
+
+def test_boots_count_where_they_are_valid(rows: sqlite3.Connection) -> None:
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["boot_median_s"] == Figure(32.0, "of 2 valid boots")
+    assert figures["failed_boots"] == Figure(1, "of 3")
+    assert "boot_median_s" not in figures_of(rows, "LAB-SLOW-1")
+
+
+def test_verdicts_are_stored_said_and_replaced(
+    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    add_health(rows, "LAB-GOOD-1", replace(read_smart("ata-412"), passed=True))
+    add_surface(rows, BAD, position=1, mean_mb_s=90, unreadable_bytes=65536)
+    judge_campaign(make_site(rows), 1)
+    assert [(row.drive_serial, row.verdict) for row in select_verdicts(rows, 1)] == [
+        ("LAB-GOOD-1", "accept with remarks"),  # one of its boots failed
+        ("LAB-BAD-1", "reject"),
+    ]
+    assert ("verdict", {"id": 1, "drive": "LAB-BAD-1", "verdict": "reject"}) in said
+    assert events_of(rows, "no-verdict") == [
+        "LAB-SLOW-1: nothing that the policy limits was measured on it"
+    ]
+    policy.write_text(
+        'version = 1\n[policy]\nname = "ours"\n[all]\nfailed_boots = {}\n'
+        "surface_unreadable_bytes = { remark = 0 }\nself_assessment = {}\n"
+    )
+    judge_campaign(make_site(rows), 1)
+    assert [row.verdict for row in select_verdicts(rows, 1)] == ["accept", "accept with remarks"]
+    told = select_judging(rows, 1)
+    assert told is not None
+    assert (told.policy, told.origin[:12]) == ("ours", "policy.toml ")
+    assert any("LAB-BAD-1: reject at " in detail for detail in events_of(rows, "verdict-before"))
+    names = [row.name for row in select_limits(rows, 1, drive_id(rows, "LAB-BAD-1"))]
+    assert "surface_unreadable_bytes" in names
+    assert "failed_boots" not in names
+
+
+def test_nothing_is_judged_with_half_a_policy(
+    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    policy.write_text("version = 1\n[hdd]\nsurface_mean_mb_s = { rejct = 50 }\ncolour = 1\n")
+    judge_campaign(make_site(rows), 1)
+    assert select_verdicts(rows, 1) == ()
+    told = select_judging(rows, 1)
+    assert told is not None
+    assert [line[:18] for line in told.problem.split("\n")] == [
+        "policy.toml line 3",
+        "policy.toml line 4",
+    ]
+    assert [event for event, _ in said] == ["no-verdict", "no-verdict"]
+    policy.unlink()
+    judge_campaign(make_site(rows), 1)
+    told = select_judging(rows, 1)
+    assert told is not None
+    assert told.problem == ""
+    assert len(select_verdicts(rows, 1)) == 1
+    # The mistakes come back: the verdict there is stays, and stays marked as older.
+    policy.write_text("version = 2\n")
+    judge_campaign(make_site(rows), 1)
+    told = select_judging(rows, 1)
+    assert told is not None
+    assert (told.origin, bool(told.problem)) == ("built-in", True)
+    assert len(select_verdicts(rows, 1)) == 1
+
+
+def test_a_campaign_of_another_stick_keeps_its_verdict(
+    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+) -> None:
+    add_judged_rows(rows)
+    before = select_verdicts(rows, 1)
+    policy.write_text("version = 1\n[all]\nsurface_unreadable_bytes = { remark = 0 }\n")
+    said.clear()
+    judge_again(make_site(rows), 1)
+    assert select_verdicts(rows, 1) == before
+    assert len(events_of(rows, "verdict-kept")) == 1
+    assert said == []
+    # One that ended in a start of this stick is judged anew.
+    rows.execute("UPDATE event SET boot_id = 'mine' WHERE event = 'campaign-done'")
+    rows.execute(
+        "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"
+        " VALUES ('T', 1, 'mine', 'info', 'ready', '')"
+    )
+    judge_again(make_site(rows), 1)
+    assert [row.verdict for row in select_verdicts(rows, 1)] == ["accept with remarks"]
+
+
+def add_judged_rows(connection: sqlite3.Connection) -> None:
+    add_surface(connection, BAD, position=0, mean_mb_s=90, unreadable_bytes=65536)
+    judge_campaign(make_site(connection), 1)
+
+
+def test_a_campaign_that_is_not_over_is_not_judged(
+    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    rows.execute("UPDATE campaign SET state = 'paused'")
+    judge_again(make_site(rows), 1)
+    judge_again(make_site(rows), 99)
+    assert select_judging(rows, 1) is None
+    assert said == []
+
+
+def test_the_report_campaign_is_judged_as_it_shows(
+    tmp_path: Path, policy: Path, said: list[tuple[str, dict[str, object]]]
+) -> None:
+    connection = make_database(tmp_path / "judged.sqlite", disks=JUDGED)
+    add_judged(connection)
+    found = select_verdicts(connection, 1)
+    assert [(row.drive_serial, row.verdict, row.drive_class) for row in found] == [
+        ("LAB-GOOD-1", "accept", "hdd"),
+        ("LAB-SLOW-1", "accept with remarks", "hdd"),
+        ("LAB-BAD-1", "reject", "hybrid"),
+        ("LAB-NVME-1", "accept with remarks", "nvme"),
+        ("LAB-ODD\x1b1", "reject", ""),
+    ]
+    connection.close()
