@@ -140,7 +140,7 @@ class Tally:
     def _sum_windows(self) -> Iterator[tuple[int, float]]:
         """Bytes and seconds; what is left at the end belongs to the last one."""
         count = max(self.bytes // WINDOW_BYTES, 1)
-        limits = [self.bytes * number / count for number in range(1, count + 1)]
+        limits = [self.bytes * number // count for number in range(1, count + 1)]
         size, seconds, number = 0, 0.0, 0
         for so_far, own, own_s in zip(
             accumulate(self.sizes), self.sizes, self.seconds, strict=True
