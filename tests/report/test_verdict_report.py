@@ -1,0 +1,106 @@
+"""Verdicts in a report: what the page says first, the sheets, and what programs read."""
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+
+from appliance.report import export_campaign
+from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
+from appliance.store.verdicts import upsert_judging_problem
+from tests.report.conftest import read_page
+
+SERIALS = ["LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1", "LAB-ODD\\x1b1", "LAB-NEW-1"]
+
+
+def test_columns_are_those_of_the_views(judged: sqlite3.Connection) -> None:
+    for view, columns in (("verdicts", VERDICTS), ("verdict_limits", VERDICT_LIMITS)):
+        query = "SELECT name FROM pragma_table_info(?)"
+        assert tuple(name for (name,) in judged.execute(query, (view,))) == columns
+
+
+def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:
+    words = read_page((verdicts / "report.html").read_text()).words
+    assert words.index("Verdicts") < words.index("What the figures say")
+    for verdict, serial in (
+        ("✓ accept", "LAB-GOOD-1"),
+        ("! accept with remarks", "LAB-SLOW-1"),
+        ("✗ reject", "LAB-BAD-1"),
+        ("– no verdict", "LAB-NEW-1"),
+    ):
+        assert f"{verdict} · {serial}" in words
+    assert "reject: surface: unreadable: 65536 B (100 % of the drive was read)" in words
+
+
+def test_each_drive_has_a_sheet_of_its_own(verdicts: Path) -> None:
+    text = (verdicts / "verdicts.html").read_text()
+    page = read_page(text)
+    assert page.ids == [f"drive-{number}" for number in range(1, len(SERIALS) + 1)]
+    for serial in SERIALS:
+        assert serial in page.words
+    sheet = read_page(text.split("<article")[1].join(("<article", ""))).words
+    for words in ("Lab disk", "4.0 TB", "2.5+", "0x5000c50012345678", "Kaltstart's own"):
+        assert words in sheet
+    assert "Not measured, and so not judged." in sheet
+    assert "reallocated sectors 3 5 +2" in page.words
+    assert "@page { size: A4" in text
+    assert "break-after: page" in text
+
+
+def test_nothing_a_drive_says_is_markup(verdicts: Path) -> None:
+    for name in ("report.html", "verdicts.html"):
+        text = (verdicts / name).read_text()
+        assert "Lab &lt;b&gt;SSHD&lt;/b&gt;" in text
+        assert "\x1b" not in text
+        assert "script" not in read_page(text).tags
+
+
+def test_a_sheet_loads_nothing(verdicts: Path) -> None:
+    page = read_page((verdicts / "verdicts.html").read_text())
+    assert not {name for name, _ in page.attributes} & {"src", "onclick", "onload"}
+
+
+def test_programs_get_the_same(verdicts: Path, judged: sqlite3.Connection) -> None:
+    found = json.loads((verdicts / "results.json").read_text())
+    query = "SELECT * FROM verdicts ORDER BY rowid"
+    assert sorted(found["verdicts"], key=str) == sorted(
+        (dict(row) for row in judged.execute(query)), key=str
+    )
+    limits = [dict(row) for row in judged.execute("SELECT * FROM verdict_limits")]
+    assert sorted(found["verdict_limits"], key=str) == sorted(limits, key=str)
+    assert found["judging"]["origin"] == "built-in"
+    with (verdicts / "verdicts.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == len(limits)
+    rejected = {line["drive_serial"] for line in lines if line["verdict"] == "reject"}
+    assert rejected == {"LAB-BAD-1", "LAB-ODD\\x1b1"}
+
+
+def test_a_policy_with_mistakes_marks_what_is_older(
+    tmp_path: Path, judged: sqlite3.Connection
+) -> None:
+    upsert_judging_problem(judged, 1, problem="policy.toml line 3: <i>a mistake</i>\nanother")
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "again", raw=tmp_path)
+    words = read_page((folder / "report.html").read_text()).words
+    assert "These verdicts are older than the policy:" in words
+    assert "policy.toml line 3: <i>a mistake</i> another" in words
+    assert "! accept with remarks · LAB-SLOW-1" in words
+    sheets = read_page((folder / "verdicts.html").read_text()).words
+    assert sheets.count("This verdict is older than the policy.") == len(SERIALS)
+
+
+def test_with_mistakes_from_the_start_there_is_no_verdict(
+    tmp_path: Path, lab: sqlite3.Connection
+) -> None:
+    upsert_judging_problem(lab, 1, problem="policy.toml line 1: a mistake")
+    folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "none", raw=tmp_path)
+    words = read_page((folder / "report.html").read_text()).words
+    assert "No verdict: policy.toml has mistakes" in words
+    assert words.count("– no verdict") == 3
+    assert "Judged by" not in words
+
+
+def test_a_campaign_that_nobody_judged_says_nothing_of_verdicts(report: Path) -> None:
+    assert not (report / "verdicts.html").exists()
+    assert not (report / "verdicts.csv").exists()
+    assert "verdict" not in read_page((report / "report.html").read_text()).words.lower()
