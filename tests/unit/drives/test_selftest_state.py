@@ -38,10 +38,7 @@ def ata_entry(value: int, string: str, **more: object) -> Json:
 
 def test_a_disk_that_is_testing_itself() -> None:
     state = state_of(ata({"value": 0xF6, "string": "in progress", "remaining_percent": 60}))
-    assert (state.supported, state.running, state.percent) == (True, True, 40)
-    assert state.estimate_s == (120, 5100)
-    assert not state.entries
-    assert state.last is None
+    assert state == SelftestState(supported=True, running=True, percent=40, estimate_s=(120, 5100))
 
 
 @pytest.mark.parametrize(
@@ -99,10 +96,11 @@ def test_a_sas_drive() -> None:
         "scsi_extended_self_test_seconds": 36_000,
     }
     state = state_of(data)
-    assert (state.supported, state.running, state.percent) == (None, True, None)
-    assert state.estimate_s == (120, 36_000)
-    assert state.entries == (
-        Entry("Background long", passed=True, status="Completed", hours=44_000),
+    assert state == SelftestState(
+        supported=None,
+        running=True,
+        entries=(Entry("Background long", passed=True, status="Completed", hours=44_000),),
+        estimate_s=(120, 36_000),
     )
 
 
