@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from appliance import stats
+from appliance.drives.details import says_hybrid
 from appliance.measure.health_samples import Delta, compare
 from appliance.policy_limits import LIMITS, LimitKind
 from appliance.store.evidence import (
@@ -16,6 +17,7 @@ from appliance.store.evidence import (
     JudgedStepRow,
     count_ranges,
     select_boot_counts,
+    select_health_texts,
     select_highest_celsius,
     select_judged_drives,
     select_judged_steps,
@@ -23,6 +25,7 @@ from appliance.store.evidence import (
     select_step_figures,
 )
 from appliance.store.health import HealthRow, select_health
+from appliance.store.power_offs import select_power_offs
 from appliance.store.ranges import select_slices
 from appliance.verdict import Doubt, Evidence, Figure
 
@@ -44,6 +47,7 @@ _SURFACE: Mapping[str, tuple[str, str, float]] = {
     "surface_mean_mb_s": ("whole", "bw_bytes_s", _MB),
     "surface_lat_p99_ms": ("whole", "lat_p99_ns", _MS_NS),
 }
+_READS = ("read", "read-cold")
 _VERIFY: Mapping[str, tuple[str, str, float]] = {
     "verify_write_mb_s": ("write", "bw_bytes_s", _MB),
     "verify_read_mb_s": ("read", "bw_bytes_s", _MB),
@@ -92,6 +96,7 @@ def _gather_drive(
         rotational=drive.rotational,
         figures=figures,
         doubts=doubts,
+        hybrid=any(map(says_hybrid, select_health_texts(connection, campaign_id, drive.drive_id))),
     )
 
 
@@ -239,32 +244,36 @@ def _gather_surface(
     rows: Sequence[FigureRow],
 ) -> dict[str, Figure]:
     slices = select_slices(connection, step.id)
-    read_bytes = sum(each.read_bytes for each in slices)
-    slice_bytes = sum(each.unreadable_bytes for each in slices)
-    whole = _sum_metric(rows, "whole", "unreadable_bytes")
-    unreadable = max(float(slice_bytes), whole or 0.0)
-    share = 100 * (read_bytes + slice_bytes) / drive.size_bytes if drive.size_bytes else 0.0
+    unreadable = float(sum(each.unreadable_bytes for each in slices))
+    looked_bytes = sum(each.read_bytes + each.unreadable_bytes for each in slices)
+    reached_bytes = sum(each.end_byte - each.first_byte for each in slices)
+    share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0
     detail = f"{_show_share(share)} % of the drive was read"
-    is_whole = whole is not None and step.state == "done"
+    is_whole = (
+        step.state == "done"
+        and reached_bytes >= drive.size_bytes
+        and _sum_metric(rows, "whole", "unreadable_bytes") is not None
+    )
     if not is_whole:
-        detail = f"the scan did not come to its end: {step.reason or step.state}; {detail}"
+        why = step.reason or ("it was given up" if step.state == "done" else step.state)
+        detail = f"the scan did not come to its end: {why}; {detail}"
     # What was found stands, however little was looked at; finding nothing needs the whole scan.
     found = {
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
     }
-    if is_whole:
-        slow = _sum_metric(rows, "whole", "slow_ranges")
-        count = count_ranges(connection, step.id, "slow") if slow is None else slow
-        found["surface_slow_ranges"] = Figure(float(count), detail)
-        speeds = [each.mean_bytes_s for each in slices if each.read_bytes and each.mean_bytes_s]
-        mean = sum(speeds) / len(speeds) if speeds else 0.0
-        if mean:
-            slowest = min(slices, key=lambda each: each.mean_bytes_s or mean)
-            found["surface_slowest_slice_percent"] = Figure(
-                round(100 * min(speeds) / mean, 1),
-                f"slice {slowest.number}, from byte {slowest.first_byte}: "
-                f"{min(speeds) / _MB:.1f} MB/s of {mean / _MB:.1f} MB/s",
-            )
+    slow = float(count_ranges(connection, step.id, "slow"))
+    slow = max(slow, _sum_metric(rows, "whole", "slow_ranges") or 0.0)
+    found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
+    speeds = {each.number: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
+    if is_whole and speeds:
+        mean = sum(speeds.values()) / len(speeds)
+        slowest = min(speeds, key=lambda number: speeds[number])
+        first_byte = next(each.first_byte for each in slices if each.number == slowest)
+        found["surface_slowest_slice_percent"] = Figure(
+            round(100 * speeds[slowest] / mean, 1),
+            f"slice {slowest}, from byte {first_byte}: "
+            f"{speeds[slowest] / _MB:.1f} MB/s of {mean / _MB:.1f} MB/s",
+        )
     return found
 
 
@@ -277,43 +286,53 @@ def _gather_verify(
     connection: sqlite3.Connection, step: JudgedStepRow, rows: Sequence[FigureRow]
 ) -> dict[str, Figure]:
     ranges = select_range_bytes(connection, step.id)
-    reads = [
-        variant
-        for variant in ("read", "read-cold")
-        if _sum_metric(rows, variant, "mismatch_bytes") is not None
-    ]
-    is_done = step.state == "done" and bool(reads)
-    detail = "" if is_done else f"it did not come to its end: {step.reason or step.state}"
-    if is_done:
-        read_bytes = max(_sum_metric(rows, each, "app_read_bytes") or 0.0 for each in reads)
-        detail = f"{read_bytes:.0f} B were read back"
-        if "read-cold" in reads:
-            detail += ", once more after the power was off"
+    written = _sum_metric(rows, "write", "app_write_bytes")
+    is_warm = _is_complete(rows, "read", written)
+    is_cold = _is_complete(rows, "read-cold", written)
+    if step.state != "done":
+        detail = f"it did not come to its end: {step.reason or step.state}"
+    elif not is_warm:
+        detail = "not all that was written was read back"
+    else:
+        detail = f"{written or 0:.0f} B were written and read back"
+    is_done = step.state == "done" and is_warm
 
-    def worst(metric: str, kind: str) -> Figure:
-        value = (
-            max(
-                float(ranges.get(kind, 0)),
-                *(_sum_metric(rows, each, metric) or 0.0 for each in reads),
-            )
-            if reads
-            else float(ranges.get(kind, 0))
-        )
+    def find(*kinds: str, metric: str = "") -> Figure:
+        """What was found stands; finding nothing needs all of it to have been read back."""
+        summed = [_sum_metric(rows, phase, metric) or 0.0 for phase in ("write", *_READS) if metric]
+        value = max(float(sum(ranges.get(kind, 0) for kind in kinds)), *summed, 0.0)
         return Figure(value if is_done or value else None, detail)
 
-    def ranged(kind: str) -> Figure:
-        value = float(ranges.get(kind, 0))
-        return Figure(value if is_done or value else None, detail)
-
-    lost = ranged("lost")
-    if lost.value == 0 and "read-cold" not in reads:
-        lost = Figure(None, "it was not read back after the power was off")
+    lost = float(ranges.get("lost", 0))
+    power, was_off = _describe_power_off(connection, step)
+    can_tell = is_done and is_cold and was_off
     return {
-        "verify_mismatch_bytes": worst("mismatch_bytes", "mismatch"),
-        "verify_unreadable_bytes": worst("unreadable_bytes", "unreadable"),
-        "verify_alias_bytes": ranged("alias"),
-        "verify_lost_bytes": lost,
+        "verify_mismatch_bytes": find("mismatch", "alias", "lost", metric="mismatch_bytes"),
+        "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
+        "verify_alias_bytes": find("alias"),
+        "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
     }
+
+
+def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -> bool:
+    """Whether all that was written was looked at again, readable or not."""
+    read = _sum_metric(rows, phase, "app_read_bytes")
+    if read is None or not written:
+        return False
+    return read + (_sum_metric(rows, phase, "unreadable_bytes") or 0.0) >= written
+
+
+def _describe_power_off(connection: sqlite3.Connection, step: JudgedStepRow) -> tuple[str, bool]:
+    """What is known of the power-off, and whether the drive may have lost its power at all."""
+    offs = select_power_offs(connection, step.id)
+    proofs = {each.cold_proof for each in offs}
+    if not offs:
+        return "it was not read back after a power-off", False
+    if proofs == {"proven"}:
+        return "read back after a power-off that the drive has counted", True
+    reason = next((each.cold_reason for each in offs if each.cold_proof != "proven"), "")
+    said = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
+    return said, proofs <= {"proven", "unproven"}
 
 
 def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:

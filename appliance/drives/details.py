@@ -154,6 +154,11 @@ def _hybrid(data: Json, identify: Identify) -> str:
     return ", ".join(said) or _hybrid_log(data)
 
 
+def says_hybrid(smart: str) -> bool:
+    """Whether a drive calls itself a hybrid in the output of health.SMARTCTL alone."""
+    return bool(_hybrid_log(parse_answer(smart)))
+
+
 def _hybrid_log(data: Json) -> str:
     # Behind a USB bridge there is no page 0x89, but the log directory: SATA 3.2, 13.7.8.
     table = part(data, "ata_log_directory").get("table")

@@ -115,6 +115,17 @@ def count_ranges(connection: sqlite3.Connection, step_id: int, kind: str) -> int
     return int(row[0])
 
 
+def select_health_texts(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> tuple[str, ...]:
+    """All that a drive's tool said of its health, before and after."""
+    rows = connection.execute(
+        "SELECT raw FROM health_reading WHERE campaign_id = ? AND drive_id = ? ORDER BY id",
+        (campaign_id, drive_id),
+    )
+    return tuple(row[0] for row in rows)
+
+
 def select_highest_celsius(
     connection: sqlite3.Connection, campaign_id: int, drive_id: int
 ) -> float | None:

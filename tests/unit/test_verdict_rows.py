@@ -1,5 +1,6 @@
 """Verdicts from a campaign's rows: what was stored by the store's functions, judged and stored."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -96,6 +97,17 @@ def test_a_count_that_fell_is_in_doubt(rows: sqlite3.Connection) -> None:
     )
     evidence = gather_evidence(rows, 1)[0]
     assert [(each.counter, each.value) for each in evidence.doubts] == [("crc_errors", 2)]
+
+
+def test_a_drive_with_a_hybrid_log_calls_itself_a_hybrid(rows: sqlite3.Connection) -> None:
+    add_health(rows, "LAB-GOOD-1", read_smart("ata-412"))
+    add_health(rows, "LAB-SLOW-1", read_smart("ata-412"))
+    said = {"smartctl": {}, "ata_log_directory": {"table": [{"address": 0x14, "gp_sectors": 1}]}}
+    rows.execute(
+        "UPDATE health_reading SET raw = ? WHERE drive_id = ?",
+        (json.dumps(said), drive_id(rows, "LAB-SLOW-1")),
+    )
+    assert [each.hybrid for each in gather_evidence(rows, 1)] == [False, True, False]
 
 
 def test_a_scan_that_was_cut_short_says_nothing_good(rows: sqlite3.Connection) -> None:
