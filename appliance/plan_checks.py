@@ -68,7 +68,14 @@ def _check_workload(workload: ShapedWorkload) -> Iterator[_Clash]:
             yield from _check_matrix(plan)
         case SweepPlan() as plan:
             yield from _check_sweep(plan)
-        case LotteryPlan() | SqlPlan() | SurfacePlan() | VerifyPlan() | SelftestPlan():
+        case VerifyPlan() as plan:
+            if plan.power_cycle and ARRAY in plan.on:
+                yield _Clash(
+                    ("power_cycle", "on"),
+                    ("power_cycle",),
+                    f"is for drives by themselves; leave it out where on names {show_value(ARRAY)}",
+                )
+        case LotteryPlan() | SqlPlan() | SurfacePlan() | SelftestPlan():
             pass
 
 
