@@ -13,7 +13,7 @@ from appliance.campaign.step_run import StepPosition
 from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
 from appliance.measure.diskstats import DiskStats
-from appliance.measure.samples import CacheState, Result
+from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import LotteryPlan, WorkloadPlan
 from appliance.store.connect import open_database, transaction
@@ -151,6 +151,8 @@ class Machine:
                 Result(part, "device_read_bytes", 4096, COLD),
                 Result(part, "seconds", 1.5, COLD),
             ),
+            slices=(SliceSample(self.parts.index(part), 0, 4096, 4096, 0, 1.0, 2.0, 3.0),),
+            ranges=(LbaRange("slow", 0, 4096, 0.5, f"in {part}"),),
             notes=("all well",),
         )
 

@@ -62,6 +62,10 @@ def test_a_stop_keeps_the_finished_part_and_costs_no_attempt(machine: Machine) -
     first, second = machine.steps()
     assert (first.state, first.attempts, second.state) == ("planned", 0, "planned")
     assert machine.rows("SELECT name FROM part") == [("one",)]
+    assert machine.rows("SELECT step_id, slice, mean_bytes_s FROM slices") == [(1, 0, 2.0)]
+    assert machine.rows("SELECT step_id, part, kind, detail FROM ranges") == [
+        (1, "one", "slow", "in one")
+    ]
     # What the unfinished part had read is not lost from the account.
     assert machine.rows("SELECT sum(value) FROM result WHERE metric = 'device_read_bytes'") == [
         (512 + 5120 + 4096,)
