@@ -44,7 +44,7 @@ def size():
 
 drives = find_drives()
 stick = find_stick(drives).drive
-chosen = find_by_identity(drives, serial="G-SWAP")
+chosen = find_by_identity(drives, serial="G-SLOT")
 say(f"chosen {chosen.path} {chosen.size_bytes}")
 for what in ("serial", "size"):
     say(f"ready-{what}")
@@ -53,7 +53,7 @@ for what in ("serial", "size"):
         time.sleep(0.2)
     os.system("udevadm settle --timeout=30")
     try:
-        with unlocked(chosen, stick=stick, released_identity="G-SWAP") as target:
+        with unlocked(chosen, stick=stick, released_identity="G-SLOT") as target:
             os.pwrite(target.fd, b"lost", 0)
         say(f"swapped-{what} written")
     except KaltstartError as error:

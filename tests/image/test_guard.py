@@ -79,9 +79,9 @@ class _Swap:
 
 
 _SWAP = _Swap(
-    ModelledDrive(serial="G-SWAP", bus="scsi", size_bytes=64 << 20),
+    ModelledDrive(serial="G-SLOT", bus="scsi", size_bytes=64 << 20),
     ModelledDrive(serial="G-OTHER", bus="scsi", size_bytes=96 << 20),
-    ModelledDrive(serial="G-SWAP", bus="scsi", size_bytes=128 << 20),
+    ModelledDrive(serial="G-SLOT", bus="scsi", size_bytes=128 << 20),
 )
 
 
