@@ -51,8 +51,7 @@ class VerifyTable(WorkloadTable):
 
     kind: Literal["verify"]
     size: Annotated[
-        Literal["all"]
-        | Annotated[Size, Field(ge=MIB, le=LARGEST_BYTES, multiple_of=BLOCK_BYTES)],
+        Literal["all"] | Annotated[Size, Field(ge=MIB, le=LARGEST_BYTES, multiple_of=BLOCK_BYTES)],
         Field(description="How much is written, in pieces over the whole drive; all: every byte."),
         Allowed('"all", or a size from "1M" to "16T" in steps of 4K such as "10G"'),
     ] = "all"

@@ -276,6 +276,7 @@ def _work(
     for thread in threads:
         thread.start()
     try:
+        tell(0)
         for thread in threads:
             while thread.is_alive():
                 thread.join(_POLL_S)
