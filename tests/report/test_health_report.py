@@ -1,0 +1,119 @@
+"""Health, warmth and self-tests on a page and in files."""
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from appliance.measure.health_samples import Counter, Health
+from appliance.measure.samples import CacheState, Result, TemperatureSample
+from appliance.report import export_campaign
+from appliance.store.connect import transaction
+from appliance.store.health import Moment, insert_health, insert_temperatures
+from tests.report.conftest import PageReader, read_page
+from tests.report.judged import drive_id
+from tests.report.workloads import add_results, add_step, end_step
+
+BYPASS = CacheState("bypass", "proven", "the drive tests itself")
+
+
+def read(health: Health, connection: sqlite3.Connection, serial: str, moment: Moment) -> None:
+    insert_health(
+        connection,
+        campaign_id=1,
+        drive_id=drive_id(connection, serial),
+        moment=moment,
+        health=health,
+        raw="{}",
+    )
+
+
+def counted(reallocated: float, hours: float, crc: float = 0) -> Health:
+    return Health(
+        True,
+        (
+            Counter("reallocated_sectors", reallocated, "1"),
+            Counter("power_on_hours", hours, "h"),
+            Counter("crc_errors", crc, "1", "all its <bits> are set" if crc else ""),
+        ),
+        None,
+        None,
+    )
+
+
+@pytest.fixture
+def asked(lab: sqlite3.Connection, tmp_path: Path) -> Path:
+    """The report of a disk that gets worse, an SSD that stops answering, a hybrid nobody asked."""
+    with transaction(lab):
+        read(counted(0, 100), lab, "LAB-HDD-1", "before")
+        read(counted(8, 101, 65_535), lab, "LAB-HDD-1", "after")
+        read(counted(0, 5), lab, "LAB-SSD-1", "before")
+        gone = Health(None, (), None, None, "drive LAB-SSD-1 is\x1b gone")
+        read(gone, lab, "LAB-SSD-1", "after")
+        step = add_step(lab, "selftest", "LAB-HDD-1", position=0, index=0)
+        add_results(
+            lab,
+            step,
+            [
+                Result("short", "seconds", 121.5, BYPASS),
+                Result("short", "selftest_passed", 0, BYPASS),
+            ],
+        )
+        end_step(lab, step, "done")
+        warm = [
+            TemperatureSample("LAB-HDD-1", t_s, celsius) for t_s, celsius in ((0, 38), (10, 41))
+        ]
+        insert_temperatures(lab, step, {"LAB-HDD-1": drive_id(lab, "LAB-HDD-1")}, warm)
+    return export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")
+
+
+def page_of(folder: Path) -> PageReader:
+    return read_page((folder / "report.html").read_text())
+
+
+def test_what_moved_stands_at_the_top(asked: Path) -> None:
+    words = page_of(asked).words
+    assert "before: passed; after: passed; moved: reallocated sectors 0 → 8" in words
+    assert "reallocated sectors 0 8 +8" in words
+    assert "power on hours 100 h 101 h +1 h" in words
+    # A counter with a doubt is no news.
+    assert "crc errors 0 65535 +65535 all its <bits> are set" in words
+    assert "crc errors 0 →" not in words
+
+
+def test_silence_is_not_called_health(asked: Path) -> None:
+    words = page_of(asked).words
+    assert "before: passed; after: drive LAB-SSD-1 is\\x1b gone" in words
+    assert "reallocated sectors 0 – –" in words
+    assert "before: not asked; after: not asked" in words
+
+
+def test_how_hot_drives_became(asked: Path) -> None:
+    assert "1: selftest LAB-HDD-1 38 41 2" in page_of(asked).words
+
+
+def test_a_failed_self_test_is_called_so(asked: Path) -> None:
+    words = page_of(asked).words
+    assert "Self-test" in words
+    assert "LAB-HDD-1 short failed 121.500" in words
+
+
+def test_the_same_as_files(asked: Path) -> None:
+    with (asked / "health.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    (worse,) = [
+        row for row in rows if (row["moment"], row["counter"]) == ("after", "reallocated_sectors")
+    ]
+    assert (worse["drive_serial"], worse["value"], worse["unit"]) == ("LAB-HDD-1", "8.0", "1")
+    with (asked / "temperatures.csv").open(newline="") as file:
+        assert [row["celsius"] for row in csv.DictReader(file)] == ["38.0", "41.0"]
+    assert len(json.loads((asked / "results.json").read_text())["health"]) == 10
+
+
+def test_a_campaign_without_readings_has_no_such_section(report: Path) -> None:
+    assert "What each drive says of itself" not in page_of(report).words
+    assert not (report / "health.csv").exists()
+    assert not (report / "temperatures.csv").exists()
