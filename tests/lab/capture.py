@@ -11,8 +11,10 @@ import json
 import shutil
 import socket
 import sys
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -118,6 +120,8 @@ class _Session:
             raise
         self._keyboard = socket.socket(socket.AF_UNIX)
         self._keyboard.connect(str(self.machine.serial_socket))
+        # Where nobody takes what comes out, the machine's serial line stands still.
+        threading.Thread(target=_drain, args=(self._keyboard,), daemon=True).start()
         return self
 
     def __exit__(
@@ -141,6 +145,12 @@ class _Session:
         return {"about": f"{shape.about} (QEMU 10.0, q35, {said['version']})"} | found
 
 
+def _drain(connection: socket.socket) -> None:
+    with suppress(OSError):  # it is closed here, or there
+        while connection.recv(1 << 16):
+            pass
+
+
 def _write(name: str, captured: dict[str, Any], *, how: str) -> None:
     captured["about"] = captured["about"].removesuffix(")") + f", {how})"
     (FOLDER / f"{name}.json").write_text(dump_machine(captured))
@@ -162,7 +172,7 @@ def dump_machine(captured: Mapping[str, Any]) -> str:
     parts = [f'"about": {_line(captured["about"])}']
     devices = ",\n".join(f"  {_line(device)}" for device in captured["lsblk"]["blockdevices"])
     parts.append(f'"lsblk": {{"blockdevices": [\n{devices}\n ]}}')
-    for key in ("links", "files", "smartctl", "reads"):
+    for key in [key for key in ("links", "files", "smartctl", "reads") if key in captured]:
         lines = ",\n".join(
             f"  {_line(name)}: {_line(value)}" for name, value in sorted(captured[key].items())
         )

@@ -1,16 +1,44 @@
 """Captured machines (tests/fixtures/machines), replayed through the code that reads real ones."""
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from appliance.drives.asking import DEADLINE_S, Answer
+from appliance.drives.details import parse_contents, parse_details
+from appliance.drives.health import find_complaint, parse_answer, parse_health
+from appliance.drives.kernel_texts import read_kernel_texts
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
+from appliance.stick import DISK_UUID
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "machines"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMachine:
+    """What discovery finds in a captured machine."""
+
+    drives: tuple[Drive, ...]
+    answers: dict[str, Answer] = field(default_factory=dict)
+    """By path, what became of asking the drives; nothing in machines that were not asked."""
+
+    @property
+    def stick(self) -> Drive | None:
+        """The stick, where there is exactly one, as `stick.find_stick` wants it."""
+        sticks = [drive for drive in self.drives if drive.disk_uuid == DISK_UUID]
+        return sticks[0] if len(sticks) == 1 else None
 
 
 def load_drives(machine: str, folder: Path) -> tuple[Drive, ...]:
     """What `find_drives` would have found there. `folder` gets the machine's part of /sys."""
+    return load_machine(machine, folder).drives
+
+
+def load_machine(machine: str, folder: Path) -> FoundMachine:
+    """The drives and their answers. `folder` gets the machine's part of /sys."""
     captured = json.loads((FOLDER / f"{machine}.json").read_text())
     for name, text in captured["files"].items():
         file = folder / name
@@ -21,7 +49,35 @@ def load_drives(machine: str, folder: Path) -> tuple[Drive, ...]:
         link.parent.mkdir(parents=True, exist_ok=True)
         (folder / target).mkdir(parents=True, exist_ok=True)
         link.symlink_to(folder / target)
-    drives = parse_lsblk(json.dumps(captured["lsblk"]))
-    return merge_serials(
+    listed = json.dumps(captured["lsblk"])
+    drives = parse_lsblk(listed)
+    drives = merge_serials(
         drives, {drive.path: read_serial(drive.name, sys=folder) for drive in drives}
     )
+    contents = parse_contents(listed)
+    said: dict[str, Any] = captured.get("smartctl", {})
+    reads: dict[str, str | None] = captured.get("reads", {})
+    answers = {}
+    for drive in drives:
+        if drive.path in said:
+            smart = "" if said[drive.path] is None else json.dumps(said[drive.path])
+            state, reason = _state(smart, reads.get(drive.path, ""))
+            answers[drive.path] = Answer(
+                state,
+                reason,
+                details=parse_details(
+                    drive,
+                    contents=contents[drive.path],
+                    kernel=read_kernel_texts(drive.name, sys=folder),
+                    smart=smart,
+                ),
+                health=parse_health(smart) if smart else None,
+            )
+    return FoundMachine(drives, answers)
+
+
+def _state(smart: str, read: str | None) -> tuple[str, str]:
+    """What `asking` makes of these answers; the time it waits is not the capture's."""
+    if not smart or read is None:
+        return "not answering", f"no answer within {DEADLINE_S} s"
+    return ("failed", read) if read else ("answered", find_complaint(parse_answer(smart)))

@@ -1,0 +1,33 @@
+"""Each captured machine (tests/fixtures/machines) on the drives page."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign.drive_list import compose_rows
+from tests.tui.fake import FakeEngine
+from tests.tui.steps import drawn, press, settle, text_of
+from tests.unit.drives.machines import NAMES, load_machine
+from tui.app import KaltstartApp
+from tui.charset import ALLOWED, drawable
+from tui.widgets.table import Table
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_machine_is_drawn_drive_by_drive(
+    name: str, engine: FakeEngine, tmp_path: Path
+) -> None:
+    machine = load_machine(name, tmp_path / "sys")
+    rows = compose_rows(machine.drives, machine.answers, {}, stick=machine.stick)
+    engine._write("drives.json", {"looking": False, "drives": rows})
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert pilot.app.screen.query_one(Table).row_count == len(machine.drives)
+        for drive in machine.drives:
+            screen = drawn(pilot)
+            assert not set(screen) - ALLOWED - {"\n"}
+            assert max(map(len, screen.splitlines())) <= 80
+            details = text_of(pilot, "#details")
+            assert details.startswith(f"{drive.name}:")
+            assert drawable(drive.model) in details
+            await press(pilot, "down")

@@ -1,0 +1,150 @@
+"""What the appliance makes of each captured machine, in words: tests/fixtures/machines/NAME.txt.
+
+`python3 -m tests.unit.drives.describe` writes them anew; look at what changed before committing it.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from appliance.campaign.gathering import read_health
+from appliance.drives.asking import Answer
+from appliance.drives.details import DriveDetails
+from appliance.drives.health import Health
+from appliance.drives.model import Drive
+from appliance.drives.safety import may_offer, may_write
+from appliance.policy import parse_policy
+from appliance.store.health import HealthRow, Moment
+from appliance.units import format_drive_size, printable
+from appliance.verdict import Evidence, judge
+from tests.unit.drives.machines import FOLDER, NAMES, FoundMachine, load_machine
+
+_MOMENTS: tuple[Moment, ...] = ("before", "after")
+
+
+def describe(machine: FoundMachine) -> str:
+    """All drives: who they are, what may be done with them and why, what they say, the verdict."""
+    verdicts = _judge(machine)
+    lines: list[str] = []
+    for drive in machine.drives:
+        lines += _describe(drive, machine)
+        lines += [f"    verdict: {verdicts[drive.path]}", ""]
+    return "\n".join(lines) or "no drive\n"
+
+
+def _describe(drive: Drive, machine: FoundMachine) -> Iterator[str]:
+    size = format_drive_size(drive.size_bytes)
+    sectors = f"{drive.logical_block_bytes}/{drive.physical_block_bytes}"
+    turning = "rotating" if drive.rotational else "not rotating"
+    yield f"{drive.path}  {drive.transport}  {size} in {sectors}  {turning}"
+    for name in ("serial", "wwn", "model", "firmware"):
+        text = getattr(drive, name)
+        if text:
+            yield f"    {name}: '{printable(text)}'"
+    offered, remark = may_offer(drive, stick=machine.stick)
+    yield f"    offer: {'yes' if offered else 'no'}{', ' if remark else ''}{remark}"
+    yield f"    write: {_writable(drive, machine.stick)}"
+    answer = machine.answers.get(drive.path)
+    if answer is not None:
+        yield from _say_answer(answer)
+
+
+def _writable(drive: Drive, stick: Drive | None) -> str:
+    """Whether releasing it by its own identity would do, and whether any other text would."""
+    allowed, reason = may_write(drive, stick=stick, released_identity=drive.identity)
+    for other in ("", "x" + drive.identity):
+        assert not may_write(drive, stick=stick, released_identity=other)[0]
+    return "yes, once released" if allowed else f"no, {reason}"
+
+
+def _say_answer(answer: Answer) -> Iterator[str]:
+    yield f"    answer: {answer.state}{', ' if answer.reason else ''}{printable(answer.reason)}"
+    if answer.details is not None:
+        yield f"    details: {_say_details(answer.details)}"
+        for finding in answer.details.findings:
+            yield f"    finding: {printable(finding)}"
+    if answer.health is not None:
+        yield f"    health: {_say_health(answer.health)}"
+
+
+def _say_details(details: DriveDetails) -> str:
+    facts = {
+        "sectors": details.sector_format,
+        "form": details.form_factor,
+        "rpm": details.rotation_rpm,
+        "link": details.link_now,
+        "at most": details.link_max,
+        "cache": details.write_cache,
+        "trim": None if details.trim is None else ("yes" if details.trim else "no"),
+        "zoned": details.zoned,
+        "hybrid": details.hybrid,
+        "security": details.security,
+        "table": details.partition_table,
+        "holds": " ".join(details.file_systems),
+    }
+    return "; ".join(f"{name} {printable(str(value))}" for name, value in facts.items() if value)
+
+
+def _say_health(health: Health) -> str:
+    passed = {True: "passed", False: "FAILED", None: "no word of its own"}[health.passed]
+    counters = (
+        f"{each.name} {each.value:g}{' (in doubt)' if each.doubt else ''}"
+        for each in health.counters
+    )
+    celsius = health.temperature_celsius
+    heat = [] if celsius is None else [f"{celsius:g} C"]
+    return "; ".join([passed, *counters, *heat, *filter(None, [printable(health.reason)])])
+
+
+def _judge(machine: FoundMachine) -> dict[str, str]:
+    """By path: the class and what the built-in policy says of the drive's health alone."""
+    evidence = []
+    for number, drive in enumerate(machine.drives):
+        answer = machine.answers.get(drive.path)
+        health = answer.health if answer else None
+        figures, doubts = read_health(_rows(number, drive, health) if health else ())
+        evidence.append(
+            Evidence(
+                drive_id=number,
+                identity=drive.identity,
+                model=drive.model,
+                transport=drive.transport,
+                rotational=drive.rotational,
+                figures=figures,
+                doubts=doubts,
+                hybrid=bool(answer and answer.details and answer.details.hybrid),
+            )
+        )
+    return {
+        drive.path: f"{judged.drive_class or 'no class'}, {judged.verdict or 'none'}"
+        + (f": {judged.reasons}" if judged.reasons else "")
+        for drive, judged in zip(machine.drives, judge(parse_policy(""), evidence), strict=True)
+    }
+
+
+def _rows(number: int, drive: Drive, health: Health) -> list[HealthRow]:
+    """The same reading before and after a campaign."""
+    return [
+        HealthRow(
+            drive_id=number,
+            drive_serial=drive.serial,
+            moment=moment,
+            passed=health.passed,
+            reason=health.reason,
+            counters={counter.name: counter for counter in health.counters},
+            at="",
+        )
+        for moment in _MOMENTS
+    ]
+
+
+def main() -> None:
+    """Write all descriptions anew."""
+    for name in NAMES:
+        with tempfile.TemporaryDirectory() as folder:
+            text = describe(load_machine(name, Path(folder)))
+        (FOLDER / f"{name}.txt").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
