@@ -15,15 +15,8 @@ from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
 from tui.screens.dialog import Dialog
 from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
-from tui.screens.tests import (
-    OFFERS,
-    BootRow,
-    Place,
-    SizedRow,
-    TestRow,
-    WorkloadRow,
-    find_places,
-)
+from tui.screens.test_row import Place, TestRow, WorkloadRow, find_places
+from tui.screens.tests import OFFERS, BootRow, SizedRow
 from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field

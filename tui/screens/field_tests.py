@@ -8,7 +8,7 @@ from typing import override
 from textual.app import ComposeResult
 
 from tui.composed import PlanTable, PlanValue
-from tui.screens.tests import Place, WorkloadRow
+from tui.screens.test_row import Place, WorkloadRow
 from tui.state import ARRAY
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
