@@ -27,6 +27,7 @@ class StepRecorders:
         max_celsius: float | None,
     ) -> None:
         start_s = select_activity_end_s(connection, step.id)
+        self._is_guarding = False
         self._connection = connection
         self._step = step
         self._drive_ids = {
@@ -58,9 +59,19 @@ class StepRecorders:
         """What is watched of each drive, in a sentence."""
         return self._heat.describe(tuple(self._drive_ids))
 
+    @contextmanager
+    def guarding(self) -> Iterator[None]:
+        """While the workload is at it. What has to be put in order afterwards is not disturbed."""
+        self._is_guarding = True
+        try:
+            yield
+        finally:
+            self._is_guarding = False
+
     def check_heat(self) -> None:
-        """Raises StepFailed where a drive has become too hot."""
-        self._heat.check()
+        """Raises StepFailed where a drive has become too hot, within `guarding` only."""
+        if self._is_guarding:
+            self._heat.check()
 
     def rest(self, tell: Progress) -> None:
         """Let drives cool that an earlier step has made too hot. Raises what `tell` raises."""

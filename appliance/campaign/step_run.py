@@ -5,7 +5,7 @@ costs the part that was under way and nothing else.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -177,7 +177,8 @@ class StepRun:
             return
         self.place = replace(self.place, parts=len(parts))
         try:
-            self._do_parts_of(workload, bench, finished)
+            with self._recorders.guarding() if self._recorders else nullcontext():
+                self._do_parts_of(workload, bench, finished)
         except BaseException:
             with suppress(KaltstartError):  # what went wrong first is what counts
                 workload.close()

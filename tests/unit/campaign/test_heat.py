@@ -70,6 +70,16 @@ def test_a_drive_that_is_too_hot_ends_its_step_and_no_other(
     assert found["LAB-SSD-1"] == ("done", "")
 
 
+def test_putting_things_in_order_is_not_disturbed_by_heat(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sensor_of(machine).write_text("61000")
+    monkeypatch.setattr(heat, "_NO_FALL_S", 0)
+    machine.run()
+    first = machine.log[: machine.log.index("unlock /dev/sdb")]
+    assert first == ["unlock /dev/sda", "make ext4", "prepare /dev/sda in ext4", "close"]
+
+
 def test_a_drive_that_was_too_hot_rests_before_its_next_step(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
