@@ -39,14 +39,13 @@ on = "LAB-SOUND-1"
 sample = 0.1
 """
 _DRIVES = [
-    # Firmware and udev read at both ends. In between a read takes a second: the scan lasts from
-    # the start of the campaign until after the drive has vanished.
+    # In the middle of its scan.
     ModelledDrive(
         serial="LAB-GONE-1",
         name="LAB-GONE-1",
         bus="scsi",
         size_bytes=_SIZE // 2,
-        faults=parse_faults(["slow@8M+112M x1000", "vanish@120s"]),
+        faults=parse_faults(["vanish@after40M"]),
     ),
     # One place is sixty times slower than the slow rest, which takes long enough to be cut.
     ModelledDrive(

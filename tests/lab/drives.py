@@ -271,8 +271,15 @@ class DriveBay:
         return [
             (drive, self.socket(drive))
             for drive in self.drives
-            if not drive.faults.vanished(age_s=age_s, power_on=power_on)
+            if not drive.faults.vanished(
+                age_s=age_s, read_bytes=self._count_read_bytes(drive), power_on=power_on
+            )
         ]
+
+    def _count_read_bytes(self, drive: ModelledDrive) -> int:
+        if drive.faults.vanish_after_read_bytes is None or not self._stats_file(drive).exists():
+            return 0
+        return int(sum(each["read_bytes"] for each in self.stats(drive)))
 
     def stop_answering(self, drive: ModelledDrive | str) -> None:
         """From now on a drive leaves every request without an answer, until this ends.
@@ -288,9 +295,13 @@ class DriveBay:
         Up to two seconds behind while a machine runs; exact after it has ended.
         """
         found = self.by_serial(drive) if isinstance(drive, str) else drive
-        text = (self.folder / f"{found.name}.stats.json").read_text()
-        power_ons: list[dict[str, float]] = json.loads(text)["power_ons"]
+        power_ons: list[dict[str, float]] = json.loads(self._stats_file(found).read_text())[
+            "power_ons"
+        ]
         return power_ons
+
+    def _stats_file(self, drive: ModelledDrive) -> Path:
+        return self.folder / f"{drive.name}.stats.json"
 
     def by_serial(self, serial: str) -> ModelledDrive:
         """The first drive with this serial."""

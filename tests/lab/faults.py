@@ -4,6 +4,7 @@
 `slow@OFFSET+LENGTH xN`         an access that touches it takes N times as long, and N ms at least
 `vanish@SECONDSs`               that long after the machine was first powered on the drive stops
                                 answering (every request fails), and it is gone at later power-ons
+`vanish@afterSIZE`              the same once so much was read from it
 `vanish@bootN`                  it is not there from the Nth power-on on
 `stall@SECONDSs`                that long after each power-on on it answers no request any more, not
                                 even with an error, until the power goes
@@ -22,12 +23,13 @@ from appliance.units import parse_size
 
 _FORM = re.compile(
     r"(?P<kind>read-error|slow)@(?P<offset>\w+)\+(?P<length>\w+)(?: +x(?P<factor>\d+))?"
+    r"|vanish@after(?P<read>\w+)"
     r"|(?P<gone>vanish|stall)@(?:(?P<seconds>\d+(?:\.\d+)?)s|boot(?P<boot>[1-9]\d*))"
     r"|(?P<lie>alias|lying-flush)@(?P<size>\w+)"
 )
 _ALLOWED = (
-    "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@bootN, "
-    "stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
+    "read-error@OFFSET+LENGTH, slow@OFFSET+LENGTH xN, vanish@SECONDSs, vanish@afterSIZE, "
+    "vanish@bootN, stall@SECONDSs, stall@bootN, alias@SIZE or lying-flush@SIZE"
 )
 _SLOW_FLOOR_S = 0.001
 
@@ -52,6 +54,7 @@ class Faults:
     read_errors: tuple[Range, ...] = ()
     slow: tuple[Range, ...] = ()
     vanish_after_s: float | None = None
+    vanish_after_read_bytes: int | None = None
     vanish_at_power_on: int | None = None
     stall_after_s: float | None = None
     stall_at_power_on: int | None = None
@@ -73,9 +76,14 @@ class Faults:
                 seconds = max(seconds, _SLOW_FLOOR_S) * slow.factor
         return seconds
 
-    def vanished(self, *, age_s: float, power_on: int) -> bool:
-        """Whether the drive is away at a power-on (counted from 1), `age_s` after the first one."""
+    def vanished(self, *, age_s: float, read_bytes: int, power_on: int) -> bool:
+        """Whether the drive is away `age_s` after the first power-on.
+
+        `read_bytes` were read from it until now; this power-on is counted from 1.
+        """
         if self.vanish_after_s is not None and age_s >= self.vanish_after_s:
+            return True
+        if self.vanish_after_read_bytes is not None and read_bytes >= self.vanish_after_read_bytes:
             return True
         return self.vanish_at_power_on is not None and power_on >= self.vanish_at_power_on
 
@@ -135,6 +143,7 @@ def parse_faults(texts: Iterable[str]) -> Faults:
     slow: list[Range] = []
     after_s: dict[str, float] = {}
     at_power_on: dict[str, int] = {}
+    after_read_bytes: int | None = None
     sizes = {"alias": 0, "lying-flush": 0}
     texts = tuple(texts)
     for text in texts:
@@ -150,6 +159,8 @@ def parse_faults(texts: Iterable[str]) -> Faults:
             sizes[match["lie"]] = parse_size(match["size"])
             if not sizes[match["lie"]]:
                 raise ValueError(f"fault {text!r}: the size cannot be 0")
+        elif match["read"]:
+            after_read_bytes = parse_size(match["read"])
         elif match["seconds"]:
             after_s[match["gone"]] = float(match["seconds"])
         else:
@@ -158,6 +169,7 @@ def parse_faults(texts: Iterable[str]) -> Faults:
         read_errors=tuple(errors),
         slow=tuple(slow),
         vanish_after_s=after_s.get("vanish"),
+        vanish_after_read_bytes=after_read_bytes,
         vanish_at_power_on=at_power_on.get("vanish"),
         stall_after_s=after_s.get("stall"),
         stall_at_power_on=at_power_on.get("stall"),

@@ -104,9 +104,11 @@ class _Drive:
     def answer_or_not(self) -> None:
         """Fail each request once the drive has vanished; keep silent once it has stalled."""
         now = time.monotonic()
-        limit = self.faults.vanish_after_s
-        if limit is not None and self.first_open is not None and now - self.first_open >= limit:
-            self.fail(f"vanished after {limit:.0f} s")
+        age_s = 0.0 if self.first_open is None else now - self.first_open
+        read_bytes = sum(counts.read_bytes for counts in self.power_ons)
+        # It may be there only until a later power-on, at which the lab does not plug it in.
+        if self.faults.vanished(age_s=age_s, read_bytes=read_bytes, power_on=0):
+            self.fail(f"vanished after {age_s:.0f} s and {read_bytes} bytes")
         if self.faults.stalled(age_s=now - self.last_open, power_on=len(self.power_ons)):
             # Ends with an error when QEMU has hung up or nbdkit shall end: then nobody listens.
             nbdkit.nanosleep(_STALL_S, 0)

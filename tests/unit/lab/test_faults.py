@@ -23,15 +23,21 @@ def test_slow_range_multiplies_and_has_a_floor() -> None:
 
 def test_vanish_by_time() -> None:
     faults = parse_faults(["vanish@120s"])
-    assert not faults.vanished(age_s=119, power_on=9)
-    assert faults.vanished(age_s=120, power_on=1)
+    assert not faults.vanished(age_s=119, read_bytes=0, power_on=9)
+    assert faults.vanished(age_s=120, read_bytes=0, power_on=1)
+
+
+def test_vanish_by_what_was_read() -> None:
+    faults = parse_faults(["vanish@after20M"])
+    assert not faults.vanished(age_s=1e9, read_bytes=(20 << 20) - 1, power_on=9)
+    assert faults.vanished(age_s=0, read_bytes=20 << 20, power_on=1)
 
 
 def test_vanish_at_a_power_on() -> None:
     faults = parse_faults(["vanish@boot3"])
-    assert not faults.vanished(age_s=9999, power_on=2)
-    assert faults.vanished(age_s=0, power_on=3)
-    assert faults.vanished(age_s=0, power_on=4)
+    assert not faults.vanished(age_s=9999, read_bytes=0, power_on=2)
+    assert faults.vanished(age_s=0, read_bytes=0, power_on=3)
+    assert faults.vanished(age_s=0, read_bytes=0, power_on=4)
 
 
 def test_stall_begins_anew_at_each_power_on() -> None:
@@ -46,7 +52,7 @@ def test_stall_at_a_power_on() -> None:
     assert not faults.stalled(age_s=9999, power_on=1)
     assert faults.stalled(age_s=0, power_on=2)
     assert faults.stalled(age_s=0, power_on=3)
-    assert not faults.vanished(age_s=0, power_on=3)
+    assert not faults.vanished(age_s=0, read_bytes=0, power_on=3)
 
 
 def test_aliases_wrap_round_as_often_as_it_takes() -> None:
@@ -91,7 +97,7 @@ def test_what_was_written_twice_goes_back_to_what_stood_there_first() -> None:
 def test_no_faults_no_trouble() -> None:
     faults = parse_faults([])
     assert not faults.read_fails(0, 1 << 40)
-    assert not faults.vanished(age_s=1e9, power_on=1000)
+    assert not faults.vanished(age_s=1e9, read_bytes=0, power_on=1000)
     assert not faults.stalled(age_s=1e9, power_on=1000)
     assert not faults.can_stall
 
@@ -100,7 +106,8 @@ def test_no_faults_no_trouble() -> None:
     "text",
     [
         "", "read-error", "read-error@1M", "read-error@1M+64K x2", "slow@1M+64K", "slow@1Q+64K x2",
-        "vanish@120", "vanish@boot0", "vanish@boot", "burn@1s", "vanish@1s ",
+        "vanish@120", "vanish@after", "vanish@after1X", "vanish@boot0", "vanish@boot", "vanish@1s ",
+        "burn@1s",
         "stall@5", "stall@boot0", "alias@0", "alias@1X", "lying-flush@", "lying-flush@0",
     ],
 )  # fmt: skip
