@@ -39,6 +39,7 @@ BEYOND_SCHEMA = {
     "duplicates",
     "erase-differs",
     "not-released",
+    "verify-array",
     "workload-clashes",
     "workload-not-released",
 }

@@ -32,6 +32,7 @@ ADDED = """
     slices(step_id, slice, first_byte, end_byte, read_bytes, unreadable_bytes, min_bytes_s, mean_bytes_s, max_bytes_s)
     ranges(step_id, part, kind, first_byte, size_bytes, seconds, detail)
     health(campaign_id, drive_serial, moment, passed, reason, counter, value, unit, doubt, at)
+    power_offs(campaign_id, step_id, drive_serial, part, manner, cold_proof, cold_reason, power_cycles_before, power_cycles_after, left_at, back_at)
     temperatures(step_id, drive_serial, t_s, celsius)
     verdict_limits(campaign_id, drive_serial, position, name, outcome, measured, allowed, detail)
 """  # noqa: E501

@@ -165,7 +165,8 @@ def crash(drive: TestingDrive, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         patch.setattr(SelftestWorkload, "_await_end", _raise)
         patch.setattr(Path, "unlink", _raise)  # nor does it tidy up
         patch.setattr(selftest, "run", drive.run_unless_aborted)
-        run_short(folder)
+        with pytest.raises(CrashError):
+            run_short(folder)
 
 
 def _raise(*_: object, **_more: object) -> None:
