@@ -55,7 +55,7 @@ def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -
             name="slow",
             product="LAB TWIN",
             size_bytes=128 << 20,
-            faults=parse_faults(["slow@0+128M x20"]),
+            faults=parse_faults(["slow@0+128M x50"]),
         ),
         ModelledDrive(
             serial="LAB-BAD-1",
