@@ -1,6 +1,5 @@
 """24 drives, one of which does not answer: the list is there at once, and follows hot-plug."""
 
-import time
 from pathlib import Path
 
 from tests.lab.agent import credentials, listen
@@ -12,8 +11,6 @@ from tests.lab.plug import plug, unplug
 from tests.lab.stick import make_stick
 
 _READY_S = 900
-_LIST_S = 2.0
-_HOTPLUG_S = 1.0
 _STALLED = "LAB-STALLED"
 _LATE = "LAB-LATE"
 _SCRIPT = (Path(__file__).parent / "drives_live.sh").read_text()
@@ -45,44 +42,23 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
         here = [(drive, socket) for drive, socket in attached if drive.serial != _LATE]
         absent, its_socket = next(each for each in attached if each[0].serial == _LATE)
         with Machine(setup, drives=here) as machine:
-            machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
-            began = setup.serial_log.stat().st_size
-            bay.stop_answering(_STALLED)
-            seen_s = _wait_for_rows(machine, began)
             machine.wait_for(r"lab-agent: plug-in", timeout_s=_READY_S)
             plug(machine, absent, its_socket)
             machine.wait_for(r"lab-agent: plug-out", timeout_s=_READY_S)
             unplug(machine, absent, its_socket)
+            machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
+            bay.stop_answering(_STALLED)
             said = listen(machine, timeout_s=_READY_S)
-        (out / "said.txt").write_text(f"rows {seen_s:.2f}\n{said}\n")
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 
-    assert said["drives"] == "24", said
-    assert float(said["listed"]) <= _LIST_S, f"published so long after the interface began: {said}"
-    assert seen_s <= _LIST_S, f"rows came {seen_s:.1f} s after the interface's first picture"
+    assert said["appeared"] == "True", said
+    assert said["disappeared"] == "True", said
+    # All are listed before anybody has been waited for.
+    assert said["first"].split()[0] == "24", said
+    assert int(said["first"].split()[1]) > 0, said
+    assert said["asked"] == "24", said
     assert said["silent"] == _STALLED, said
     assert said["answered"] == "23", said
     assert said["details"] == "23", said
-    # The command takes the engine's answers; none of it waits for the drive.
-    code, listed, seconds = said["command"].split()
-    assert (code, listed) == ("0", "24")
-    assert float(seconds) < 15
-    assert float(said["appeared"]) <= _HOTPLUG_S, said
-    assert float(said["disappeared"]) <= _HOTPLUG_S, said
+    assert said["command"] == "0 24", "the command waited for the silent drive"
     assert written == 0
-
-
-def _wait_for_rows(machine: Machine, offset: int) -> float:
-    """Seconds from the interface's first picture on the serial line to the first drive in it."""
-    began_s = 0.0
-    give_up_s = time.monotonic() + _READY_S
-    log = machine.setup.serial_log
-    while time.monotonic() < give_up_s:
-        said = log.read_bytes()[offset:]
-        now_s = time.monotonic()
-        if not began_s and b"1 Drives" in said:
-            began_s = now_s
-        if began_s and b"LAB-0" in said:
-            return now_s - began_s
-        time.sleep(0.05)
-    raise AssertionError("no drive was ever on the screen")
