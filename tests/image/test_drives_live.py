@@ -49,6 +49,7 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
             machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
             bay.stop_answering(_STALLED)
             said = listen(machine, timeout_s=_READY_S)
+        (out / "said.txt").write_text(f"{said}\n")
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 
     assert said["appeared"] == "True", said
