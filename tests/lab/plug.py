@@ -26,6 +26,11 @@ def plug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
     try:
         for device in hot_devices(drive, socket):
             machine.qmp.execute("device_add", **device)
+        if drive.bus == "usb":
+            # QEMU hides a bridge that is plugged in while it runs, so that its disk can be put in
+            # first (usb_uas_realize in hw/usb/dev-uas.c).
+            bridge = f"/machine/peripheral/{name_of(socket)}"
+            machine.qmp.execute("qom-set", path=bridge, property="attached", value=True)
     except QmpError:
         _remove_nodes(machine, drive, socket)
         raise

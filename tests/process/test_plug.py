@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.devices import name_of
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.plug import plug, unplug
@@ -43,6 +44,11 @@ def _in_use(machine: Machine) -> set[str]:
     }
 
 
+def _is_attached(machine: Machine, socket: Path) -> bool:
+    path = f"/machine/peripheral/{name_of(socket)}"
+    return bool(machine.qmp.execute("qom-get", path=path, property="attached"))
+
+
 def test_drives_come_and_go_and_another_one_takes_the_place(
     setup: MachineSetup, bay: DriveBay
 ) -> None:
@@ -52,6 +58,7 @@ def test_drives_come_and_go_and_another_one_takes_the_place(
         plug(machine, second, bay.socket(second))
         plug(machine, third, bay.socket(third))
         assert len(_in_use(machine)) == 3
+        assert _is_attached(machine, bay.socket(third))
         unplug(machine, first, bay.socket(first))
         unplug(machine, third, bay.socket(third))
         assert len(_in_use(machine)) == 1
