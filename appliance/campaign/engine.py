@@ -110,6 +110,8 @@ class Appliance:
         self.screen = Screen(status, connection)
         self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
         self._noted: tuple[Drive, ...] = ()
+        self._deaf: set[Drive] = set()
+        """What did not let itself be set read-only: not waited for twice."""
         self._beat_s = 0.0
 
     def work(self) -> None:
@@ -216,9 +218,16 @@ class Appliance:
             self._finish(campaign_id)
 
     def _close_guard(self) -> None:
-        for drive in close_guard(find_drives(), stick=self.stick.drive):
-            detail = f"{drive.identity or drive.path} was writable and is read-only now"
-            record(self.connection, self.this_boot, "guarded", detail, level="warning")
+        drives = [drive for drive in find_drives() if drive not in self._deaf]
+        guarded = close_guard(drives, stick=self.stick.drive)
+        self._deaf |= set(guarded.deaf)
+        for event, found, said in (
+            ("guarded", guarded.closed, "was writable and is read-only now"),
+            ("not-guarded", guarded.deaf, "is writable and does not answer"),
+        ):
+            for drive in found:
+                detail = f"{drive.identity or drive.path} {said}"
+                record(self.connection, self.this_boot, event, detail, level="warning")
 
     def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
         """False when something is left to do, but no drive of the campaign came up in time."""

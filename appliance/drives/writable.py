@@ -16,7 +16,7 @@ from typing import Protocol
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.run import run
 
 _LOCK_TRIES = 50
@@ -24,21 +24,35 @@ _LOCK_PAUSE_S = 0.2
 _GUARD_TIMEOUT_S = 10
 
 
-def close_guard(drives: Sequence[Drive], *, stick: Drive) -> tuple[Drive, ...]:
-    """Set read-only what is not: all of `drives` but the stick and those in use. Returns them.
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """What became of the drives that were writable."""
+
+    closed: tuple[Drive, ...]
+    """Read-only now."""
+    deaf: tuple[Drive, ...]
+    """Those that did not let themselves be set, in the time they were given."""
+
+
+def close_guard(drives: Sequence[Drive], *, stick: Drive) -> Guarded:
+    """Set read-only what is not: all of `drives` but the stick and those in use.
 
     For moments at which nothing is unlocked. The udev rule misses a drive that did not answer while
-    udev looked at it, and an engine that was killed leaves one writable. One that does not let
-    itself be set is left out: it is asked again the next time.
+    udev looked at it, and an engine that was killed leaves one writable. A drive that hangs takes a
+    minute: do not ask the same one again and again.
     """
-    closed = []
+    closed, deaf = [], []
     for drive in drives:
         is_free = drive.path != stick.path and not drive.mountpoints and not drive.holders
-        if not drive.read_only and is_free:
-            with suppress(StepFailed):
-                run(["blockdev", "--setro", drive.path], timeout_s=_GUARD_TIMEOUT_S)
-                closed.append(drive)
-    return tuple(closed)
+        if drive.read_only or not is_free:
+            continue
+        try:
+            run(["blockdev", "--setro", drive.path], timeout_s=_GUARD_TIMEOUT_S)
+        except KaltstartError:  # StillRunning too: one drive must not keep the others from work
+            deaf.append(drive)
+        else:
+            closed.append(drive)
+    return Guarded(tuple(closed), tuple(deaf))
 
 
 class Writable(Protocol):

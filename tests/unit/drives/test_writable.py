@@ -13,7 +13,7 @@ from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import close_guard, unlocked
 from appliance.errors import Refusal, StepFailed
-from appliance.run import Finished
+from appliance.run import Finished, StillRunning
 
 Drives = dict[str, Drive]
 
@@ -210,7 +210,7 @@ def test_what_the_rule_missed_is_read_only_then(
     def run(command: Sequence[str], **_: object) -> Finished:
         commands.append(" ".join(command))
         if command[-1] == "/dev/stuck":
-            raise StepFailed("no answer")
+            raise StillRunning("no answer")
         return Finished(tuple(command), 0, "", "")
 
     monkeypatch.setattr(writable, "run", run)
@@ -224,8 +224,9 @@ def test_what_the_rule_missed_is_read_only_then(
         replace(drive, path="/dev/stuck"),
         replace(drive, path="/dev/late"),
     ]
-    closed = close_guard(missed, stick=stick)
-    assert [each.path for each in closed] == [drive.path, "/dev/late"]
+    guarded = close_guard(missed, stick=stick)
+    assert [each.path for each in guarded.closed] == [drive.path, "/dev/late"]
+    assert [each.path for each in guarded.deaf] == ["/dev/stuck"]
     assert commands == [
         f"blockdev --setro {path}" for path in (drive.path, "/dev/stuck", "/dev/late")
     ]
