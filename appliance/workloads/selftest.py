@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import override
 
@@ -29,6 +29,9 @@ from appliance.workloads.base import Bench, PartResult, Workload
 _ANSWER_S = 60
 _LOOK_EVERY_S = {"short": 5.0, "long": 60.0}
 _POLL_S = 0.25
+# Until a test that was begun shows: some drives take a moment to say so, some bridges only nod.
+_SIGN_S = 30.0
+_SIGN_EVERY_S = 1.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # Drives are asked by people who use them meanwhile, and take their time then.
 _TIMES_ESTIMATE = 2.0
@@ -52,6 +55,17 @@ class _Begun:
     at_s: float
     """Seconds since the machine's start."""
     entries_before: tuple[Entry, ...]
+    taken_over: bool = False
+    """It was started by an engine before this one. Never kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a test ended."""
+
+    entry: Entry
+    seconds: float | None
+    """None where nobody looked when it ended."""
 
 
 class SelftestWorkload(Workload):
@@ -74,7 +88,7 @@ class SelftestWorkload(Workload):
         marker = bench.raw / f"selftest-{part}.json"
         begun = self._begin(bench, marker)
         try:
-            entry = self._await_end(bench, begun)
+            end = self._await_end(bench, begun)
         except BaseException:
             # Whatever it was, a stop among others: nobody waits for the drive any more.
             with suppress(KaltstartError):
@@ -82,17 +96,18 @@ class SelftestWorkload(Workload):
             with suppress(OSError):
                 marker.unlink(missing_ok=True)
             raise
+        entry = end.entry
         if entry.passed is None:
             marker.unlink(missing_ok=True)
             raise StepFailed(f"the self-test was ended early: {printable(entry.status)}")
         where = "" if entry.lba is None else f", first at LBA {entry.lba}"
-        return PartResult(
-            (
-                Result(part, "seconds", time.monotonic() - begun.at_s, _STATE),
-                Result(part, "selftest_passed", float(entry.passed), _STATE),
-            ),
-            notes=(f"{printable(entry.status)}{where}",),
-        )
+        results = [Result(part, "selftest_passed", float(entry.passed), _STATE)]
+        notes = [f"{printable(entry.status)}{where}"]
+        if end.seconds is None:
+            notes.append("it ended while the engine was down: how long it took is not known")
+        else:
+            results.insert(0, Result(part, "seconds", end.seconds, _STATE))
+        return PartResult(tuple(results), notes=tuple(notes))
 
     def _begin(self, bench: Bench, marker: Path) -> _Begun:
         """Start it, or find the one an engine before this one has started."""
@@ -101,7 +116,7 @@ class SelftestWorkload(Workload):
             raise StepFailed("the drive has no self-test")
         earlier = _read_marker(marker)
         if earlier and (state.running or state.entries != earlier.entries_before):
-            return earlier
+            return replace(earlier, taken_over=True)
         if state.running:
             raise StepFailed(
                 "the drive is testing itself already", hint="wait for its end, then start anew"
@@ -118,8 +133,9 @@ class SelftestWorkload(Workload):
                 raise StepFailed(f"the self-test did not begin: {printable(refusal)}")
         return begun
 
-    def _await_end(self, bench: Bench, begun: _Begun) -> Entry:
-        state = _ask(bench)
+    def _await_end(self, bench: Bench, begun: _Begun) -> _End:
+        state = self._await_sign(bench, begun)
+        was_running = state.running
         short_s, long_s = state.estimate_s
         estimate_s = (short_s if self._plan.test == "short" else long_s) or _NO_ESTIMATE_S
         limit_s = estimate_s * _TIMES_ESTIMATE + _MARGIN_S
@@ -138,18 +154,39 @@ class SelftestWorkload(Workload):
             time.sleep(_POLL_S)
             if now_s - asked_s >= _LOOK_EVERY_S[self._plan.test]:
                 state, asked_s = _ask(bench), now_s
-        return find_result(state, begun.entries_before)
+        return _End(
+            find_result(state, begun.entries_before, was_running=was_running),
+            time.monotonic() - begun.at_s if was_running or not begun.taken_over else None,
+        )
+
+    def _await_sign(self, bench: Bench, begun: _Begun) -> SelftestState:
+        """The first state that shows that the test runs, or ran. Raises StepFailed: none does."""
+        state = _ask(bench)
+        begun_s = asked_s = time.monotonic()
+        while not state.running and state.entries == begun.entries_before:
+            now_s = time.monotonic()
+            if now_s - begun_s > _SIGN_S:
+                raise StepFailed(
+                    f"no sign that the self-test ran: for {_SIGN_S:.0f} s the drive neither said"
+                    " that it tests itself nor changed its log"
+                )
+            bench.progress("self-test", 0, 100)
+            time.sleep(_POLL_S)
+            if now_s - asked_s >= _SIGN_EVERY_S:
+                state, asked_s = _ask(bench), now_s
+        return state
 
 
-def find_result(state: SelftestState, before: tuple[Entry, ...]) -> Entry:
+def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running: bool) -> Entry:
     """How the test ended that began when the log was `before`. Pure.
 
-    Raises StepFailed where the drive does not say.
+    `was_running`: the drive said so. Without that, what it says beside its log may be of any test
+    before this one. Raises StepFailed where the drive does not say.
     """
     if state.entries and state.entries != before:
         return state.entries[0]
     # A log that is full of equal lines does not change by one more.
-    if state.entries and state.last is not None:
+    if was_running and state.entries and state.last is not None:
         return state.last
     raise StepFailed("the drive says nothing of how its self-test ended")
 

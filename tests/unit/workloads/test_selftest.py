@@ -1,6 +1,7 @@
 """The self-test as a step: a drive that answers as smartctl does, on a clock of its own."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,8 @@ class TestingDrive:
     takes_s: float = 100.0
     result: int = 0
     logs: bool = True
+    begins_after_s: float = 0.0
+    """How long it takes until it says that it tests itself; infinite for one that only nods."""
     supported: bool = True
     now_s: float = 1000.0
     started_s: float | None = None
@@ -70,14 +73,17 @@ class TestingDrive:
         return self.run(command, **more)
 
     def _settle(self) -> None:
-        if self.started_s is not None and self.now_s - self.started_s >= self.takes_s:
+        if self._tests_itself() and self.now_s - (self.started_s or 0.0) >= self.takes_s:
             self.started_s = None
             if self.logs:
                 status = {"value": self.result, "string": f"ended with {self.result:#x}"}
                 self.log.insert(0, {"type": {"string": "Short"}, "status": status})
 
+    def _tests_itself(self) -> bool:
+        return self.started_s is not None and self.now_s - self.started_s >= self.begins_after_s
+
     def _state(self) -> Json:
-        running = self.started_s is not None
+        running = self._tests_itself()
         value = 0xF5 if running else self.result
         left = {"remaining_percent": 50} if running else {}
         return {
@@ -149,6 +155,30 @@ def test_a_log_that_is_full_of_equal_lines_does_not_hide_the_end(
     assert values(run_short(tmp_path))["selftest_passed"] == 1
 
 
+OLD = {"type": {"string": "Short"}, "status": {"value": 0, "string": "passed last year"}}
+
+
+def test_a_drive_that_only_nods_has_not_passed(drive: TestingDrive, tmp_path: Path) -> None:
+    drive.log = [OLD]
+    drive.begins_after_s = math.inf
+    told: list[int] = []
+    with pytest.raises(StepFailed, match="no sign that the self-test ran"):
+        run_short(tmp_path, lambda _what, done, _total: told.append(done))
+    assert 30 <= drive.now_s - 1000 <= 32
+    assert set(told) == {0}
+
+
+def test_the_old_line_of_a_log_is_not_that_of_a_test_that_begins_late(
+    drive: TestingDrive, tmp_path: Path
+) -> None:
+    drive.log = [OLD]
+    drive.begins_after_s = 3
+    drive.result = 0x75
+    result = run_short(tmp_path)
+    assert values(result)["selftest_passed"] == 0
+    assert result.notes == ("ended with 0x75",)
+
+
 def test_a_stop_ends_the_drives_test_and_it_is_done_anew(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
@@ -173,13 +203,25 @@ def _raise(*_: object, **_more: object) -> None:
     raise CrashError
 
 
-@pytest.mark.parametrize("later_s", [10, 500], ids=["it runs", "it is over"])
 def test_the_next_engine_goes_on_watching(
-    drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, later_s: float
+    drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash(drive, tmp_path, monkeypatch)
-    drive.now_s += later_s
-    assert values(run_short(tmp_path))["selftest_passed"] == 1
+    drive.now_s += 10
+    found = values(run_short(tmp_path))
+    assert found["selftest_passed"] == 1
+    assert 100 <= found["seconds"] <= 106
+    assert drive.commands == ["start"]
+
+
+def test_a_test_that_ended_while_the_engine_was_down_has_no_time(
+    drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash(drive, tmp_path, monkeypatch)
+    drive.now_s += 500
+    result = run_short(tmp_path)
+    assert values(result) == {"selftest_passed": 1}
+    assert "ended while the engine was down" in result.notes[1]
     assert drive.commands == ["start"]
 
 
