@@ -17,6 +17,15 @@ type ByName = Mapping[str, float]
 _QEMU_TABLE = {1: 0, 3: 16, 4: 100, 5: 0, 9: 1, 12: 0, 190: 31}
 # How counters say that there is nothing: all bits set, be it 16 or 128 of them.
 _ALL_ONES = frozenset(float((1 << bits) - 1) for bits in (16, 32, 48, 63, 64, 128))
+# What a dying disk counts up to where its counter ends: of these, 16 bits that are all set are
+# believed.
+_SATURATED = float((1 << 16) - 1)
+_FAULTS = frozenset(
+    {
+        *("reallocated_sectors", "pending_sectors", "offline_uncorrectable", "grown_defects"),
+        *("reported_uncorrectable", "uncorrected_errors", "media_errors", "crc_errors"),
+    }
+)
 # More than a drive of that kind can take in a second: SATA at 6 Gb/s in 8b/10b; four lanes of
 # PCIe 5.0; two ports of SAS-4.
 _FASTEST_BYTES_S = {"ATA": 600e6, "NVMe": 16e9, "SCSI": 4.8e9}
@@ -53,7 +62,8 @@ def _low_byte(row: Json) -> object:
 def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     if counter.value < 0:
         return "a count below zero"
-    if counter.unit == "1" and counter.value in _ALL_ONES:
+    may_be_full = counter.name in _FAULTS and counter.value == _SATURATED
+    if counter.unit == "1" and counter.value in _ALL_ONES and not may_be_full:
         return "all its bits are set: the drive says nothing by it"
     doubt = _DOUBTS.get(counter.name)
     return doubt(data, counter, by_name) if doubt else ""
