@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from appliance.drives.health_doubts import add_doubts
-from appliance.measure.health_samples import Counter, Health
+from appliance.measure.health_samples import Counter, Health, is_limit
 
 __all__ = ["SMARTCTL", "Counter", "Health", "parse_health"]
 
@@ -156,9 +156,9 @@ def _limit(data: Json) -> float | None:
     keys = ["op_limit_max", "drive_trip", "limit_max"]
     if part(data, "nvme_smart_health_information_log"):
         keys = ["critical_limit_max", "op_limit_max"]
-    found = (_celsius(temperature.get(key)) for key in keys)
-    known = next((limit for limit in found if limit is not None), None)
-    return known or _celsius(_statistics(data).get(_SPECIFIED_MAXIMUM_TEMPERATURE))
+    specified = _statistics(data).get(_SPECIFIED_MAXIMUM_TEMPERATURE)
+    found = (_celsius(value) for value in (*map(temperature.get, keys), specified))
+    return next((limit for limit in found if is_limit(limit)), None)
 
 
 def _statistics(data: Json) -> dict[tuple[int, int], float]:

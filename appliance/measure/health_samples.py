@@ -8,6 +8,13 @@ from dataclasses import dataclass, replace
 
 EXACT_UNITS = frozenset({"1", "B", "h"})
 """Units of counters that only ever rise, as opposed to shares."""
+# Beyond of these, a limit is none: drives say 0 or 255 where they have nothing to say.
+_LOWEST_LIMIT, _HIGHEST_LIMIT = 30.0, 120.0
+
+
+def is_limit(celsius: float | None) -> bool:
+    """Whether a drive may mean that by how hot it may become, whatever way it says so."""
+    return celsius is not None and _LOWEST_LIMIT <= celsius <= _HIGHEST_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import override
 
 from appliance import sysfs
+from appliance.measure.health_samples import is_limit
 from appliance.measure.recorder import Recorder
 from appliance.measure.samples import TemperatureSample
 
@@ -24,8 +25,6 @@ _MILLI = 1000
 # temp1_crit where it does all it can against the heat (Documentation/hwmon/drivetemp.rst;
 # nvme_hwmon_ops).
 _LIMITS = {"drivetemp": ("temp1_max", "temp1_crit"), "nvme": ("temp1_crit", "temp1_max")}
-# Beyond of these, a limit is none: drives say 0 or 255 where they have nothing to say.
-_LOWEST_LIMIT, _HIGHEST_LIMIT = 30.0, 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def _read_limit(folder: Path) -> float | None:
     names = _LIMITS.get(sysfs.read_text(folder / "name"), ())
     for name in names:
         celsius = _read_celsius(folder / name)
-        if celsius is not None and _LOWEST_LIMIT <= celsius <= _HIGHEST_LIMIT:
+        if is_limit(celsius):
             return celsius
     return None
 

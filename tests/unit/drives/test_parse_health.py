@@ -221,7 +221,8 @@ def test_an_emulated_nvme_drive_says_nothing_of_its_spare() -> None:
         (lambda: nvme(unsafe_shutdowns=1036), "unsafe_shutdowns", "ever switched on"),
         (lambda: nvme(media_errors=0xFFFF_FFFF), "media_errors", "all its bits are set"),
         (lambda: nvme(available_spare=200), "available_spare_percent", "more than all"),
-        (lambda: ata(attribute(5, "R", 0xFFFF)), "reallocated_sectors", "all its bits are set"),
+        (lambda: ata(attribute(5, "R", 0xFFFF_FFFF)), "reallocated_sectors", "all its bits are"),
+        (lambda: ata(cycles=0xFFFF), "power_cycles", "all its bits are set"),
         (lambda: ata(attribute(197, "P", 1 << 40)), "pending_sectors", "than the drive has"),
         (lambda: ata(hours=1_200_000), "power_on_hours", "minutes"),
         (
@@ -268,6 +269,30 @@ def test_the_limit_is_where_a_drive_may_no_longer_work(
     data: Callable[[], Json], limits: Json, limit: float | None
 ) -> None:
     assert health_of(data() | {"temperature": {"current": 40} | limits}).limit_celsius == limit
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (5, "reallocated_sectors"),
+        (187, "reported_uncorrectable"),
+        (197, "pending_sectors"),
+        (198, "offline_uncorrectable"),
+        (199, "crc_errors"),
+    ],
+)
+def test_a_count_of_faults_that_has_reached_its_end_is_believed(number: int, name: str) -> None:
+    health = health_of(ata(attribute(number, "Any", 0xFFFF)))
+    assert values(health)[name] == 0xFFFF
+    assert doubts(health) == {}
+
+
+def test_a_limit_that_none_can_be_is_none() -> None:
+    limits = {"op_limit_max": 15, "limit_max": 60}
+    assert health_of(ata(temperature={"current": 40} | limits)).limit_celsius == 60
+    for nonsense in (20, 29, 121, 125, 255):
+        found = health_of(ata(temperature={"current": 40, "op_limit_max": nonsense}))
+        assert (found.temperature_celsius, found.limit_celsius) == (40, None)
 
 
 def counters(**counts: float) -> dict[str, Counter]:
