@@ -31,6 +31,7 @@ DRIVES = RUN / "drives.json"
 
 _POLL_S = 0.25
 _QUIET_POLL_S = 1
+_LATE_S = 45
 # Right after a start the kernel still finds drives; later an empty list means that there is none.
 _LOOKING_S = 20
 _BLOCK = Path("/sys/class/block")
@@ -82,13 +83,16 @@ class DriveList:
             return self._read
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
-        """Nothing is asked of any drive within; whoever is being asked is waited for."""
+    def quiet(self) -> Iterator[tuple[Drive, ...]]:
+        """Nothing is asked of any drive within; whoever is being asked is waited for.
+
+        Not for ever: gives the drives whose questions are still open, which hang.
+        """
         with self._lock:
             self._is_quiet = True
         try:
             self.wait_for_answers()
-            yield
+            yield self._wait_for_late()
         finally:
             with self._lock:
                 self._is_quiet = False
@@ -102,6 +106,16 @@ class DriveList:
             with self._lock:
                 if not self._asker.is_busy():
                     return
+            time.sleep(_POLL_S)
+
+    def _wait_for_late(self) -> tuple[Drive, ...]:
+        """A disk that spins up may answer beyond the deadline: not in the middle of a figure."""
+        give_up_s = time.monotonic() + _LATE_S
+        while True:
+            with self._lock:
+                late = self._asker.find_open(self._keys)
+            if not late or time.monotonic() >= give_up_s:
+                return late
             time.sleep(_POLL_S)
 
     def _work(self) -> None:

@@ -192,7 +192,17 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
-            with self.drives.quiet():
+            with self.drives.quiet() as late:
+                for drive in late:
+                    detail = f"{drive.identity or drive.path} is still being asked what it is"
+                    record(
+                        self.connection,
+                        self.this_boot,
+                        "still-asked",
+                        detail,
+                        campaign_id=campaign_id,
+                        level="warning",
+                    )
                 self._advance(campaign_id)
         except StoppedByPersonError:
             pause(self.site, campaign_id, "stopped by a key")

@@ -110,6 +110,14 @@ class Asker:
         """Whether a drive is being asked that may still answer in time."""
         return self._count_running() > 0
 
+    def find_open[Key: Hashable](self, drives: Mapping[Key, Drive]) -> tuple[Drive, ...]:
+        """Those of `drives` that are being asked, however long it has been."""
+        return tuple(
+            drive
+            for key, drive in drives.items()
+            if (question := self._questions.get(key)) and not question.is_done()
+        )
+
     def answer(self, key: Hashable, drive: Drive, contents: Contents) -> Answer:
         """What is known of a drive now; the same object as long as that has not changed."""
         question = self._questions.get(key)

@@ -163,6 +163,21 @@ def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: 
     assert sorted(machine.asked[1:]) == sorted(row["path"] for row in machine.published()["drives"])
 
 
+def test_whoever_hangs_is_not_waited_for_for_ever(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drive_list, "DEADLINE_S", 0)
+    monkeypatch.setattr(drive_list, "_LATE_S", 0)
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    with listed.quiet() as late:
+        assert [drive.path for drive in late] == machine.asked
+    machine.let_answer()
+    with listed.quiet() as late:
+        assert late == ()
+
+
 def test_what_has_not_changed_is_not_published_again(machine: Machine) -> None:
     machine.may_answer.set()
     machine.plug("sata-disk")
