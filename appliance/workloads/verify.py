@@ -14,7 +14,7 @@ from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import StepFailed
-from appliance.measure.samples import CacheState, LbaRange, Result
+from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import VerifyPlan
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.kept import keep
@@ -32,7 +32,7 @@ from appliance.workloads.verify_layout import (
     plan_pieces,
     stretch_bytes,
 )
-from appliance.workloads.verify_pattern import Extent, Pattern
+from appliance.workloads.verify_pattern import Extent, Pattern, cut_old_losses, join_ranges
 
 WRITE, READ, READ_COLD = "write", "read", "read-cold"
 _MEMORY = "verify.json"
@@ -175,7 +175,8 @@ class VerifyWorkload(Workload):
             device_read_bytes=device_bytes,
             drive_state=bench.drive_state,
         )
-        ranges = tuple(self._without_old_losses(each) for each in found.ranges)
+        bad = sorted(self._memory.bad)
+        ranges = join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
         if found.hopeless:
             self._memory.hopeless[phase] = found.hopeless
         if not is_cold:
@@ -187,18 +188,7 @@ class VerifyWorkload(Workload):
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_read_bytes", device_bytes, state),
         )
-        return PartResult(results, ranges=ranges, notes=_explain(found))
-
-    def _without_old_losses(self, found: LbaRange) -> LbaRange:
-        """What was wrong before the power-off was not lost in it."""
-        if found.kind != "lost":
-            return found
-        end = found.first_byte + found.size_bytes
-        if not any(first < end and found.first_byte < last for first, last in self._memory.bad):
-            return found
-        return LbaRange(
-            "mismatch", found.first_byte, found.size_bytes, detail=f"{found.detail}, as before"
-        )
+        return PartResult(results, ranges=tuple(ranges), notes=_explain(found))
 
     def _remember(self, bench: Bench, part: str, found: Found, state: CacheState) -> None:
         """Under the part's name: one that is repeated takes the place of its first try."""

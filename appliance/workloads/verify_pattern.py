@@ -9,7 +9,7 @@ import struct
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from random import Random
 
@@ -210,3 +210,21 @@ def join_ranges(ranges: list[LbaRange]) -> list[LbaRange]:
                 continue
         joined.append(each)
     return joined
+
+
+def cut_old_losses(found: LbaRange, bad: list[tuple[int, int]]) -> Iterator[LbaRange]:
+    """Cut `found` at the edges of `bad`: what was wrong before the power-off was not lost in it.
+
+    `bad` is sorted: first byte and the byte after the last; its ranges may overlap.
+    """
+    at, end = found.first_byte, found.first_byte + found.size_bytes
+    for first, last in bad if found.kind == "lost" else ():
+        old, old_end = max(first, at), min(last, end)
+        if old >= old_end:
+            continue
+        if at < old:
+            yield replace(found, first_byte=at, size_bytes=old - at)
+        yield LbaRange("mismatch", old, old_end - old, detail=f"{found.detail}, as before")
+        at = old_end
+    if at < end:
+        yield replace(found, first_byte=at, size_bytes=end - at)

@@ -254,6 +254,26 @@ def test_what_was_wrong_before_the_power_off_is_not_called_lost(make: Make) -> N
     assert [each.kind for each in before] == ["mismatch"]
 
 
+def test_one_old_fault_does_not_hide_what_is_lost_around_it(make: Make) -> None:
+    lab = make(plan(power_cycle=True))
+    workload = lab.start()
+    lab.run(workload, until="read-00")
+    lab.drive.data[7 * MIB + 4096 : 7 * MIB + 4608] = bytes(512)
+    lab.run(workload, until="read-cold-00")
+    workload.write_last(lab.bench)
+    lab.drive.data[7 * MIB : 8 * MIB] = bytes(MIB)
+    lab.run(lab.start())
+    assert [
+        (each.kind, each.first_byte - 7 * MIB, each.size_bytes, each.detail)
+        for each in lab.ranges("read-cold")
+    ] == [
+        ("lost", 0, 4096, "zeros"),
+        ("mismatch", 4096, 512, "zeros, as before"),
+        ("lost", 4608, MIB - 4608, "zeros"),
+    ]
+    assert lab.value("read-cold", "mismatch_bytes") == MIB
+
+
 def _joined(lab: VerifyBench, phase: str) -> list[tuple[str, int, int, int]]:
     """Ranges over the ends of the stretches, with the distance to where the bytes belong."""
     out: list[tuple[str, int, int, int]] = []
