@@ -52,6 +52,14 @@ class _Stretch:
     drive_state: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Hopeless:
+    """Why a phase was given up, and in which part: what comes after that one is left out."""
+
+    part: str
+    reason: str
+
+
 @dataclass(slots=True)
 class _Memory:
     """What must survive an interruption: in the step's raw folder."""
@@ -60,8 +68,8 @@ class _Memory:
     stretches: dict[str, _Stretch] = field(default_factory=dict)
     bad: list[tuple[int, int]] = field(default_factory=list)
     """First byte and the byte after the last of what was wrong before any power-off."""
-    hopeless: dict[str, str] = field(default_factory=dict)
-    """Why a phase was given up."""
+    hopeless: dict[str, _Hopeless] = field(default_factory=dict)
+    """By phase."""
 
     def save(self, raw: Path) -> None:
         keep(raw / _MEMORY, json.dumps(asdict(self)))
@@ -152,8 +160,10 @@ class VerifyWorkload(Workload):
         return PartResult(results, ranges=tuple(found.ranges), notes=_explain(found))
 
     def _read(self, bench: Bench, phase: str, part: str, number: int) -> PartResult:
-        if phase in self._memory.hopeless:
-            return PartResult((), notes=(f"left out: {self._memory.hopeless[phase]}",))
+        hopeless = self._memory.hopeless.get(phase)
+        # The part itself comes again where power went before it was stored.
+        if hopeless and hopeless.part != part:
+            return PartResult((), notes=(f"left out: {hopeless.reason}",))
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
         total = stretch_bytes(self._pieces, number)
@@ -177,8 +187,9 @@ class VerifyWorkload(Workload):
         )
         bad = sorted(self._memory.bad)
         ranges = join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
+        self._memory.hopeless.pop(phase, None)
         if found.hopeless:
-            self._memory.hopeless[phase] = found.hopeless
+            self._memory.hopeless[phase] = _Hopeless(part, found.hopeless)
         if not is_cold:
             self._memory.bad += [
                 (each.first_byte, each.first_byte + each.size_bytes) for each in ranges
@@ -224,8 +235,8 @@ class VerifyWorkload(Workload):
             proof_reason=f"the sum of {len(stretches)} stretches",
             drive_state=total.drive_state,
         )
-        hopeless = self._memory.hopeless.get(phase, "")
-        notes = (f"not all of it was read: {hopeless}",) if hopeless else ()
+        hopeless = self._memory.hopeless.get(phase)
+        notes = (f"not all of it was read: {hopeless.reason}",) if hopeless else ()
         return PartResult(_figures(phase, total, state), notes=notes)
 
 
@@ -257,7 +268,7 @@ def _read_kept(raw: Path) -> _Memory | None:
             run_id=int(kept["run_id"]),
             stretches={part: _Stretch(**stretch) for part, stretch in kept["stretches"].items()},
             bad=[(int(first), int(end)) for first, end in kept["bad"]],
-            hopeless=dict(kept["hopeless"]),
+            hopeless={phase: _Hopeless(**each) for phase, each in kept["hopeless"].items()},
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

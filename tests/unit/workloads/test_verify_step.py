@@ -142,6 +142,30 @@ def test_a_hopeless_drive_is_not_read_to_its_end(make: Make) -> None:
     assert "not all of it was read" in lab.stored["read"].notes[0]
 
 
+@pytest.mark.parametrize("recovers", [False, True])
+def test_a_part_that_was_hopeless_and_never_stored_is_done_again(
+    make: Make, *, recovers: bool
+) -> None:
+    lab = make(size_bytes=256 * MIB)
+    workload = lab.start()
+    lab.drive.unreadable = set(range(0, 16 * MIB, 4096))
+    lab.run(workload, until="read-01")
+    del lab.stored["read-00"]  # power went before it was committed
+    if recovers:
+        lab.drive.unreadable.clear()
+    lab.run(lab.start())
+    if recovers:
+        assert lab.value("read", "app_read_bytes") == lab.drive.size_bytes
+        assert lab.ranges("read") == []
+        assert lab.stored["read"].notes == ()
+    else:
+        assert any("given up" in note for note in lab.stored["read-00"].notes)
+        failed = lab.value("read-00", "unreadable_bytes")
+        assert failed == sum(each.size_bytes for each in lab.ranges("read"))
+        assert failed == lab.value("read", "unreadable_bytes")
+        assert "left out" in lab.stored["read-01"].notes[0]
+
+
 def test_a_drive_that_takes_nothing_fails_the_step(make: Make) -> None:
     lab = make(size_bytes=256 * MIB)
     workload = lab.start()
