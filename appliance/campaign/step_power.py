@@ -16,9 +16,10 @@ from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
 from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
 from appliance.errors import KaltstartError, StepFailed
-from appliance.store.campaigns import count_power_action
+from appliance.store.campaigns import CampaignRow, count_power_action
 from appliance.store.connect import transaction
 from appliance.store.power_offs import (
+    Manner,
     PowerOffRow,
     delete_power_off,
     insert_power_off,
@@ -65,40 +66,60 @@ class StepPower:
 
         `write_last` is done when nothing more is stored. Raises TooManyPowerActionsError.
         """
-        site, connection = self.site, self.site.connection
-        campaign = load_campaign(site, self.step.campaign_id)
+        campaign = load_campaign(self.site, self.step.campaign_id)
         if campaign.power_actions >= campaign.max_power_actions:
             raise TooManyPowerActionsError(
                 f"{campaign.power_actions} restarts are the limit of this campaign"
             )
         before = read_power_cycles(self.drive).count
         hushed = hush(self.drive)
-        manner = "abrupt" if hushed else "orderly"
+        try:
+            is_leaving = self._leave(campaign, part, write_last, hushed, cycles_before=before)
+        except BaseException:
+            # The machine stays on: what is done on it next must be flushed and stopped as ever.
+            if hushed:
+                hushed.take_back()
+            raise
+        if is_leaving:
+            _await_the_end()
+        if hushed:
+            hushed.take_back()
+
+    def _leave(
+        self,
+        campaign: CampaignRow,
+        part: str,
+        write_last: Callable[[], None],
+        hushed: Hush | None,
+        *,
+        cycles_before: int | None,
+    ) -> bool:
+        """Ask for the power to go; False where a person stops it."""
+        site, connection = self.site, self.site.connection
+        manner: Manner = "abrupt" if hushed else "orderly"
         with transaction(connection):
             power_off_id = insert_power_off(
                 connection,
                 step_id=self.step.id,
                 drive_id=self.drive_id,
                 part=part,
-                manner="abrupt" if hushed else "orderly",
+                manner=manner,
                 boot_id=site.this_boot.boot_id,
-                power_cycles_before=before,
+                power_cycles_before=cycles_before,
             )
             count_power_action(connection, campaign.id)
             self._record("step-power-off", f"{part}: {manner}")
         if site.countdown(
             "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
         ):
-            if hushed:
-                hushed.take_back()
             with transaction(connection):
                 delete_power_off(connection, self.step.id, part)
-            return
+            return False
         self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):
             update_power_off_left(connection, power_off_id)
         leave(site, partial(_go, write_last, hushed))
-        _await_the_end()
+        return True
 
     def _select(self, part: str) -> PowerOffRow | None:
         rows = select_power_offs(self.site.connection, self.step.id)

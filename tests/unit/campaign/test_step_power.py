@@ -1,5 +1,6 @@
 """A power-off in the middle of a step: what is committed before it, and what is believed after."""
 
+import errno
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -169,3 +170,22 @@ def test_an_abrupt_power_off_flushes_last_and_then_nothing_more(machine: Machine
     assert (folder / "cache_type").read_text().startswith("temporary write through")
     for name in ("system_start_stop", "runtime_start_stop", "shutdown"):
         assert (folder / f"manage_{name}").read_text().startswith("0")
+
+
+@pytest.mark.parametrize("fails", ["the last write", "the power-off"])
+def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    folder = _switches(machine)
+
+    def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
+        assert abrupt
+        if fails == "the power-off":
+            last()
+        raise OSError(errno.EIO, f"{fails} failed")
+
+    monkeypatch.setattr(power, "cut_power", cut_power)
+    _leave(machine)
+    assert (folder / "cache_type").read_text().startswith("temporary write back")
+    for name in ("system_start_stop", "runtime_start_stop", "shutdown"):
+        assert (folder / f"manage_{name}").read_text().startswith("1")
