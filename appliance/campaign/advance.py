@@ -58,6 +58,7 @@ from appliance.store.cycles import (
     update_disarmed,
     update_left,
 )
+from appliance.store.power_offs import take_back_power_offs
 from appliance.workloads.reference_os import entry_name, root_partuuid
 
 COUNTDOWN_S = 5
@@ -128,6 +129,8 @@ def settle_armed(site: Site, campaign_id: int) -> None:
 
     Note the failed attempt, give up after the last.
     """
+    # Where the engine was restarted and the power did not go, a later start is not its end.
+    take_back_power_offs(site.connection, site.this_boot.boot_id)
     campaign = load_campaign(site, campaign_id)
     cycle = armed_cycle(select_cycles(site.connection, campaign_id))
     if cycle is None:

@@ -64,6 +64,13 @@ def update_power_off_left(connection: sqlite3.Connection, power_off_id: int) -> 
     connection.execute("UPDATE power_off SET left_at = ? WHERE id = ?", (timestamp(), power_off_id))
 
 
+def take_back_power_offs(connection: sqlite3.Connection, boot_id: str) -> None:
+    """That boot goes on: what it asked for did not happen."""
+    connection.execute(
+        "UPDATE power_off SET left_at = NULL WHERE boot_id = ? AND back_at IS NULL", (boot_id,)
+    )
+
+
 def update_power_off_back(
     connection: sqlite3.Connection,
     power_off_id: int,
