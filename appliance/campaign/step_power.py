@@ -5,7 +5,7 @@ power goes. Must never let a restart pass for a power-off.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -158,6 +158,19 @@ class StepPower:
             campaign_id=self.step.campaign_id,
             level=level,
         )
+
+
+def count_planned_starts(
+    rows: tuple[PowerOffRow, ...], finished: Collection[str], *, boot_id: str
+) -> int:
+    """How many starts of a step since its last finished part were the end of its power-offs. Pure.
+
+    At most one for each part: a try that led nowhere leaves no row.
+    """
+    return sum(
+        row.left_at is not None and row.boot_id != boot_id and row.part not in finished
+        for row in rows
+    )
 
 
 def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:

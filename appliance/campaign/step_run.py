@@ -16,7 +16,7 @@ from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
 from appliance.campaign.states import MAX_ATTEMPTS
-from appliance.campaign.step_power import StepPower, describe_power_offs
+from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
@@ -102,7 +102,12 @@ class StepRun:
     def work(self) -> None:
         """Raises StepFailed or Refusal when the step has failed."""
         connection, step = self.site.connection, self.step
-        if step.attempts >= MAX_ATTEMPTS:
+        planned = count_planned_starts(
+            select_power_offs(connection, step.id),
+            select_parts(connection, step.id),
+            boot_id=self.site.this_boot.boot_id,
+        )
+        if step.attempts >= MAX_ATTEMPTS + planned:
             raise StepFailed(f"given up after {step.attempts} attempts that did not come to an end")
         release_mounts()
         with transaction(connection):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import power, step_power
+from appliance.campaign.advance import settle_armed
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.step_power import TooManyPowerActionsError
 from appliance.campaign.step_run import StoppedByPersonError
@@ -189,3 +190,29 @@ def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
     assert (folder / "cache_type").read_text().startswith("temporary write back")
     for name in ("system_start_stop", "runtime_start_stop", "shutdown"):
         assert (folder / f"manage_{name}").read_text().startswith("1")
+
+
+def test_a_boot_that_went_on_is_not_the_end_of_its_power_off(machine: Machine) -> None:
+    """The last write failed, the engine began anew, and a person switched the machine off."""
+    _leave(machine)
+    site = machine.world.site()
+    settle_armed(site, machine.world.campaign_id)
+    site.connection.close()
+    _come_back(machine, counts=1)
+    _leave(machine)
+    assert "two" not in machine.log
+    assert machine.rows("SELECT power_cycles_before, cold_proof FROM power_offs") == [(8, "")]
+
+
+@pytest.mark.parametrize(("attempts", "state"), [(3, "done"), (4, "failed")])
+def test_a_power_off_that_was_meant_is_no_interruption(
+    machine: Machine, attempts: int, state: str
+) -> None:
+    """Begun with the part before, interrupted once less than `attempts`, then switched off."""
+    _leave(machine)
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE step SET attempts = ?", (attempts,))
+    connection.close()
+    _come_back(machine, counts=1)
+    machine.run()
+    assert [step.state for step in machine.steps()] == [state]
