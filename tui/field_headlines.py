@@ -25,7 +25,7 @@ type Draft = tuple[str, str, Sequence[Row]]
 
 
 def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
-    """Speed, the slowest slice and what is unreadable, once all slices were read."""
+    """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
     whole = {row.metric: row for row in rows if row.variant == _WHOLE}
     slices = {row.variant for row in rows if row.variant.isdecimal()}
     own = list(whole.values())
@@ -38,6 +38,8 @@ def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
         if "app_read_bytes" in whole:
             text += f", {show_exact(whole['app_read_bytes'].value)} read"
         yield "unreadable", text, own
+    elif bad := [row for row in rows if row.metric == "unreadable_bytes"]:
+        yield "unreadable", f"{show_exact(sum(row.value for row in bad)):>12} so far", bad
     if whole.get("slow_ranges") and whole["slow_ranges"].value:
         yield "slow ranges", f"{whole['slow_ranges'].value:12,.0f}", own
     if slices and len(slices) < SLICES:

@@ -117,6 +117,9 @@ class SurfaceWorkload(Workload):
         ]
         if rates.mean:
             results.insert(0, Result(part, "bw_bytes_s", rates.mean, cache))
+        if reading.unreadable_bytes:
+            # At once: a scan may never come to `whole`, which adds them up.
+            results.append(Result(part, "unreadable_bytes", reading.unreadable_bytes, cache))
         sample = SliceSample(
             number=number,
             first_byte=this.first_byte,

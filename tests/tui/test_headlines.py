@@ -101,6 +101,19 @@ def test_a_surface_that_ended_early_says_so() -> None:
     assert (figure.name, figure.short) == ("slices read", "2 of 100")
 
 
+def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
+    bad = [
+        Row(part, "unreadable_bytes", 4096.0, "bypass", "proven", valid=True)
+        for part in ("000", "001")
+    ]
+    running = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
+    found = find_figures("surface", [*running, *bad])
+    assert [(figure.name, figure.short) for figure in found] == [
+        ("unreadable", "8,192 B so far"),
+        ("slices read", "2 of 100"),
+    ]
+
+
 def test_a_surface_has_as_many_slices_as_the_workload_reads() -> None:
     assert SLICES == surface_slices.SLICES
 

@@ -1,5 +1,6 @@
 """The surface scan as a step: its parts on a real file, its figures, a cut between two parts."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import SurfacePlan
+from appliance.workloads import surface
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.registry import make_workload
 from appliance.workloads.surface import WHOLE
 from appliance.workloads.surface_kept import FILE, KeptSlice, keep_slice, load_slices
 from appliance.workloads.surface_slices import SLICES, make_slices, part_name
 from tests.unit.workloads.stops import StoppedError, stop_after
-from tests.unit.workloads.surface_bench import make_surface_bench
+from tests.unit.workloads.surface_bench import FaultyDrive, make_surface_bench
 
 _SIZE = 150 << 20
 _PLAN = SurfacePlan(on=(), sample=1.0, max_unreadable_bytes=16 << 20, seed=1)
@@ -141,6 +143,17 @@ def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     assert whole.notes == (
         "only 1 of 100 slices are in these figures: more than 16384 bytes were unreadable by then",
     )
+
+
+def test_what_is_unreadable_is_stored_with_its_slice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = FaultyDrive(_SIZE, [f"read-error@{1 << 20}+8192"])
+    monkeypatch.setattr(surface, "DirectDrive", lambda *_, **__: nullcontext(bad))
+    bench = make_surface_bench(tmp_path, _SIZE, _Counters(_SIZE).count)
+    found = _run(bench, _PLAN, until=2)
+    assert _values(found["000"])["unreadable_bytes"] == 8192
+    assert "unreadable_bytes" not in _values(found["001"])
 
 
 def test_a_stop_is_heard_within_a_slice(tmp_path: Path) -> None:
