@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from appliance.caches.direct import make_buffer
+from appliance.caches.queue_times import QueueTimes
 from appliance.errors import StepFailed
 
 # arch/x86/entry/syscalls/syscall_64.tbl: the stick boots on nothing else.
@@ -63,8 +64,9 @@ class Answer:
     errno: int
     """0 where it was read."""
     seconds: float
-    """Since it was asked for, or since the answer before it where that came later: what the drive
-    took for it alone. Answers that were found together share their time."""
+    """What the drive took for it alone; those of all reads add up to the time it was at work."""
+    latency_s: float
+    """How long it kept one waiting: see `queue_times.Times` for both."""
 
 
 class DirectQueue:
@@ -82,9 +84,8 @@ class DirectQueue:
         self._buffer: mmap.mmap | None = None
         self._orders = (_Order * depth)()
         self._events = (_Event * depth)()
-        self._asked_s = [0.0] * depth
+        self._times = QueueTimes(depth)
         self._free = deque(range(depth))
-        self._answered_s = 0.0
         self._call = ctypes.CDLL(None, use_errno=True).syscall
         self._call.restype = ctypes.c_long
 
@@ -126,7 +127,7 @@ class DirectQueue:
         order.buffer = start + slot * self._request_bytes
         order.length = size_bytes
         order.offset = first_byte
-        self._asked_s[slot] = time.perf_counter()
+        self._times.ask(slot, time.perf_counter())
         pointer = ctypes.pointer(order)
         if self._syscall(_IO_SUBMIT, self._context, 1, ctypes.byref(pointer)) != 1:
             # The system refused it before the drive saw it: a drive that is gone.
@@ -146,11 +147,10 @@ class DirectQueue:
                 return []
             raise StepFailed(f"io_getevents failed: {os.strerror(ctypes.get_errno())}")
         events = self._events[:count]
-        begun_s = max([self._answered_s, *(self._asked_s[event.data] for event in events[:1])])
-        self._answered_s = now_s
-        return [self._take(event, (now_s - begun_s) / count) for event in events]
+        times = self._times.answer([event.data for event in events], now_s)
+        return [self._take(event, *each) for event, each in zip(events, times, strict=True)]
 
-    def _take(self, event: _Event, seconds: float) -> Answer:
+    def _take(self, event: _Event, seconds: float, latency_s: float) -> Answer:
         order = self._orders[event.data]
         self._free.append(event.data)
         return Answer(
@@ -159,6 +159,7 @@ class DirectQueue:
             got_bytes=max(event.result, 0),
             errno=max(-event.result, 0),
             seconds=seconds,
+            latency_s=latency_s,
         )
 
     def _syscall(self, number: int, *words: object) -> int:

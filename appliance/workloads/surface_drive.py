@@ -96,5 +96,5 @@ def _ask(queue: DirectQueue, piece: Piece) -> Answer | None:
     try:
         queue.ask(*piece)
     except OSError as error:
-        return Answer(piece.first_byte, piece.size_bytes, 0, error.errno or 0, 0.0)
+        return Answer(piece.first_byte, piece.size_bytes, 0, error.errno or 0, 0.0, 0.0)
     return None

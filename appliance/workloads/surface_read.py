@@ -29,7 +29,12 @@ MAX_REREAD_S = 60.0
 MAX_SLOW_RANGES = 100
 """How many a slice stores, the slowest ones: more say nothing more."""
 
+KEPT_SLOW_S = 0.5
+"""A read above it is kept even if it is fast when read again: by then a drive's own RAM answers, or
+it has moved the data away from the weak place. A machine must be very busy to cause as much."""
+
 SLOW_AGAIN = "slow again when read again"
+SLOW_ONCE = "slow once, fast when read again"
 NOT_REREAD = "not read again"
 SECOND_TRY = "failed, and was read at the second try"
 NOT_NARROWED = "not narrowed down: some of it may be readable"
@@ -124,7 +129,8 @@ class SliceReader:
                 done += answer.asked_bytes
                 tell(done)
                 if answer.got_bytes == answer.asked_bytes:
-                    reading.tally.add(Piece(answer.first_byte, answer.got_bytes), answer.seconds)
+                    piece = Piece(answer.first_byte, answer.got_bytes)
+                    reading.tally.add(piece, answer.seconds, answer.latency_s)
                     self._good.append(answer.first_byte)
                 else:
                     failed.append(answer)
@@ -143,7 +149,7 @@ class SliceReader:
         begun_s = self._clock()
         limit_s = min(MAX_NARROWING_S, self._narrowing_left_s)
         reads, unreadable = 0, len(reading.unreadable)
-        seconds = failed.seconds
+        seconds = failed.latency_s
         while pieces:
             if reads >= MAX_NARROWING_READS or self._clock() - begun_s >= limit_s:
                 break
@@ -152,7 +158,7 @@ class SliceReader:
             piece = pieces.popleft()
             answer = self._drive.read_once(piece)
             reads += 1
-            seconds = max(seconds, answer.seconds)
+            seconds = max(seconds, answer.latency_s)
             rest = self._take_good_part(answer, reading)
             if not rest.size_bytes:
                 continue
@@ -160,11 +166,11 @@ class SliceReader:
                 pieces.extend(self._halve(rest))
             elif answer.errno or not answer.got_bytes:
                 detail = os.strerror(answer.errno) if answer.errno else "nothing was read"
-                reading.unreadable.append(LbaRange("unreadable", *rest, answer.seconds, detail))
+                reading.unreadable.append(LbaRange("unreadable", *rest, answer.latency_s, detail))
             else:
                 pieces.append(rest)  # what was given says nothing of why it ended
         reading.unreadable += [
-            LbaRange("unreadable", *piece, failed.seconds, NOT_NARROWED) for piece in pieces
+            LbaRange("unreadable", *piece, failed.latency_s, NOT_NARROWED) for piece in pieces
         ]
         if len(reading.unreadable) == unreadable:
             reading.second_tries.append(
@@ -219,7 +225,7 @@ class SliceReader:
         return [last * number // 8 * self._drive.block_bytes for number in range(9)]
 
     def _reread_slow(self, reading: Reading) -> None:
-        """Tell outliers that stay slow from those that a busy bus or machine made."""
+        """Tell outliers that stay slow, or were very slow, from those a busy machine made."""
         slow = sorted(reading.tally.find_slow(), key=lambda each: -each[1])
         limit_s = reading.tally.slow_limit_s
         begun_s = self._clock()
@@ -230,10 +236,13 @@ class SliceReader:
                 found.append(LbaRange("slow", *piece, seconds, NOT_REREAD))
                 continue
             again = self._drive.read_once(piece)
-            if again.got_bytes == piece.size_bytes and again.seconds <= limit_s:
-                once.append((piece, seconds, again.seconds))
+            if again.got_bytes == piece.size_bytes and again.latency_s <= limit_s:
+                if seconds > KEPT_SLOW_S:
+                    found.append(LbaRange("slow", *piece, seconds, SLOW_ONCE))
+                else:
+                    once.append((piece, seconds, again.latency_s))
             else:
-                worst_s = max(seconds, again.seconds)
+                worst_s = max(seconds, again.latency_s)
                 found.append(LbaRange("slow", *piece, worst_s, SLOW_AGAIN))
         kept = sorted(join_ranges(found), key=lambda each: -each.seconds)
         reading.slow = sorted(

@@ -1,7 +1,8 @@
 """A surface scan's arithmetic: slices, what is read of them, and what the answers say. Pure.
 
 A rate is bytes over the time the drive took to give them: what lies between two slices (the commit
-on the stick), failed reads and what was read again are not in it.
+on the stick), failed reads and what was read again are not in it. Percentiles and outliers are of
+latencies, in which a read that others overtook has all its waiting: appliance.caches.queue_times.
 """
 
 import random
@@ -112,12 +113,16 @@ class Tally:
     first_bytes: array[int] = field(default_factory=lambda: array("Q"))
     sizes: array[int] = field(default_factory=lambda: array("L"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
+    """They add up to the time the drive was at work: for rates."""
+    latencies_s: array[float] = field(default_factory=lambda: array("d"))
+    """How long each kept one waiting."""
 
-    def add(self, piece: Piece, seconds: float) -> None:
+    def add(self, piece: Piece, seconds: float, latency_s: float) -> None:
         """One more."""
         self.first_bytes.append(piece.first_byte)
         self.sizes.append(piece.size_bytes)
         self.seconds.append(seconds)
+        self.latencies_s.append(latency_s)
 
     @property
     def bytes(self) -> int:
@@ -151,26 +156,26 @@ class Tally:
                 size, seconds, number = 0, 0.0, number + 1
 
     def find_slow(self) -> tuple[tuple[Piece, float], ...]:
-        """The outliers with their seconds, in the order of the drive."""
+        """The outliers with their latencies, in the order of the drive."""
         limit_s = self.slow_limit_s
         return tuple(
             sorted(
-                (Piece(first, size), seconds)
-                for first, size, seconds in zip(
-                    self.first_bytes, self.sizes, self.seconds, strict=True
+                (Piece(first, size), latency_s)
+                for first, size, latency_s in zip(
+                    self.first_bytes, self.sizes, self.latencies_s, strict=True
                 )
-                if seconds > limit_s
+                if latency_s > limit_s
             )
         )
 
     @property
     def slow_limit_s(self) -> float:
         """What a read of this slice may take without being an outlier."""
-        return max(SLOW_FACTOR * (find_median(self.seconds) or 0.0), SLOW_FLOOR_S)
+        return max(SLOW_FACTOR * (find_median(self.latencies_s) or 0.0), SLOW_FLOOR_S)
 
     def count_latencies(self) -> Counter[int]:
         """How many reads took about so many nanoseconds; see `round_ns`."""
-        return Counter(round_ns(seconds) for seconds in self.seconds)
+        return Counter(round_ns(latency_s) for latency_s in self.latencies_s)
 
 
 def round_ns(seconds: float) -> int:

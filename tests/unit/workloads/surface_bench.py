@@ -28,9 +28,12 @@ class FaultyDrive(ReadableDrive):
     gone_from_read: int | None = None
     """From this read on it answers nothing any more."""
     hiccups: set[int] = field(default_factory=set)
-    """The reads, counted from 0, that take a second although nothing is wrong there."""
+    """The reads, counted from 0, that take long although nothing is wrong there."""
+    hiccup_s: float = 1.0
     flukes: set[int] = field(default_factory=set)
     """The reads that fail although nothing is wrong there."""
+    overtaken: set[int] = field(default_factory=set)
+    """The reads that take a second while others are answered."""
     prefixes: bool = False
     """Whether it gives what lies before an error."""
     reads: list[Piece] = field(default_factory=list)
@@ -71,9 +74,10 @@ class FaultyDrive(ReadableDrive):
         gone = self.gone_from_read is not None and number >= self.gone_from_read
         got = 0 if gone or number in self.flukes else self._count_good(piece)
         seconds = NORMAL_S if got == piece.size_bytes else self.error_s
-        seconds = self._faults.slowed(seconds, *piece) + (number in self.hiccups)
+        seconds = self._faults.slowed(seconds, *piece) + (number in self.hiccups) * self.hiccup_s
         self.spent_s += seconds
-        return Answer(*piece, got, 0 if got else errno.EIO, seconds)
+        latency_s = seconds + (number in self.overtaken)
+        return Answer(*piece, got, 0 if got else errno.EIO, seconds, latency_s)
 
     def _count_good(self, piece: Piece) -> int:
         if not self._faults.read_fails(*piece):

@@ -10,6 +10,7 @@ from appliance.workloads.surface_read import (
     NOT_REREAD,
     SECOND_TRY,
     SLOW_AGAIN,
+    SLOW_ONCE,
     Reading,
     SliceReader,
     join_ranges,
@@ -164,11 +165,27 @@ def test_slow_places_are_read_again_and_joined() -> None:
     assert reading.notes == []
 
 
+def test_a_read_that_is_stuck_while_others_are_answered_is_slow() -> None:
+    reading = _read(FaultyDrive(_SIZE, overtaken={6}))
+    assert [(each.first_byte, each.seconds) for each in reading.slow] == [
+        (6 * _MIB, pytest.approx(1 + NORMAL_S))
+    ]
+    assert reading.tally.find_rates().lowest == pytest.approx(_MIB / NORMAL_S)
+
+
 def test_a_hiccup_is_noted_and_not_held_against_the_drive() -> None:
-    reading = _read(FaultyDrive(_SIZE, hiccups={6}))
+    reading = _read(FaultyDrive(_SIZE, hiccups={6}, hiccup_s=0.45))
     assert reading.slow == []
     assert len(reading.notes) == 1
-    assert f"at byte {6 * _MIB}: 1.01 s, then 0.01 s" in reading.notes[0]
+    assert f"at byte {6 * _MIB}: 0.46 s, then 0.01 s" in reading.notes[0]
+
+
+def test_what_took_half_a_second_once_stays_slow_though_the_drives_own_ram_answers_next() -> None:
+    reading = _read(FaultyDrive(_SIZE, hiccups={6}, hiccup_s=0.5))
+    assert reading.slow == [
+        LbaRange("slow", 6 * _MIB, _MIB, pytest.approx(0.5 + NORMAL_S), SLOW_ONCE)
+    ]
+    assert reading.notes == []
 
 
 def test_rereading_has_an_end() -> None:

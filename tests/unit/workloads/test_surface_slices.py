@@ -114,7 +114,7 @@ def test_a_sample_says_how_little_it_says() -> None:
 def _make_tally(seconds: list[float]) -> Tally:
     tally = Tally()
     for number, each in enumerate(seconds):
-        tally.add(Piece(number * REQUEST_BYTES, REQUEST_BYTES), each)
+        tally.add(Piece(number * REQUEST_BYTES, REQUEST_BYTES), each, each)
     return tally
 
 
@@ -154,6 +154,15 @@ def test_an_outlier_is_far_from_its_slice_and_long(
 ) -> None:
     found = _make_tally([usual_s, usual_s, odd_s, usual_s]).find_slow()
     assert found == (((Piece(2 * REQUEST_BYTES, REQUEST_BYTES), odd_s),) if slow else ())
+
+
+def test_a_read_that_others_overtook_is_an_outlier_and_slows_no_rate() -> None:
+    tally = _make_tally([0.008] * 40)
+    odd = Piece(40 * REQUEST_BYTES, REQUEST_BYTES)
+    tally.add(odd, 0.008, 0.69)
+    assert tally.find_slow() == ((odd, 0.69),)
+    assert find_percentile(tally.count_latencies(), 1.0) == pytest.approx(0.69e9, rel=0.01)
+    assert tally.find_rates().lowest == pytest.approx(REQUEST_BYTES / 0.008)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1.27e-7, 0.000_084, 0.0123, 0.5, 33.3])
