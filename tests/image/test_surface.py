@@ -47,7 +47,7 @@ _DRIVES = [
         size_bytes=_SIZE // 2,
         faults=parse_faults(["vanish@after40M"]),
     ),
-    # One place is sixty times slower than the slow rest, which takes long enough to be cut.
+    # One place is far slower than the slow rest, which takes long enough to be cut.
     ModelledDrive(
         serial="LAB-BAD-1",
         name="LAB-BAD-1",
@@ -59,7 +59,7 @@ _DRIVES = [
                 "read-error@64M+64K",
                 "read-error@200M+8K",
                 "slow@8M+240M x50",
-                "slow@160M+64K x60",
+                "slow@160M+64K x150",
             ]
         ),
     ),
