@@ -3,13 +3,21 @@
 Anything raised that is not one of these is a bug: it ends in a traceback and exit code 1.
 """
 
-from typing import override
+from typing import Literal, override
+
+Blame = Literal["drive", "other", "none"]
+"""Whose fault it is that a step, a boot or a drive failed, for its verdict.
+
+drive: the drive's, as far as is known | other: the machine's, the plan's or a person's: a remark |
+none: nobody's, as the drive cannot do it or was not asked to the end: it was not measured
+"""
 
 
 class KaltstartError(Exception):
     """An expected failure: one clear line (`message`) and what to do about it (`hint`)."""
 
     exit_code = 1
+    blame: Blame = "drive"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -25,6 +33,7 @@ class PlanError(KaltstartError):
     """Bad usage or a bad plan. `problems` holds every mistake found, one line each."""
 
     exit_code = 2
+    blame: Blame = "other"
 
     def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint=hint)
@@ -42,8 +51,13 @@ class StepFailed(KaltstartError):
 
     exit_code = 4
 
+    def __init__(self, message: str, *, hint: str = "", blame: Blame = "drive") -> None:
+        super().__init__(message, hint=hint)
+        self.blame = blame
+
 
 class StickTrouble(KaltstartError):
     """The stick itself is missing, full, read-only, too new, or there are two of them."""
 
     exit_code = 5
+    blame: Blame = "other"

@@ -205,8 +205,8 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
 
 def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[DriveRow, ...]:
     found = connection.execute(
-        "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, d.model, d.firmware,"
-        " d.size_bytes, d.rotational, d.transport"
+        "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, cd.released_model,"
+        " d.firmware, cd.released_size_bytes, cd.rotational, cd.transport"
         " FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
         " WHERE cd.campaign_id = ? ORDER BY cd.slot",
         (campaign_id,),

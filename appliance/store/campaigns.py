@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
+from appliance.errors import Blame
 from appliance.store.clock import timestamp
 
 
@@ -74,7 +75,9 @@ def insert_drive(connection: sqlite3.Connection, drive: NewDrive) -> int:
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (serial, wwn) DO UPDATE SET model = excluded.model, firmware =
             excluded.firmware,
-            size_bytes = excluded.size_bytes, last_seen = excluded.last_seen
+            size_bytes = excluded.size_bytes, rotational = excluded.rotational, transport =
+            excluded.transport, logical_block_bytes = excluded.logical_block_bytes,
+            physical_block_bytes = excluded.physical_block_bytes, last_seen = excluded.last_seen
         RETURNING id
         """,
         (
@@ -137,14 +140,14 @@ def insert_campaign_drive(
     released_model: str,
     released_size_bytes: int,
 ) -> None:
-    """A drive's part in a campaign."""
+    """A drive's part in a campaign, with the bus and the medium that it was just seen with."""
     connection.execute(
         """
         INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
-                                    released_size_bytes)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+                                    released_size_bytes, transport, rotational)
+        SELECT ?, id, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
         """,
-        (campaign_id, drive_id, role, int(released), slot, released_model, released_size_bytes),
+        (campaign_id, role, int(released), slot, released_model, released_size_bytes, drive_id),
     )
 
 
@@ -237,19 +240,27 @@ def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_i
 
 
 def update_drive_failed(
-    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, reason: str
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    reason: str,
+    blame: Blame = "drive",
 ) -> None:
     """Give the drive up: it takes no further part in the campaign, and so its open cycles fail."""
     connection.execute(
-        "UPDATE campaign_drive SET failed_reason = ? WHERE campaign_id = ? AND drive_id = ?",
-        (reason, campaign_id, drive_id),
+        """
+        UPDATE campaign_drive SET failed_reason = ?, failed_blame = ?
+        WHERE campaign_id = ? AND drive_id = ?
+        """,
+        (reason, blame, campaign_id, drive_id),
     )
     connection.execute(
         """
-        UPDATE cycle SET state = 'failed', reason = ?
+        UPDATE cycle SET state = 'failed', reason = ?, blame = ?
         WHERE campaign_id = ? AND drive_id = ? AND state IN ('planned', 'armed')
         """,
-        (reason, campaign_id, drive_id),
+        (reason, blame, campaign_id, drive_id),
     )
 
 

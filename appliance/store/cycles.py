@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
+from appliance.errors import Blame
 from appliance.store.clock import timestamp
 
 
@@ -130,15 +131,21 @@ def update_disarmed(connection: sqlite3.Connection, cycle_id: int) -> None:
 
 
 def update_attempt_failed(
-    connection: sqlite3.Connection, cycle_id: int, *, reason: str, max_attempts: int
+    connection: sqlite3.Connection,
+    cycle_id: int,
+    *,
+    reason: str,
+    max_attempts: int,
+    blame: Blame = "drive",
 ) -> None:
     """The armed boot gave no sample: planned again, or failed for good after the last attempt."""
     connection.execute(
         """
-        UPDATE cycle SET state = CASE WHEN attempts < ? THEN 'planned' ELSE 'failed' END, reason = ?
+        UPDATE cycle SET state = CASE WHEN attempts < ? THEN 'planned' ELSE 'failed' END, reason = ?,
+            blame = ?
         WHERE id = ? AND state = 'armed'
         """,
-        (max_attempts, reason, cycle_id),
+        (max_attempts, reason, blame, cycle_id),
     )
 
 

@@ -56,11 +56,11 @@ class BootCounts:
 def select_judged_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[JudgedDriveRow, ...]:
-    """The campaign's drives in the order of their slots."""
+    """The campaign's drives in the order of their slots, as the campaign met them."""
     rows = connection.execute(
         """
-        SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), d.model, d.transport, d.rotational,
-               d.size_bytes, cd.failed_reason
+        SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), cd.released_model, cd.transport,
+               cd.rotational, cd.released_size_bytes, cd.failed_reason
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, Result, Ticket
 from appliance.store.clock import timestamp
 
@@ -106,12 +107,17 @@ def update_step_interrupted(connection: sqlite3.Connection, step_id: int) -> Non
 
 
 def update_step_ended(
-    connection: sqlite3.Connection, step_id: int, state: str, *, reason: str = ""
+    connection: sqlite3.Connection,
+    step_id: int,
+    state: str,
+    *,
+    reason: str = "",
+    blame: Blame = "drive",
 ) -> None:
-    """The step is over: done, failed or skipped."""
+    """The step is over: done, failed or skipped. `blame`: whose fault it is that it failed."""
     connection.execute(
-        "UPDATE step SET state = ?, reason = ?, finished_at = ? WHERE id = ?",
-        (state, reason, timestamp(), step_id),
+        "UPDATE step SET state = ?, reason = ?, blame = ?, finished_at = ? WHERE id = ?",
+        (state, reason, blame, timestamp(), step_id),
     )
 
 

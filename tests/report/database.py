@@ -97,9 +97,11 @@ def add_campaign(
     for slot, disk in enumerate(disks):
         drive = _add_drive(connection, disk)
         connection.execute(
-            "INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, installed_at)"
-            " VALUES (?, ?, ?, 1, ?, '2026-11-21T03:21:00.000Z')",
-            (campaign, drive, disk.role, slot),
+            "INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, installed_at,"
+            " released_model, released_size_bytes, transport, rotational)"
+            " SELECT ?, id, ?, 1, ?, '2026-11-21T03:21:00.000Z', model, size_bytes, transport,"
+            " rotational FROM drive WHERE id = ?",
+            (campaign, disk.role, slot, drive),
         )
         for boot in disk.boots:
             _add_boot(connection, campaign, drive, position, boot)

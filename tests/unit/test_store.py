@@ -170,6 +170,22 @@ def test_each_version_is_applied_to_what_the_one_before_left(
     migrated.close()
 
 
+def test_an_older_campaign_gets_the_bus_and_medium_that_are_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:3])
+        older.setattr(connect, "SCHEMA_VERSION", 3)
+        old = open_database(path)
+        insert_campaign(old)
+        insert_drive(old, serial="S", wwn="")
+        old.close()
+    migrated = open_database(path)
+    row = migrated.execute("SELECT transport, rotational, failed_blame FROM campaign_drive")
+    assert row.fetchone()[:] == ("sata", 1, "drive")
+    migrated.close()
+
+
 def test_a_migration_that_fails_leaves_the_version_before(
     path: Path, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

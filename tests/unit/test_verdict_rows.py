@@ -245,6 +245,19 @@ def test_a_drive_without_a_self_test_did_not_fail_one(rows: sqlite3.Connection) 
     assert bad["self_test"].value == 1
 
 
+def test_a_drive_is_judged_as_the_campaign_met_it(rows: sqlite3.Connection) -> None:
+    """A later one meets it in a dock that says less of it."""
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    before = gather_evidence(rows, 1)
+    rows.execute(
+        "UPDATE drive SET transport = 'usb', rotational = 0, model = 'dock',"
+        " size_bytes = 2 * size_bytes"
+    )
+    assert gather_evidence(rows, 1) == before
+    assert before[0].transport == "sata"
+    assert before[0].figures["surface_unreadable_bytes"].value == 0
+
+
 def test_boots_count_where_they_are_valid(rows: sqlite3.Connection) -> None:
     figures = figures_of(rows, "LAB-GOOD-1")
     assert figures["boot_median_s"] == Figure(32.0, "of 2 valid boots")

@@ -86,6 +86,22 @@ def test_a_drive_is_one_row_however_often_it_is_seen(
     assert [tuple(row) for row in rows] == [("LAB-HDD-1", "2"), ("LAB-SSD-1", "1")]
 
 
+def test_a_drive_out_of_its_dock_is_another_and_its_campaign_knows_the_dock(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    docked = replace(HDD, transport="usb", rotational=False, logical_block_bytes=4096)
+    world.make_campaign([docked])
+    insert_drive(connection, describe(HDD))
+    query = "SELECT transport, rotational, logical_block_bytes FROM drive"
+    assert connection.execute(query).fetchone()[:] == (
+        HDD.transport,
+        int(HDD.rotational),
+        HDD.logical_block_bytes,
+    )
+    query = "SELECT transport, rotational FROM campaign_drive"
+    assert connection.execute(query).fetchone()[:] == ("usb", 0)
+
+
 def test_attempts_count_up_to_the_last(world: World, connection: sqlite3.Connection) -> None:
     world.make_campaign([HDD], cycles=1)
     for attempt, state in ((1, "planned"), (2, "planned"), (3, "failed")):
