@@ -167,9 +167,7 @@ def test_slow_places_are_read_again_and_joined() -> None:
 
 def test_a_read_that_is_stuck_while_others_are_answered_is_slow() -> None:
     reading = _read(FaultyDrive(_SIZE, overtaken={6}))
-    assert [(each.first_byte, each.seconds) for each in reading.slow] == [
-        (6 * _MIB, pytest.approx(1 + NORMAL_S))
-    ]
+    assert reading.slow == [LbaRange("slow", 6 * _MIB, _MIB, 1 + NORMAL_S, SLOW_ONCE)]
     assert reading.tally.find_rates().lowest == pytest.approx(_MIB / NORMAL_S)
 
 
@@ -182,9 +180,7 @@ def test_a_hiccup_is_noted_and_not_held_against_the_drive() -> None:
 
 def test_what_took_half_a_second_once_stays_slow_though_the_drives_own_ram_answers_next() -> None:
     reading = _read(FaultyDrive(_SIZE, hiccups={6}, hiccup_s=0.5))
-    assert reading.slow == [
-        LbaRange("slow", 6 * _MIB, _MIB, pytest.approx(0.5 + NORMAL_S), SLOW_ONCE)
-    ]
+    assert reading.slow == [LbaRange("slow", 6 * _MIB, _MIB, 0.5 + NORMAL_S, SLOW_ONCE)]
     assert reading.notes == []
 
 
