@@ -6,20 +6,22 @@ after it. With a power-off, blocks that were written and flushed right before it
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
-from appliance.errors import StepFailed
+from appliance.errors import Refusal, StepFailed
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import VerifyPlan
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.kept import keep
 from appliance.workloads.verify_io import (
     Found,
+    carries_run,
     opened_direct,
     read_stretch,
     write_last,
@@ -37,6 +39,8 @@ from appliance.workloads.verify_pattern import Extent, Pattern, cut_old_losses, 
 WRITE, READ, READ_COLD = "write", "read", "read-cold"
 _MEMORY = "verify.json"
 _DIRECT = "O_DIRECT"
+_LOOKS = 4
+"""Requests of each stretch whose beginning is looked at after an interruption."""
 _LABELS = {WRITE: "writing", READ: "reading back", READ_COLD: "reading back after the power-off"}
 
 
@@ -83,6 +87,8 @@ class VerifyWorkload(Workload):
         self._memory = _Memory(0)
         self._pattern = Pattern(seed=plan.seed, run_id=0)
         self._pieces: tuple[Extent, ...] = ()
+        self._is_known = False
+        """Whether what was written before an interruption was seen on the drive."""
 
     @property
     @override
@@ -119,10 +125,31 @@ class VerifyWorkload(Workload):
             raise StepFailed(f"{bench.raw / _MEMORY} is gone: what was written is not known")
         if part in {WRITE, READ, READ_COLD}:
             return self._sum_up(part)
+        if written and not self._is_known:
+            self._check_drive(bench, written)
+        self._is_known = True
         phase, _, number = part.rpartition("-")
         if phase == WRITE:
             return self._write(bench, part, int(number))
         return self._read(bench, phase, part, int(number))
+
+    def _check_drive(self, bench: Bench, written: Iterable[str]) -> None:
+        """After an interruption: the disk behind a bridge's serial number may be another one.
+
+        Raises Refusal where nothing shows that this step wrote to it.
+        """
+        numbers = sorted(int(each.rpartition("-")[2]) for each in written)
+        firsts = (
+            request
+            for number in numbers
+            for request in islice(cut_stretch(self._pieces, number), _LOOKS)
+        )
+        with opened_direct(bench.device, os.O_RDONLY) as fd:
+            if not carries_run(fd, self._pattern, firsts):
+                raise Refusal(
+                    f"{bench.device} carries nothing of what this step has written to it: "
+                    "it is another disk, or it has lost all of it"
+                )
 
     @override
     def write_last(self, bench: Bench) -> None:

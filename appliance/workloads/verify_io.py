@@ -21,6 +21,7 @@ from appliance.run import StillRunning
 from appliance.workloads.verify_layout import BLOCK_BYTES
 from appliance.workloads.verify_pattern import (
     CHUNK_BYTES,
+    SECTOR_BYTES,
     Extent,
     Pattern,
     as_last,
@@ -159,6 +160,21 @@ def write_last(fd: int, pattern: Pattern, blocks: tuple[Extent, ...]) -> None:
             with as_last(buffer, (block,)), view[start : start + block.size_bytes] as piece:
                 os.pwritev(fd, [piece], block.first_byte)
     os.fsync(fd)
+
+
+def carries_run(fd: int, pattern: Pattern, requests: Iterable[Extent]) -> bool:
+    """Whether the beginning of one of them, at least, shows something of this run."""
+    buffer = make_buffer(CHUNK_BYTES)
+    for request in requests:
+        look = Extent(request.first_byte, min(request.size_bytes, BLOCK_BYTES))
+        start = look.first_byte % CHUNK_BYTES
+        try:
+            _transfer(os.preadv, fd, buffer, look)
+        except OSError:
+            continue
+        if pattern.is_ours(buffer[start : start + SECTOR_BYTES]):
+            return True
+    return False
 
 
 def _make_buffer(pattern: Pattern) -> mmap.mmap:

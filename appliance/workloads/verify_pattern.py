@@ -47,6 +47,11 @@ class Pattern:
         """A chunk as it is written, but for the addresses: see `stamp`."""
         return bytearray(self._body)
 
+    def is_ours(self, sector: bytes) -> bool:
+        """Whether this run wrote it, wherever to."""
+        magic, run_id, _, _ = _HEADER.unpack_from(sector)
+        return bool(magic == _MAGIC and run_id == self._run_id)
+
     def diagnose(
         self, expected: bytearray, got: memoryview, address: int, *, is_cold: bool
     ) -> tuple[LbaRange, ...]:
