@@ -3,6 +3,8 @@
 Anything raised that is not one of these is a bug: it ends in a traceback and exit code 1.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, override
 
 Blame = Literal["drive", "other", "none"]
@@ -54,6 +56,16 @@ class StepFailed(KaltstartError):
     def __init__(self, message: str, *, hint: str = "", blame: Blame = "drive") -> None:
         super().__init__(message, hint=hint)
         self.blame = blame
+
+
+@contextmanager
+def blaming(blame: Blame) -> Iterator[None]:
+    """Whatever step fails in here, it is by this fault."""
+    try:
+        yield
+    except StepFailed as error:
+        error.blame = blame
+        raise
 
 
 class StickTrouble(KaltstartError):

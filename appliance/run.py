@@ -65,7 +65,7 @@ def run(
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
     except FileNotFoundError:
-        raise StepFailed(f"{words[0]} is not installed") from None
+        raise StepFailed(f"{words[0]} is not installed", blame="other") from None
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except subprocess.TimeoutExpired:
@@ -124,7 +124,7 @@ def run_watched(
                 env=os.environ | {"LC_ALL": "C.UTF-8"},
             )
         except FileNotFoundError:
-            raise StepFailed(f"{words[0]} is not installed") from None
+            raise StepFailed(f"{words[0]} is not installed", blame="other") from None
         try:
             while True:
                 try:

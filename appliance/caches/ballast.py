@@ -13,7 +13,7 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
 from appliance.caches.page_cache import drop_caches
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, blaming
 from appliance.progress import Progress
 from appliance.run import run
 
@@ -60,7 +60,8 @@ def release_ballast() -> bool:
         found = True
         with suppress(OSError):
             (FOLDER / _FILE).unlink()  # the memory is free even if something keeps the mount busy
-        run(["umount", str(FOLDER)], timeout_s=300)
+        with blaming("other"):
+            run(["umount", str(FOLDER)], timeout_s=300)
     return found
 
 
@@ -70,12 +71,14 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
         raise StepFailed(
             f"a ballast that leaves {free_ram_bytes} bytes of RAM free would take the machine down",
             hint=f"leave at least {FLOOR_BYTES >> 20}M free",
+            blame="other",
         )
     if free_ram_bytes > total_bytes:
         raise StepFailed(
             f"a ballast cannot leave {free_ram_bytes} bytes of RAM free: "
             f"the machine has {total_bytes}",
             hint="ask for less, or leave the ballast out",
+            blame="other",
         )
 
 
@@ -90,7 +93,7 @@ def parse_meminfo(text: str, key: str) -> int:
     """One amount of /proc/meminfo in bytes. Pure. Raises StepFailed when it is not there."""
     found = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
     if found is None:
-        raise StepFailed(f"/proc/meminfo has no {key}")
+        raise StepFailed(f"/proc/meminfo has no {key}", blame="other")
     return int(found[1]) << 10
 
 
@@ -108,7 +111,8 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
         return 0
     total = available - free_ram_bytes
     FOLDER.mkdir(parents=True, exist_ok=True)
-    run(["mount", "-t", "ramfs", "-o", "mode=0700", "ramfs", str(FOLDER)])
+    with blaming("other"):
+        run(["mount", "-t", "ramfs", "-o", "mode=0700", "ramfs", str(FOLDER)])
     pages = memoryview(b"\xa5" * CHUNK_BYTES)
     written = 0
     try:
@@ -119,5 +123,7 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
                     progress("Filling RAM with ballast", min(written, total), total)
                 available = read_memory("MemAvailable")
     except OSError as error:
-        raise StepFailed(f"the ballast stopped at {written} bytes: {error.strerror}") from error
+        raise StepFailed(
+            f"the ballast stopped at {written} bytes: {error.strerror}", blame="other"
+        ) from error
     return written

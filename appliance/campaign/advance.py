@@ -34,7 +34,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.drives.smart import read_power_cycles
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
 from appliance.store.campaigns import (
     CampaignDriveRow,
     CampaignRow,
@@ -142,24 +142,36 @@ def settle_armed(site: Site, campaign_id: int) -> None:
         return
     if power.entry_is_armed(site.this_boot):
         reason = "the boot loader did not take the one-shot entry"
+        blame: Blame = "other"
         power.disarm_entry(site.this_boot)
     else:
+        blame = "drive"
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
     selected = read_loader_variable("LoaderEntrySelected")
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
-    fail_attempt(site, campaign, cycle, reason=reason, detail=detail)
+    fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame=blame)
 
 
 def fail_attempt(
-    site: Site, campaign: CampaignRow, cycle: CycleRow, *, reason: str, detail: str
+    site: Site,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    *,
+    reason: str,
+    detail: str,
+    blame: Blame = "drive",
 ) -> None:
     """One attempt of an armed cycle gave no sample; after the last one the drive is given up."""
     drive = _drive_of(site, cycle)
     with transaction(site.connection):
         update_attempt_failed(
-            site.connection, cycle.id, reason=reason, max_attempts=campaign.max_attempts
+            site.connection,
+            cycle.id,
+            reason=reason,
+            max_attempts=campaign.max_attempts,
+            blame=blame,
         )
         record(
             site.connection,
@@ -171,7 +183,9 @@ def fail_attempt(
             level="warning",
         )
         if cycle.attempts >= campaign.max_attempts and not cycle.charted:
-            update_drive_failed(site.connection, campaign.id, cycle.drive_id, reason=reason)
+            update_drive_failed(
+                site.connection, campaign.id, cycle.drive_id, reason=reason, blame=blame
+            )
     if cycle.attempts >= campaign.max_attempts:
         announce(
             "step-failed", id=campaign.id, drive=drive.identity, cycle=cycle.cycle, reason=reason

@@ -115,12 +115,21 @@ def measure_boot() -> None:
         campaign, cycle, row = due
         try:
             if cycle.left_at is None:
-                raise StepFailed("the machine restarted before power was asked to go")
+                raise StepFailed(
+                    "the machine restarted before power was asked to go", blame="other"
+                )
             if isinstance(sample, KaltstartError):
                 raise sample
             booted = _find_booted(site, campaign, row, drives)
         except KaltstartError as error:
-            fail_attempt(site, campaign, cycle, reason=error.message, detail=error.message)
+            fail_attempt(
+                site,
+                campaign,
+                cycle,
+                reason=error.message,
+                detail=error.message,
+                blame=error.blame,
+            )
         else:
             _store(site, due, booted, sample)
         _go_on(site, campaign.id)
@@ -189,6 +198,7 @@ def _root_disk(slot: int) -> str:
         raise StepFailed(
             f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
             hint="unplug the drive that is not to be booted",
+            blame="other",
         )
     return mounted.parent.name
 

@@ -47,7 +47,11 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
         except KaltstartError as error:
             with transaction(site.connection):
                 update_drive_failed(
-                    site.connection, campaign_id, row.drive_id, reason=error.message
+                    site.connection,
+                    campaign_id,
+                    row.drive_id,
+                    reason=error.message,
+                    blame=error.blame,
                 )
                 record(
                     site.connection,

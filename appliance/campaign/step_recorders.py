@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 
 from appliance.campaign.heat import HeatWatch
 from appliance.campaign.subject import OpenSubject
+from appliance.errors import blaming
 from appliance.measure.activity import ActivityRecorder
 from appliance.measure.dirty import DirtyRecorder
 from appliance.progress import Progress
@@ -27,6 +28,7 @@ class StepRecorders:
         max_celsius: float | None,
     ) -> None:
         start_s = select_activity_end_s(connection, step.id)
+        self._is_planned_limit = max_celsius is not None
         self._is_guarding = False
         self._connection = connection
         self._step = step
@@ -70,7 +72,10 @@ class StepRecorders:
 
     def check_heat(self) -> None:
         """Raises StepFailed where a drive has become too hot, within `guarding` only."""
-        if self._is_guarding:
+        if not self._is_guarding:
+            return
+        # How hot it became is judged by itself, and by the policy instead of the plan.
+        with blaming("other" if self._is_planned_limit else "drive"):
             self._heat.check()
 
     def rest(self, tell: Progress) -> None:

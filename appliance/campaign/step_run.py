@@ -108,7 +108,11 @@ class StepRun:
             boot_id=self.site.this_boot.boot_id,
         )
         if step.attempts >= MAX_ATTEMPTS + planned:
-            raise StepFailed(f"given up after {step.attempts} attempts that did not come to an end")
+            # A power cut or a plug that was pulled, for all that is known.
+            raise StepFailed(
+                f"given up after {step.attempts} attempts that did not come to an end",
+                blame="other",
+            )
         release_mounts()
         with transaction(connection):
             update_step_running(connection, step.id)

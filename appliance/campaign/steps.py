@@ -7,6 +7,7 @@ from appliance.campaign.step_run import ShowStep, StepPosition, StepRun
 from appliance.campaign.subject import ArraySubject, DriveSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
+from appliance.drives.selftest import find_blame
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan import Plan, parse_plan
 from appliance.stick import Stick
@@ -116,8 +117,17 @@ def _run_step(run: StepRun) -> None:
 
 
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
+    blame = error.blame
+    if step.kind == "selftest" and blame == "drive":
+        blame = find_blame(error.message)
     with transaction(site.connection):
-        update_step_ended(site.connection, step.id, "failed", reason=printable(error.message))
+        update_step_ended(
+            site.connection,
+            step.id,
+            "failed",
+            reason=printable(error.message),
+            blame=blame,
+        )
         record(
             site.connection,
             site.this_boot,

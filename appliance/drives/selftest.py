@@ -7,9 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.drives.health import find_complaint, parse_answer, part, rows, said
+from appliance.errors import Blame
 
 SMARTCTL = ["smartctl", "--json=c", "--capabilities", "--log=selftest"]
 """The device's path belongs behind it. Reads only."""
+
+NOT_THE_DRIVES = (
+    "the drive has no self-test",
+    "the drive is testing itself already",
+    "the self-test did not begin",
+    "no sign that the self-test ran",
+    "the self-test was ended early",
+)
+"""How a step begins to say why there is no result although nothing is wrong with the drive."""
+# Behind a bridge that lets no question through nobody knows whether there is a self-test.
+_UNASKABLE = ("Unknown USB bridge", "smartctl does not know what kind of drive")
 
 _BAD_ANSWER = 0b111  # bad command line, open failed, a SMART command failed: smartctl(8)
 _SECONDS_PER_MINUTE = 60
@@ -65,6 +77,12 @@ def parse_selftest(text: str) -> SelftestState:
     if protocol not in readers:
         return SelftestState(None, reason="smartctl does not know what kind of drive it is")
     return readers[protocol](data)
+
+
+def find_blame(reason: str) -> Blame:
+    """Whose fault it is that a step of a self-test failed with `reason`."""
+    is_excused = reason.startswith(NOT_THE_DRIVES) or any(text in reason for text in _UNASKABLE)
+    return "none" if is_excused else "drive"
 
 
 def find_refusal(text: str) -> str:

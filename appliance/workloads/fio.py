@@ -81,7 +81,10 @@ class FioWorkload(Workload):
             check_buffers(part, options)
             start, end = span_of(options, size_bytes)
             if start == end:
-                raise StepFailed(f"{part} has nothing to work on: its size is less than one block")
+                raise StepFailed(
+                    f"{part} has nothing to work on: its size is less than one block",
+                    blame="other",
+                )
             ends.append(end)
             if reads(options):
                 read_ends.append(end)

@@ -39,7 +39,8 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
     if end_bytes > room:
         raise StepFailed(
             f"a test file of {size_name(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
-            f"room for {room} bytes ({format_drive_size(room)})"
+            f"room for {room} bytes ({format_drive_size(room)})",
+            blame="other",
         )
 
 

@@ -60,6 +60,7 @@ def check_buffers(name: str, options: Options) -> None:
             f"{name} would take {wanted} bytes of RAM for its buffers (bs × iodepth × numjobs), "
             f"more than a quarter of the machine's {total}",
             hint="lower bs, iodepth or numjobs",
+            blame="other",
         )
 
 
@@ -85,7 +86,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         job_file.write_text(text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):
-        raise StepFailed(f"fio refuses the job {job.name}: {mistake}")
+        raise StepFailed(f"fio refuses the job {job.name}: {mistake}", blame="other")
     with TemporaryDirectory() as folder:
         # First into RAM: what fio cannot write on the stick would look like a test without figures.
         output_file = Path(folder) / json_file.name
@@ -162,6 +163,7 @@ def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
         raise StepFailed(
             f"{job.target} does not support O_DIRECT: the page cache cannot be bypassed there",
             hint="choose another file system, or page_cache = cold",
+            blame="other",
         )
     try:
         output = parse_fio(text)

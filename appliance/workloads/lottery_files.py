@@ -44,6 +44,7 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
             raise StepFailed(
                 f"the lottery's files do not fit on {bench.device}: {error}",
                 hint="make file_size smaller",
+                blame="other",
             ) from None
     folder = bench.folder / _FOLDER
     files = tuple(LotteryFile(name, folder / name, plan.file_size_bytes) for name in names)
@@ -132,4 +133,5 @@ def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailed:
         f"the lottery's {len(files)} files of {files[0].length} bytes need {total} bytes; "
         f"the file system has {free_bytes} bytes free",
         hint="make file_size smaller",
+        blame="other",
     )

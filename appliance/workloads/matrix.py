@@ -289,7 +289,9 @@ def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[st
         for name in AUTOMATIC_SIZES
     }
     if not min(sizes.values()):
-        raise StepFailed(f"no test file fits: {bench.device} has room for {room} bytes")
+        raise StepFailed(
+            f"no test file fits: {bench.device} has room for {room} bytes", blame="other"
+        )
     return sizes
 
 

@@ -56,8 +56,12 @@ def open_database(path: Path, watch: Watch) -> Iterator[sqlite3.Connection]:
         except sqlite3.Error as error:
             if watch.raised is not None:
                 raise watch.raised from None
-            hint = "choose a smaller data_size" if _is_full(error) else ""
-            raise StepFailed(f"the database {path} failed: {error}", hint=hint) from error
+            full = _is_full(error)
+            raise StepFailed(
+                f"the database {path} failed: {error}",
+                hint="choose a smaller data_size" if full else "",
+                blame="other" if full else "drive",
+            ) from error
 
 
 def _is_full(error: sqlite3.Error) -> bool:

@@ -88,7 +88,9 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     """The folder with its dump, found or made anew. Raises StepFailed."""
     if bench.folder is None:
         raise StepFailed(
-            "the SQL test needs a file system on the drive", hint="set filesystem in its workload"
+            "the SQL test needs a file system on the drive",
+            hint="set filesystem in its workload",
+            blame="other",
         )
     folder = SqlFolder(bench.folder / _FOLDER)
     data = data_of_size(plan.data_size_bytes, plan.seed)
@@ -157,4 +159,5 @@ def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailed:
         f"{plan.data_size_bytes} bytes of SQL data need {int(plan.data_size_bytes * _ROOM)} bytes "
         f"with their dump and journal; the file system has {free_bytes} bytes free",
         hint="choose a smaller data_size",
+        blame="other",
     )

@@ -126,16 +126,18 @@ def test_memory_that_cannot_be_written_is_reported(
 
     monkeypatch.setattr(os, "write", full)
     with (
-        pytest.raises(StepFailed, match="the ballast stopped at 0 bytes: No space left"),
+        pytest.raises(StepFailed, match="the ballast stopped at 0 bytes: No space left") as failed,
         ballast(580 * MIB),
     ):
         raise AssertionError
+    assert failed.value.blame == "other"
     assert machine.mounts == 0
 
 
 def test_a_mount_that_stays_busy_is_an_error(machine: Machine) -> None:
-    with pytest.raises(StepFailed, match="target is busy"), ballast(590 * MIB):
+    with pytest.raises(StepFailed, match="target is busy") as failed, ballast(590 * MIB):
         machine.busy = True
+    assert failed.value.blame == "other"
     assert not machine.file.exists()  # the memory is free all the same
 
 

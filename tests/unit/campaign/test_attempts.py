@@ -55,6 +55,18 @@ def test_after_the_third_attempt_the_drive_is_given_up_and_others_go_on(world: W
     assert world.entry == "measure-02"
 
 
+def test_what_the_boot_loader_did_is_not_the_drives_fault(world: World) -> None:
+    world.make_campaign()
+    for _ in range(3):
+        arm_and_start_anew(world)
+        settle_armed(world.site(), 1)
+    connection = world.site().connection
+    query = "SELECT failed_blame FROM campaign_drive ORDER BY slot"
+    assert [row[0] for row in connection.execute(query)] == ["other", "drive"]
+    query = "SELECT DISTINCT blame FROM cycle WHERE state = 'failed'"
+    assert [row[0] for row in connection.execute(query)] == ["other"]
+
+
 def test_a_drive_given_up_keeps_its_samples(world: World) -> None:
     world.make_campaign([HDD], cycles=3)
     connection = world.site().connection

@@ -68,6 +68,8 @@ def test_a_drive_that_is_too_hot_ends_its_step_and_no_other(
     found = {step.device: (step.state, step.reason) for step in machine.steps()}
     assert found["LAB-HDD-1"] == ("failed" if reason else "done", reason)
     assert found["LAB-SSD-1"] == ("done", "")
+    blame = "other" if "the plan" in reason else "drive"
+    assert machine.rows("SELECT DISTINCT blame FROM step WHERE device = 'LAB-HDD-1'") == [(blame,)]
 
 
 def test_putting_things_in_order_is_not_disturbed_by_heat(

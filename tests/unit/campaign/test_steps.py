@@ -108,6 +108,7 @@ def test_a_failed_step_is_stored_and_the_next_one_begins(machine: Machine) -> No
     machine.run()
     first, second = machine.steps()
     assert (first.state, first.reason) == ("failed", "the drive\\x1b[2J does not answer")
+    assert machine.rows("SELECT blame FROM step ORDER BY position")[0] == ("drive",)
     assert second.state == "done"
     assert [line[0] for line in machine.world.lines] == ["step-failed", "step-done"]
 
@@ -120,6 +121,7 @@ def test_power_cuts_are_bounded(machine: Machine) -> None:
     first, second = machine.steps()
     assert first.state == "failed"
     assert "3 attempts" in first.reason
+    assert machine.rows("SELECT blame FROM step ORDER BY position")[0] == ("other",)
     assert second.state == "done"
 
 
