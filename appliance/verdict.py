@@ -24,6 +24,15 @@ class Figure:
     detail: str = ""
     origin: frozenset[int] = frozenset()
     """The plan's workloads behind it, from 0: only figures of the same ones are compared."""
+    compared: float | None = None
+    """By what drives of one model are compared where `value` is not to be held against a limit."""
+    excuse: str = ""
+    """What went wrong without the drive's fault: a remark at least, whatever the value."""
+
+    @property
+    def comparable(self) -> float | None:
+        """What drives of one model are compared by."""
+        return self.compared if self.value is None else self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +123,18 @@ def _find_verdict(outcomes: Sequence[Outcome], *, measured: bool) -> Verdict | N
 def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
     """One figure against its limit."""
     allowed = show_limit(kind, limit)
+    detail = "; ".join(
+        filter(None, (figure.detail, figure.excuse and f"not the drive's fault: {figure.excuse}"))
+    )
     if figure.value is None:
-        return LimitRow(kind.name, limit.unmeasured or "not measured", "", allowed, figure.detail)
-    outcome: Outcome = "kept"
+        missing: Outcome = limit.unmeasured or "not measured"
+        return LimitRow(kind.name, "remark" if figure.excuse else missing, "", allowed, detail)
+    outcome: Outcome = "remark" if figure.excuse else "kept"
     if _is_beyond(kind, figure.value, limit.reject):
         outcome = "reject"
     elif _is_beyond(kind, figure.value, limit.remark):
         outcome = "remark"
-    return LimitRow(
-        kind.name, outcome, show_figure(figure.value, kind.unit), allowed, figure.detail
-    )
+    return LimitRow(kind.name, outcome, show_figure(figure.value, kind.unit), allowed, detail)
 
 
 def _is_beyond(kind: LimitKind, value: float, limit: float | None) -> bool:
@@ -200,18 +211,18 @@ def _compare(drive: Evidence, same: Sequence[Evidence]) -> Figure:
     worst: tuple[float, str] | None = None
     for kind in LIMITS.values():
         own = drive.figures.get(kind.name)
-        if not kind.is_compared or own is None or own.value is None:
+        if not kind.is_compared or own is None or own.comparable is None:
             continue
         others = {
-            each.identity: figure.value
+            each.identity: value
             for each in same
             if (figure := each.figures.get(kind.name)) is not None
-            and figure.value is not None
+            and (value := figure.comparable) is not None
             and figure.origin == own.origin
         }
         if len(others) < 2:
             continue
-        behind = _find_behind(kind, own.value, list(others.values()))
+        behind = _find_behind(kind, own.comparable, list(others.values()))
         if worst is None or behind > worst[0]:
             worst = (behind, _describe_behind(kind, drive, others))
     if worst is None:

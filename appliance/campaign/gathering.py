@@ -5,6 +5,7 @@ Never takes the figure of a cache for one of a drive, nor a part of a drive for 
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from appliance import stats
 from appliance.drives.details import says_hybrid
@@ -47,6 +48,8 @@ _SURFACE: Mapping[str, tuple[str, str, float]] = {
     "surface_mean_mb_s": ("whole", "bw_bytes_s", _MB),
     "surface_lat_p99_ms": ("whole", "lat_p99_ns", _MS_NS),
 }
+_OF_RATES = (*_SURFACE, "surface_slowest_slice_percent")
+_SAMPLE_RATES = "a sample's rates include the ways between its places"
 _READS = ("read", "read-cold")
 _VERIFY: Mapping[str, tuple[str, str, float]] = {
     "verify_write_mb_s": ("write", "bw_bytes_s", _MB),
@@ -81,7 +84,7 @@ def _gather_drive(
     counters, doubts = read_health(health)
     celsius = select_highest_celsius(connection, campaign_id, drive.drive_id)
     figures = {
-        "given_up": Figure(float(bool(drive.failed_reason)), drive.failed_reason),
+        "given_up": _gather_given_up(drive),
         **_count_failed(steps),
         **counters,
         "highest_celsius": Figure(celsius, "" if celsius is not None else "no reading in any step"),
@@ -98,6 +101,12 @@ def _gather_drive(
         doubts=doubts,
         hybrid=any(map(says_hybrid, select_health_texts(connection, campaign_id, drive.drive_id))),
     )
+
+
+def _gather_given_up(drive: JudgedDriveRow) -> Figure:
+    if drive.failed_reason and drive.failed_blame != "drive":
+        return Figure(None, excuse=drive.failed_reason)
+    return Figure(float(bool(drive.failed_reason)), drive.failed_reason)
 
 
 # Health
@@ -126,11 +135,18 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
         for kind in _health_limits()
         if kind.counter
     }
-    passed = last.passed
-    figures["self_assessment"] = (
-        Figure(None, why) if passed is None else Figure(float(not passed), last.reason)
-    )
+    figures["self_assessment"] = _read_assessment(before, after, why=why)
     return figures, doubts
+
+
+def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: str) -> Figure:
+    """The latest that says anything: falling silent takes nothing back."""
+    if after is not None and after.passed is not None:
+        return Figure(float(not after.passed), after.reason)
+    if before is not None and before.passed is not None:
+        missing = f"not read after it: {why}" if after else "not read after it"
+        return Figure(float(not before.passed), f"before the campaign; {missing}")
+    return Figure(None, why)
 
 
 def _health_limits() -> list[LimitKind]:
@@ -156,13 +172,20 @@ def _read_counter(kind: LimitKind, delta: Delta | None, *, why: str) -> Figure:
 
 
 def _count_failed(steps: Sequence[JudgedStepRow]) -> dict[str, Figure]:
-    """A self-test that a drive does not have is no failure of the drive."""
-    ran = [step for step in steps if step.kind != "selftest" and step.state in {"done", "failed"}]
-    failed = [step for step in ran if step.state == "failed"]
+    """Those by the drive's fault; a self-test that it does not have is nobody's."""
+    ended = [step for step in steps if step.state in {"done", "failed"}]
+    ran = [step for step in ended if step.state == "done" or step.blame != "none"]
     if not ran:
         return {}
-    why = "; ".join(f"{step.kind}: {step.reason}" for step in failed)
-    return {"failed_steps": Figure(float(len(failed)), why)}
+    said: dict[str, list[str]] = {"drive": [], "other": []}
+    for step in ran:
+        if step.state == "failed":
+            said[step.blame].append(f"{step.kind}: {step.reason}")
+    return {
+        "failed_steps": Figure(
+            float(len(said["drive"])), "; ".join(said["drive"]), excuse="; ".join(said["other"])
+        )
+    }
 
 
 def _gather_steps(
@@ -176,6 +199,8 @@ def _gather_steps(
                 taken = _take(rows, _FIO)
             case "surface":
                 taken = _take(rows, _SURFACE) | _gather_surface(connection, drive, step, rows)
+                if _sum_metric(rows, "whole", "sampled_places") is not None:
+                    taken |= _compare_only(taken)
             case "verify":
                 taken = _take(rows, _VERIFY) | _gather_verify(connection, step, rows)
             case "selftest":
@@ -184,7 +209,7 @@ def _gather_steps(
                 continue
         for name, figure in taken.items():
             origin = frozenset({step.workload_index})
-            found.setdefault(name, []).append(Figure(figure.value, figure.detail, origin))
+            found.setdefault(name, []).append(replace(figure, origin=origin))
     return {name: _find_worst(LIMITS[name], figures) for name, figures in found.items()}
 
 
@@ -197,14 +222,16 @@ def _find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     origin = frozenset().union(*(each.origin for each in figures))
     known = [each for each in figures if each.value is not None]
     missing = [each.detail for each in figures if each.value is None]
+    worse = max if kind.direction == "most" else min
     if not known:
-        return Figure(None, "; ".join(dict.fromkeys(missing)), origin)
-
-    def badness(figure: Figure) -> float:
-        value = figure.value or 0.0
-        return value if kind.direction == "most" else -value
-
-    worst = max(known, key=badness)
+        compared = [each.compared for each in figures if each.compared is not None]
+        return Figure(
+            None,
+            "; ".join(dict.fromkeys(missing)),
+            origin,
+            compared=worse(compared) if compared else None,
+        )
+    worst = worse(known, key=lambda each: each.value or 0.0)
     notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
     return Figure(worst.value, "; ".join(dict.fromkeys(filter(None, notes))), origin)
 
@@ -277,6 +304,15 @@ def _gather_surface(
     return found
 
 
+def _compare_only(taken: Mapping[str, Figure]) -> dict[str, Figure]:
+    """The rates of a sample: alike for drives of one model, and held against no limit."""
+    return {
+        name: replace(taken[name], value=None, detail=_SAMPLE_RATES, compared=taken[name].value)
+        for name in _OF_RATES
+        if name in taken and taken[name].value is not None
+    }
+
+
 def _show_share(percent: float) -> str:
     """Never 100 where a byte is missing."""
     return "100" if percent >= 100 else f"{min(percent, 99.9):.1f}"
@@ -323,7 +359,7 @@ def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -
 
 
 def _describe_power_off(connection: sqlite3.Connection, step: JudgedStepRow) -> tuple[str, bool]:
-    """What is known of the power-off, and whether the drive may have lost its power at all."""
+    """What is known of the power-off, and whether the drive is known to have lost its power."""
     offs = select_power_offs(connection, step.id)
     proofs = {each.cold_proof for each in offs}
     if not offs:
@@ -332,7 +368,7 @@ def _describe_power_off(connection: sqlite3.Connection, step: JudgedStepRow) -> 
         return "read back after a power-off that the drive has counted", True
     reason = next((each.cold_reason for each in offs if each.cold_proof != "proven"), "")
     said = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
-    return said, proofs <= {"proven", "unproven"}
+    return said, False
 
 
 def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:
@@ -343,12 +379,17 @@ def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:
 
 
 def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
-    if not boots.done + boots.failed:
+    tried = boots.done + boots.failed + boots.excused
+    if not tried:
         return {}
     median = stats.find_median(boots.boot_s)
     return {
         "boot_median_s": Figure(
             median, "no valid boot" if median is None else f"of {len(boots.boot_s)} valid boots"
         ),
-        "failed_boots": Figure(float(boots.failed), f"of {boots.done + boots.failed}"),
+        "failed_boots": Figure(
+            float(boots.failed),
+            f"of {tried}",
+            excuse=f"{boots.excused} more, {boots.excuse}" if boots.excused else "",
+        ),
     }

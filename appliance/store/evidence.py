@@ -16,6 +16,8 @@ class JudgedDriveRow:
     size_bytes: int
     failed_reason: str
     """Why the campaign gave it up; empty where it did not."""
+    failed_blame: str
+    """errors.Blame"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class JudgedStepRow:
     workload_index: int
     state: str
     reason: str
+    blame: str
+    """errors.Blame: whose fault it is, where it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,11 @@ class BootCounts:
     """Of the valid ones, in their order."""
     done: int
     failed: int
+    """By the drive's fault."""
+    excused: int
+    """Failed by another fault."""
+    excuse: str
+    """Of the last one of these."""
 
 
 def select_judged_drives(
@@ -60,14 +69,15 @@ def select_judged_drives(
     rows = connection.execute(
         """
         SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), cd.released_model, cd.transport,
-               cd.rotational, cd.released_size_bytes, cd.failed_reason
+               cd.rotational, cd.released_size_bytes, cd.failed_reason, cd.failed_blame
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
         (campaign_id,),
     )
     return tuple(
-        JudgedDriveRow(row[0], row[1], row[2], row[3], bool(row[4]), row[5], row[6]) for row in rows
+        JudgedDriveRow(row[0], row[1], row[2], row[3], bool(row[4]), row[5], row[6], row[7])
+        for row in rows
     )
 
 
@@ -77,7 +87,7 @@ def select_judged_steps(
     """The steps on single drives; those on an array say nothing about one of its drives."""
     rows = connection.execute(
         """
-        SELECT id, drive_id, kind, workload_index, state, reason FROM step
+        SELECT id, drive_id, kind, workload_index, state, reason, blame FROM step
         WHERE campaign_id = ? AND drive_id IS NOT NULL AND device <> 'array' ORDER BY position
         """,
         (campaign_id,),
@@ -146,7 +156,7 @@ def select_boot_counts(
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
         """
-        SELECT c.state, s.boot_s, coalesce(s.valid, 0) FROM cycle c
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'
@@ -154,10 +164,13 @@ def select_boot_counts(
         """,
         (campaign_id, drive_id),
     ).fetchall()
+    excused = [row[4] for row in rows if row[0] == "failed" and row[3] != "drive"]
     return BootCounts(
         boot_s=tuple(row[1] for row in rows if row[1] is not None and row[2]),
         done=sum(row[0] == "done" for row in rows),
-        failed=sum(row[0] == "failed" for row in rows),
+        failed=sum(row[0] == "failed" and row[3] == "drive" for row in rows),
+        excused=len(excused),
+        excuse=excused[-1] if excused else "",
     )
 
 

@@ -87,7 +87,7 @@ def add_surface(
     reason: str = "",
     share: float = 1.0,
 ) -> int:
-    """A scan of the whole disk, of its first slices only, or one that failed with `reason`."""
+    """A scan of the whole disk, of its first slices or a share only, or one that failed."""
     step = add_step(connection, "surface", disk.serial, position=position)
     each_bytes = disk.size_bytes // SLICES
     samples = []
@@ -115,6 +115,8 @@ def add_surface(
         "lat_p99_ns": 2.1e7,
         "slow_ranges": 0,
     }
+    if share < 1:
+        values["sampled_places"] = 1000
     add_results(
         connection, step, [Result("whole", name, value, BYPASS) for name, value in values.items()]
     )

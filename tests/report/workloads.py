@@ -8,6 +8,7 @@ import random
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, CacheState, Result, Ticket
 from appliance.store import steps as store
 from appliance.store.connect import transaction
@@ -104,8 +105,14 @@ def add_step(
     return int(step)
 
 
-def end_step(connection: sqlite3.Connection, step: int, state: str, reason: str = "") -> None:
-    store.update_step_ended(connection, step, state, reason=reason)
+def end_step(
+    connection: sqlite3.Connection,
+    step: int,
+    state: str,
+    reason: str = "",
+    blame: Blame = "drive",
+) -> None:
+    store.update_step_ended(connection, step, state, reason=reason, blame=blame)
 
 
 def add_results(connection: sqlite3.Connection, step: int, results: Iterable[Result]) -> None:

@@ -129,6 +129,28 @@ def test_a_counter_in_doubt_is_a_remark_and_never_judged() -> None:
     assert judge_one('self_test = { failed = "reject" }\n', doubtful).verdict == "accept"
 
 
+def test_what_is_not_the_drives_fault_is_a_remark_and_never_more() -> None:
+    limits = (
+        'given_up = { failed = "reject", unmeasured = "reject" }\nfailed_steps = { reject = 0 }\n'
+        "crc_errors = { reject = 0 }\n"
+    )
+    drive = make_drive(
+        crc_errors=0, given_up=Figure(None, excuse="not taken"),
+        failed_steps=Figure(0, excuse="fio: too hot"),
+    )  # fmt: skip
+    judged = judge_one(limits, drive)
+    assert judged.verdict == "accept with remarks"
+    given_up, steps = row_of(judged, "given_up"), row_of(judged, "failed_steps")
+    assert (given_up.outcome, given_up.measured) == ("remark", "")
+    assert given_up.detail == "not the drive's fault: not taken"
+    assert (steps.outcome, steps.detail) == ("remark", "not the drive's fault: fio: too hot")
+    worse = make_drive(failed_steps=Figure(1, "fio: gone", excuse="fio: too hot"))
+    steps = row_of(judge_one(limits, worse), "failed_steps")
+    assert (steps.outcome, steps.detail) == (
+        "reject", "fio: gone; not the drive's fault: fio: too hot"
+    )  # fmt: skip
+
+
 def test_reasons_begin_with_what_rejects() -> None:
     judged = judge_one(
         "crc_errors = { remark = 0 }\nsurface_unreadable_bytes = { reject = 0 }\n",

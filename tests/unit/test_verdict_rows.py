@@ -12,10 +12,12 @@ from appliance.campaign import judging
 from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.judging import judge_again, judge_campaign
 from appliance.measure.samples import CacheState, LbaRange, Result
+from appliance.policy import parse_policy
+from appliance.store.campaigns import update_drive_failed
 from appliance.store.power_offs import insert_power_off, update_power_off_back
 from appliance.store.ranges import insert_ranges
 from appliance.store.verdicts import select_judging, select_limits, select_verdicts
-from appliance.verdict import Figure
+from appliance.verdict import Figure, judge
 from tests.report.database import make_boots, make_database
 from tests.report.judged import (
     BAD,
@@ -133,6 +135,27 @@ def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
     assert (unreadable.value, unreadable.detail) == (0, "10.0 % of the drive was read")
 
 
+def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
+    rows: sqlite3.Connection,
+) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=50, share=0.1)
+    add_surface(rows, SLOW, position=1, mean_mb_s=25, share=0.1)
+    evidence = gather_evidence(rows, 1)
+    for name in ("surface_mean_mb_s", "surface_lat_p99_ms", "surface_slowest_slice_percent"):
+        figure = evidence[0].figures[name]
+        assert (figure.value, figure.detail) == (
+            None,
+            "a sample's rates include the ways between its places",
+        )
+    (_, slow, _) = judge(parse_policy("version = 1\n"), evidence)
+    limits = {row.name: row for row in slow.limits}
+    assert limits["surface_mean_mb_s"].outcome == "not measured"  # beyond, were it a whole scan
+    assert (
+        limits["worse_than_model_percent"].outcome,
+        limits["worse_than_model_percent"].measured,
+    ) == ("remark", "50 %")
+
+
 def test_a_scan_given_up_by_itself_is_no_whole_one(rows: sqlite3.Connection) -> None:
     """It is done, with what it read added up: the rest was never looked at."""
     add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=7)
@@ -179,8 +202,8 @@ def test_verify_that_did_not_read_all_of_it_back_says_nothing_good(
     assert figures["verify_unreadable_bytes"].value == 512
 
 
-@pytest.mark.parametrize(("proof", "value"), [("proven", 0.0), ("unproven", 0.0), ("warm", None)])
-def test_losses_need_a_power_off_that_was_none_in_name_only(
+@pytest.mark.parametrize(("proof", "value"), [("proven", 0.0), ("unproven", None), ("warm", None)])
+def test_that_nothing_was_lost_needs_a_power_off_that_is_proven(
     rows: sqlite3.Connection, proof: str, value: float | None
 ) -> None:
     step = _verify(rows, phases=("read", "read-cold"))
@@ -234,7 +257,7 @@ def test_a_figure_of_the_ram_is_none_of_the_drive(rows: sqlite3.Connection) -> N
 
 def test_a_drive_without_a_self_test_did_not_fail_one(rows: sqlite3.Connection) -> None:
     step = add_step(rows, "selftest", "LAB-GOOD-1", position=0)
-    end_step(rows, step, "failed", "the drive has no self-test")
+    end_step(rows, step, "failed", "the drive has no self-test", "none")
     step = add_step(rows, "selftest", "LAB-BAD-1", position=1)
     add_results(rows, step, [Result("short", "selftest_passed", 0, BYPASS)])
     end_step(rows, step, "done")
@@ -243,6 +266,49 @@ def test_a_drive_without_a_self_test_did_not_fail_one(rows: sqlite3.Connection) 
     assert good["self_test"].detail == "the drive has no self-test"
     assert value_of(good, "failed_steps") is None
     assert bad["self_test"].value == 1
+
+
+def test_a_drive_that_vanishes_in_its_self_test_failed_a_step(rows: sqlite3.Connection) -> None:
+    step = add_step(rows, "selftest", "LAB-GOOD-1", position=0)
+    end_step(rows, step, "failed", "no answer within 60 s")
+    failed = figures_of(rows, "LAB-GOOD-1")["failed_steps"]
+    assert failed == Figure(1, "selftest: no answer within 60 s")
+
+
+def test_a_step_that_failed_without_the_drives_fault_is_a_remark(rows: sqlite3.Connection) -> None:
+    add_surface(rows, GOOD, position=0, mean_mb_s=180)
+    step = add_step(rows, "lottery", "LAB-GOOD-1", position=1)
+    end_step(rows, step, "failed", "the ballast stopped", "other")
+    failed = figures_of(rows, "LAB-GOOD-1")["failed_steps"]
+    assert failed == Figure(0, excuse="lottery: the ballast stopped")
+    rows.execute("UPDATE cycle SET blame = 'other', reason = 'not taken' WHERE state = 'failed'")
+    assert figures_of(rows, "LAB-GOOD-1")["failed_boots"] == Figure(
+        0, "of 3", excuse="1 more, not taken"
+    )
+    # With one of its own beside it.
+    step = add_step(rows, "fio", "LAB-GOOD-1", position=2)
+    end_step(rows, step, "failed", "it went away")
+    failed = figures_of(rows, "LAB-GOOD-1")["failed_steps"]
+    assert failed == Figure(1, "fio: it went away", excuse="lottery: the ballast stopped")
+
+
+def test_a_drive_given_up_without_its_fault_is_not_rejected(rows: sqlite3.Connection) -> None:
+    number = drive_id(rows, "LAB-GOOD-1")
+    update_drive_failed(rows, 1, number, reason="the loader did not", blame="other")
+    assert figures_of(rows, "LAB-GOOD-1")["given_up"] == Figure(None, excuse="the loader did not")
+    update_drive_failed(rows, 1, number, reason="it is gone")
+    assert figures_of(rows, "LAB-GOOD-1")["given_up"] == Figure(1, "it is gone")
+
+
+def test_falling_silent_takes_back_no_failed_assessment(rows: sqlite3.Connection) -> None:
+    health = read_smart("ata-412")
+    add_health(
+        rows, "LAB-GOOD-1", replace(health, passed=False),
+        replace(health, passed=None, counters=(), reason="no answer"),
+    )  # fmt: skip
+    assert figures_of(rows, "LAB-GOOD-1")["self_assessment"] == Figure(
+        1, "before the campaign; not read after it: no answer"
+    )
 
 
 def test_a_drive_is_judged_as_the_campaign_met_it(rows: sqlite3.Connection) -> None:
