@@ -114,14 +114,21 @@ class SelftestWorkload(Workload):
         state = _ask(bench)
         if state.supported is False:
             raise StepFailed("the drive has no self-test")
+        boot_id = _BOOT_ID.read_text().strip()
         earlier = _read_marker(marker)
-        if earlier and (state.running or state.entries != earlier.entries_before):
+        is_open = earlier is not None and state.entries == earlier.entries_before
+        if earlier and earlier.boot_id == boot_id and (state.running or not is_open):
             return replace(earlier, taken_over=True)
+        if state.running and is_open:
+            # The machine was restarted and the drive kept its power: it must not go on beside
+            # the next measurement, and when it began is not known any more.
+            run(["smartctl", "--abort", bench.device], check=False, timeout_s=_ANSWER_S)
+            state = _ask(bench)
         if state.running:
             raise StepFailed(
                 "the drive is testing itself already", hint="wait for its end, then start anew"
             )
-        begun = _Begun(_BOOT_ID.read_text().strip(), time.monotonic(), state.entries)
+        begun = _Begun(boot_id, time.monotonic(), state.entries)
         # First: an engine that ends right here must not be taken for a stranger by the next one.
         marker.write_text(json.dumps(asdict(begun)))
         command = ["smartctl", "--json=c", f"--test={self._plan.test}", bench.device]
@@ -200,17 +207,13 @@ def _ask(bench: Bench) -> SelftestState:
 
 
 def _read_marker(marker: Path) -> _Begun | None:
-    """None where there is none, where it is damaged, and where the machine was restarted since.
-
-    A drive ends its test when its power goes.
-    """
+    """None where there is none, and where it is damaged."""
     try:
         kept = json.loads(marker.read_text())
-        begun = _Begun(
+        return _Begun(
             str(kept["boot_id"]),
             float(kept["at_s"]),
             tuple(Entry(**entry) for entry in kept["entries_before"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return begun if begun.boot_id == _BOOT_ID.read_text().strip() else None

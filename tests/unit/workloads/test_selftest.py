@@ -237,6 +237,17 @@ def test_after_a_restart_of_the_machine_it_is_done_anew(
     assert drive.commands == ["start", "start"]
 
 
+def test_a_test_that_outlived_a_restart_is_ended_and_done_anew(
+    drive: TestingDrive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash(drive, tmp_path, monkeypatch)
+    other = tmp_path / "boot_id"
+    other.write_text("another boot\n")
+    monkeypatch.setattr(selftest, "_BOOT_ID", other)
+    assert values(run_short(tmp_path))["selftest_passed"] == 1
+    assert drive.commands == ["start", "abort", "start"]
+
+
 def test_a_test_that_somebody_else_started_is_left_alone(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
