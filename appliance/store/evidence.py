@@ -110,9 +110,19 @@ def select_step_figures(connection: sqlite3.Connection, step_id: int) -> tuple[F
 
 
 def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
-    """Bytes in the ranges that a step found, by kind."""
+    """Bytes in the ranges that a step found, by kind.
+
+    What a verify finds in one reading it finds again in the next: the phase (`read`, `read-cold`,
+    without the stretch's number) that found most counts.
+    """
     rows = connection.execute(
-        "SELECT kind, sum(size_bytes) FROM lba_range WHERE step_id = ? GROUP BY kind", (step_id,)
+        """
+        SELECT kind, max(found_bytes) FROM (
+            SELECT kind, sum(size_bytes) AS found_bytes FROM lba_range WHERE step_id = ?
+            GROUP BY kind, rtrim(part, '0123456789')
+        ) GROUP BY kind
+        """,
+        (step_id,),
     )
     return {row[0]: row[1] for row in rows}
 

@@ -441,3 +441,11 @@ def test_the_report_campaign_is_judged_as_it_shows(
         ("LAB-ODD\x1b1", "reject", ""),
     ]
     connection.close()
+
+
+def test_what_both_readings_of_a_verify_found_counts_once(rows: sqlite3.Connection) -> None:
+    step = _verify(rows, phases=("read", "read-cold"))
+    for part in ("read-03", "read-cold-03"):
+        insert_ranges(rows, step, part, [LbaRange("alias", 4096, 4096)])
+    insert_ranges(rows, step, "read-cold-04", [LbaRange("alias", 65536, 512)])
+    assert figures_of(rows, "LAB-GOOD-1")["verify_alias_bytes"].value == 4608
