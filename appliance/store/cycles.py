@@ -141,8 +141,8 @@ def update_attempt_failed(
     """The armed boot gave no sample: planned again, or failed for good after the last attempt."""
     connection.execute(
         """
-        UPDATE cycle SET state = CASE WHEN attempts < ? THEN 'planned' ELSE 'failed' END, reason = ?,
-            blame = ?
+        UPDATE cycle SET state = CASE WHEN attempts < ? THEN 'planned' ELSE 'failed' END,
+            reason = ?, blame = ?
         WHERE id = ? AND state = 'armed'
         """,
         (max_attempts, reason, blame, cycle_id),

@@ -468,20 +468,28 @@ _VERSION_4: tuple[str, ...] = (
     "ALTER TABLE verdict ADD COLUMN drive_class TEXT NOT NULL DEFAULT ''",
     # A verdict is on the drive as the campaign met it; of older ones what is known now has to do.
     "ALTER TABLE campaign_drive ADD COLUMN transport TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE campaign_drive ADD COLUMN rotational INTEGER NOT NULL DEFAULT 0 "
-    "CHECK (rotational IN (0, 1))",
+    (
+        "ALTER TABLE campaign_drive ADD COLUMN rotational INTEGER NOT NULL DEFAULT 0 "
+        "CHECK (rotational IN (0, 1))"
+    ),
     """
     UPDATE campaign_drive SET
         transport = (SELECT transport FROM drive d WHERE d.id = drive_id),
         rotational = (SELECT rotational FROM drive d WHERE d.id = drive_id)
     """,
     # Whose fault a failure was: errors.Blame.
-    "ALTER TABLE campaign_drive ADD COLUMN failed_blame TEXT NOT NULL DEFAULT 'drive' "
-    "CHECK (failed_blame IN ('drive', 'other', 'none'))",
-    "ALTER TABLE cycle ADD COLUMN blame TEXT NOT NULL DEFAULT 'drive' "
-    "CHECK (blame IN ('drive', 'other', 'none'))",
-    "ALTER TABLE step ADD COLUMN blame TEXT NOT NULL DEFAULT 'drive' "
-    "CHECK (blame IN ('drive', 'other', 'none'))",
+    (
+        "ALTER TABLE campaign_drive ADD COLUMN failed_blame TEXT NOT NULL DEFAULT 'drive' "
+        "CHECK (failed_blame IN ('drive', 'other', 'none'))"
+    ),
+    (
+        "ALTER TABLE cycle ADD COLUMN blame TEXT NOT NULL DEFAULT 'drive' "
+        "CHECK (blame IN ('drive', 'other', 'none'))"
+    ),
+    (
+        "ALTER TABLE step ADD COLUMN blame TEXT NOT NULL DEFAULT 'drive' "
+        "CHECK (blame IN ('drive', 'other', 'none'))"
+    ),
     """
     CREATE TABLE judging (
         campaign_id INTEGER PRIMARY KEY REFERENCES campaign (id),
