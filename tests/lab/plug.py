@@ -23,14 +23,16 @@ def plug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
     _check(drive)
     for block in block_nodes(drive, socket):
         machine.qmp.execute("blockdev-add", **block)
+    bridge, *behind = hot_devices(drive, socket)
+    if behind:
+        # Linux asks a bridge only once what is behind it.
+        bridge |= {"attached": False}
     try:
-        for device in hot_devices(drive, socket):
+        for device in (bridge, *behind):
             machine.qmp.execute("device_add", **device)
-        if drive.bus == "usb":
-            # QEMU hides a bridge that is plugged in while it runs, so that its disk can be put in
-            # first (usb_uas_realize in hw/usb/dev-uas.c).
-            bridge = f"/machine/peripheral/{name_of(socket)}"
-            machine.qmp.execute("qom-set", path=bridge, property="attached", value=True)
+        if behind:
+            where = f"/machine/peripheral/{name_of(socket)}"
+            machine.qmp.execute("qom-set", path=where, property="attached", value=True)
     except QmpError:
         _remove_nodes(machine, drive, socket)
         raise
