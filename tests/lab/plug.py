@@ -4,6 +4,7 @@ A drive that is plugged out loses its power: its process at the other end of the
 connection close.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from tests.lab.devices import block_nodes, hot_devices, name_of
@@ -34,6 +35,9 @@ def plug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
             where = f"/machine/peripheral/{name_of(socket)}"
             machine.qmp.execute("qom-set", path=where, property="attached", value=True)
     except QmpError:
+        if behind:
+            with suppress(QmpError):  # it may not even be there
+                _pull(machine, name_of(socket))
         _remove_nodes(machine, drive, socket)
         raise
 
@@ -44,10 +48,13 @@ def unplug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
     Not for one that has stalled: QEMU waits for its requests. Raises QmpError.
     """
     _check(drive)
-    name = name_of(socket)
+    _pull(machine, name_of(socket))
+    _remove_nodes(machine, drive, socket)
+
+
+def _pull(machine: Machine, name: str) -> None:
     machine.qmp.execute("device_del", id=name)
     machine.qmp.wait_event("DEVICE_DELETED", timeout_s=_GONE_S, device=name)
-    _remove_nodes(machine, drive, socket)
 
 
 def _check(drive: ModelledDrive) -> None:
