@@ -2,7 +2,7 @@
 
 Of `shapes.SHAPES` (or those that are named) all whose drives can be plugged in while a machine runs
 share one, and each of the others is booted. Asks from inside (`inside.py`), and writes
-tests/fixtures/machines/NAME.json. What went wrong is in build/captured.
+tests/fixtures/machines/NAME.json. The last machine is left in build/captured.
 """
 
 import argparse
@@ -12,25 +12,29 @@ import shutil
 import socket
 import sys
 import threading
+import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.lab.agent import credentials, listen
+from tests.lab.agent import credentials
 from tests.lab.campaign import IMAGE, REPO
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.foreign import make_foreign_images
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.plug import plug, unplug
+from tests.lab.qmp import QmpError
 from tests.lab.shapes import SHAPES, Shape
 from tests.lab.stick import make_stick
 
 FOLDER = REPO / "tests/fixtures/machines"
 _OUT = REPO / "build/captured"
 _TIMEOUT_S = 900
+_POLL_S = 0.5
+_TAIL = 2000
 _INSIDE = Path(__file__).with_name("inside.py")
 # It only takes time here, a third of the machine's.
 _NO_TUI = {
@@ -42,37 +46,31 @@ until grep -q '"phase": "\\(idle\\|refused\\)"' /run/kaltstart/status.json; do s
 cat > inside.py <<'EOF'
 @INSIDE@
 EOF
-PATH=$PATH:/usr/sbin:/sbin
-look() {
-  say version "$(. /usr/lib/os-release; echo "$VERSION_ID $IMAGE_VERSION, Linux $(uname -r)")"
-  eval "$(base64 -d <<< "$1")"
-  udevadm settle --timeout=20
-  if ! python3 inside.py > out.txt 2>&1; then
-    local n=0; while read -r line; do say failed-$((++n)) "$line"; done < out.txt
-  fi
-  eval "$(base64 -d <<< "$2")"
-  say end
-}
 stty -F /dev/ttyS0 raw -echo
-exec 3< /dev/ttyS0
-say end
-while read -r prepare undo <&3; do look "$prepare" "$undo"; done
+PATH=$PATH:/usr/sbin:/sbin exec python3 inside.py
 """  # noqa: E501 - shell
 _SCSI = ModelledDrive(serial="HAS-THE-CONTROLLER", bus="scsi", size_bytes=1 << 20)
 
 
+class CaptureError(Exception):
+    """The machine could not be asked; what it said instead."""
+
+
 def capture(name: str, image: Path) -> None:
-    """Boot a machine of this shape, and write down what it says."""
+    """Boot a machine of this shape, and write down what it says. Raises CaptureError."""
     shape = SHAPES[name]
     with (
         DriveBay([*shape.drives, *_foreign(shape)], folder=_OUT / "drives") as bay,
         _Session(image, shape, bay.attached(power_on=1)) as session,
     ):
-        _write(name, session.look(shape), how=shape.firmware)
+        _write(name, session.look(shape, bay.drives), how=shape.firmware)
 
 
-def capture_plugged(names: Sequence[str], image: Path) -> None:
-    """Boot one machine, and plug in the drives of each shape, one after the other."""
+def capture_plugged(names: Sequence[str], image: Path) -> Iterator[str]:
+    """Boot one machine, plug in the drives of each shape, one after the other.
+
+    Yields what went wrong with one of them.
+    """
     drives = {name: [*SHAPES[name].drives, *_foreign(SHAPES[name])] for name in names}
     everything = [_SCSI, *(drive for name in names for drive in drives[name])]
     with (
@@ -83,29 +81,35 @@ def capture_plugged(names: Sequence[str], image: Path) -> None:
         left = list(bay.drives[1:])
         for name in names:
             here, left = left[: len(drives[name])], left[len(drives[name]) :]
-            for drive in here:
-                plug(session.machine, drive, bay.socket(drive))
-            _write(name, session.look(SHAPES[name]), how="plugged in while it ran")
-            if not SHAPES[name].is_last:
+            plugged: list[ModelledDrive] = []
+            try:
+                session.look(Shape(about="nothing is left of the one before"), ())
                 for drive in here:
+                    plug(session.machine, drive, bay.socket(drive))
+                    plugged.append(drive)
+                _write(name, session.look(SHAPES[name], here), how="plugged in while it ran")
+            except (CaptureError, QmpError) as error:
+                yield f"{name}: {error}"
+            if not SHAPES[name].is_last:
+                for drive in plugged:
                     unplug(session.machine, drive, bay.socket(drive))
 
 
-class CaptureError(Exception):
-    """The machine could not be asked; what it said instead."""
-
-
 class _Session:
-    """A machine that waits to be told when to look. Raises LabTimeoutError, CaptureError."""
+    """A machine that waits to be told when to look. Raises CaptureError."""
 
     def __init__(
         self, image: Path, shape: Shape, drives: Sequence[tuple[ModelledDrive, Path]]
     ) -> None:
         script = _AGENT.replace("@INSIDE@", _INSIDE.read_text())
+        self._sticks = 2 if shape.second_stick else 1
+        self._told = _OUT / "told"
+        self._told_lines = 0
         setup = MachineSetup(
             stick=make_stick(image, _OUT / "stick.raw"),
             second_stick=make_stick(image, _OUT / "stick-2.raw") if shape.second_stick else None,
             serial_log=_OUT / "serial.log",
+            told=self._told,
             firmware=shape.firmware,
             credentials=credentials(script) | _NO_TUI,
         )
@@ -114,7 +118,7 @@ class _Session:
     def __enter__(self) -> Self:
         self.machine.__enter__()
         try:
-            listen(self.machine, timeout_s=_TIMEOUT_S)
+            self._wait_for_answer()
         except BaseException:
             self.machine.kill()
             raise
@@ -133,16 +137,32 @@ class _Session:
         self._keyboard.close()
         self.machine.__exit__(kind, error, traceback)
 
-    def look(self, shape: Shape) -> dict[str, Any]:
-        """What the machine says of itself now, when what the shape asks for has been done."""
-        scripts = (base64.b64encode((text or ":").encode()) for text in (shape.prepare, shape.undo))
-        self._keyboard.sendall(b" ".join(scripts) + b"\n")
-        said = listen(self.machine, timeout_s=_TIMEOUT_S)
-        if "pieces" not in said:
-            raise CaptureError("\n".join(f"{key} {text}" for key, text in said.items()))
-        packed = "".join(said[f"piece-{n}"] for n in range(int(said["pieces"])))
-        found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
-        return {"about": f"{shape.about} (QEMU 10.0, q35, {said['version']})"} | found
+    def look(self, shape: Shape, drives: Sequence[ModelledDrive]) -> dict[str, Any]:
+        """What the machine says of itself when it has found these drives, and no others."""
+        disks = self._sticks + sum(drive.namespaces for drive in drives)
+        request = {"disks": disks, "prepare": shape.prepare, "undo": shape.undo}
+        packed = base64.b64encode(zlib.compress(json.dumps(request).encode()))
+        self._keyboard.sendall(packed + b"\n")
+        answer = self._wait_for_answer()
+        if "captured" not in answer:
+            raise CaptureError(answer["error"])
+        found: dict[str, Any] = answer["captured"]
+        return {"about": f"{shape.about} (QEMU 10.0, q35, {found.pop('version')})"} | found
+
+    def _wait_for_answer(self) -> dict[str, Any]:
+        deadline = time.monotonic() + _TIMEOUT_S
+        while True:
+            *lines, _ = self._told.read_bytes().split(b"\n") if self._told.exists() else [b""]
+            if len(lines) > self._told_lines:
+                self._told_lines += 1
+                answer: dict[str, Any] = json.loads(
+                    zlib.decompress(base64.b64decode(lines[self._told_lines - 1]))
+                )
+                return answer
+            if not self.machine.is_on() or time.monotonic() > deadline:
+                self.machine.poll()
+                raise CaptureError(f"no answer; the last it said:\n{self.machine.text[-_TAIL:]}")
+            time.sleep(_POLL_S)
 
 
 def _drain(connection: socket.socket) -> None:
@@ -195,15 +215,19 @@ def main() -> int:
         parser.error(f"no machine {unknown[0]!r}; there are {', '.join(SHAPES)}")
     names = arguments.names or list(SHAPES)
     hot = sorted((n for n in names if SHAPES[n].is_hot), key=lambda n: SHAPES[n].is_last)
+    problems: list[str] = []
     for each in ([hot] if hot else []) + [[name] for name in names if name not in hot]:
         shutil.rmtree(_OUT, ignore_errors=True)
         _OUT.mkdir(parents=True)
-        if each is hot:
-            capture_plugged(hot, arguments.image)
-        else:
-            capture(each[0], arguments.image)
-    shutil.rmtree(_OUT)
-    return 0
+        try:
+            if each is hot:
+                problems += capture_plugged(hot, arguments.image)
+            else:
+                capture(each[0], arguments.image)
+        except CaptureError as error:
+            problems.append(f"{', '.join(each)}: {error}")
+    print("\n".join(problems), file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

@@ -1,21 +1,28 @@
 """Runs inside the machine: asks it what discovery and the details of a drive are read from.
 
-Handed in by `capture` as text, so it imports only what the image has. Says the JSON, packed, in
-pieces on the serial line.
+Handed in by `capture` as text, so it imports only what the image has. Requests come on the serial
+line, one in a line; so do the answers at an I/O port: {} at first, then {"captured": …} or
+{"error": text}.
 """
 
 import base64
 import json
+import os
 import subprocess
+import time
+import traceback
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from appliance.drives.probe import list_block_devices
 
 _SYS = Path("/sys")
 _SMARTCTL = ["smartctl", "--json=c", "--xall"]
 _ASKING_S = 25
-_PIECE = 700  # characters; the kernel cuts a line of its log at about 1000
+_APPEARING_S = 60
+_PORT = 0xE9
+_TAIL = 3000
 _OF_DISK = ("size", "ro", "removable", "serial", "nsid", "wwid")
 _OF_QUEUE = (
     "rotational", "write_cache", "zoned", "discard_granularity", "discard_max_bytes",
@@ -34,14 +41,61 @@ _OF_SATA_LINK = ("sata_spd", "sata_spd_limit", "hw_sata_spd_limit")
 
 
 def main() -> None:
-    """Capture and say it."""
+    """Answer one request after the other."""
+    with Path("/dev/ttyS0").open("rb") as requests, Path("/dev/port").open("wb", 0) as port:
+        _tell({}, port)
+        for line in requests:
+            try:
+                answer: object = {"captured": _look(**json.loads(_unpacked(line)))}
+            except Exception:  # noqa: BLE001 - whatever it is, the one who asked is told
+                answer = {"error": traceback.format_exc()}
+            _tell(answer, port)
+
+
+def _look(*, disks: int, prepare: str, undo: str) -> dict[str, object]:
+    """Capture, once there are so many `disks`, between the two scripts."""
+    _wait_for(disks)
+    _bash(prepare)
+    _settle()
+    try:
+        return _capture()
+    finally:
+        _bash(undo)
+
+
+def _wait_for(disks: int) -> None:
+    deadline = time.monotonic() + _APPEARING_S
+    while (found := len(_list_disks())) != disks:
+        if time.monotonic() > deadline:
+            kernel = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
+            raise TimeoutError(f"{found} disks instead of {disks}; the kernel:\n{kernel[-_TAIL:]}")
+        time.sleep(0.5)
+    _settle()
+
+
+def _settle() -> None:
+    # One that stalls is never settled.
+    subprocess.run(["udevadm", "settle", "--timeout=20"], check=False)
+
+
+def _bash(script: str) -> None:
+    if script:
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def _list_disks() -> list[Path]:
+    others = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd")
+    return sorted(each for each in (_SYS / "block").iterdir() if not each.name.startswith(others))
+
+
+def _capture() -> dict[str, object]:
     files: dict[str, str] = {}
     links: dict[str, str] = {}
     smartctl: dict[str, object] = {}
     reads: dict[str, object] = {}
-    for block in sorted((_SYS / "block").iterdir()):
-        if block.name.startswith(("loop", "ram", "zram", "dm-", "md", "bcache", "zd")):
-            continue
+    for block in _list_disks():
         disk = block.resolve()
         links[_inside_sys(block)] = _inside_sys(disk)
         for folder in (disk, (disk / "device").resolve()):
@@ -55,19 +109,29 @@ def main() -> None:
             device = f"/dev/{name.removeprefix('block/')}"
             smartctl[device] = _ask(device)
             reads[device] = _read_first(device)
-    captured = {
+    release = dict(
+        line.split("=", 1) for line in Path("/usr/lib/os-release").read_text().splitlines()
+    )
+    version = f"{release['VERSION_ID']} {release.get('IMAGE_VERSION', '')}".replace('"', "")
+    return {
+        "version": f"{version.strip()}, Linux {os.uname().release}",
         "lsblk": devices,
         "links": links,
         "files": files,
         "smartctl": smartctl,
         "reads": reads,
     }
-    packed = base64.b64encode(zlib.compress(json.dumps(captured).encode(), 9)).decode()
-    pieces = [packed[at : at + _PIECE] for at in range(0, len(packed), _PIECE)]
-    with Path("/dev/kmsg").open("w") as log:
-        for number, piece in enumerate(pieces):
-            print(f"<3>lab-agent: piece-{number} {piece}", file=log, flush=True)
-        print(f"<3>lab-agent: pieces {len(pieces)}", file=log, flush=True)
+
+
+def _tell(answer: object, port: BinaryIO) -> None:
+    packed = base64.b64encode(zlib.compress(json.dumps(answer).encode(), 9)) + b"\n"
+    for at in range(len(packed)):
+        # One write of several bytes would go to as many ports.
+        os.pwrite(port.fileno(), packed[at : at + 1], _PORT)
+
+
+def _unpacked(line: bytes) -> bytes:
+    return zlib.decompress(base64.b64decode(line))
 
 
 def _sources(disk: Path) -> list[Path]:

@@ -23,6 +23,7 @@ _OVMF = Path("/usr/share/OVMF")
 _CODE = {"uefi": "OVMF_CODE_4M.fd", "secureboot": "OVMF_CODE_4M.secboot.fd"}
 _VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
 _POLL_S = 0.2
+_USB_PORTS = 8
 _TAIL = 2000
 """Characters of the serial line that go with an error."""
 
@@ -50,6 +51,9 @@ class MachineSetup:
     processors: int = 1
     """One is quickest where two machines share two processors: an emulated one that waits for
     another takes time from both."""
+    told: Path | None = None
+    """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
+    all, and a character may come out twice or not at all."""
     credentials: Mapping[str, str] = field(default_factory=dict)
     """systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
     interactive: bool = False
@@ -89,7 +93,11 @@ def qemu_command(
         where = f"path={sockets}/serial.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=serial,{where},{log}"]
     words += ["-serial", "chardev:serial"]
-    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": USB_BUS})]
+    if setup.told:
+        words += ["-debugcon", f"file:{setup.told}"]
+    # Where few ports are left QEMU puts a hub in, which is too slow for the drives behind it.
+    ports = {"p2": _USB_PORTS, "p3": _USB_PORTS}
+    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": USB_BUS} | ports)]
     sticks = [setup.stick, *([setup.second_stick] if setup.second_stick else [])]
     for number, stick in enumerate(sticks, 1):
         node = f"stick{number}"

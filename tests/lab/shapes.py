@@ -30,12 +30,10 @@ class Shape:
     @property
     def is_hot(self) -> bool:
         """Whether all of it can be plugged in while a machine runs."""
-        has_drives = bool(self.drives) or self.foreign
         return (
-            has_drives
-            and not self.second_stick
+            not self.second_stick
             and self.firmware == "uefi"
-            and ({drive.bus for drive in self.drives} <= {"scsi", "usb"})
+            and {drive.bus for drive in self.drives} <= {"scsi", "usb"}
         )
 
     @property

@@ -42,6 +42,12 @@ def test_second_stick() -> None:
     assert " ".join(command(second_stick=Path("/o/other.raw"))).count('"usb-storage"') == 2
 
 
+def test_what_is_told_at_the_port_goes_to_a_file() -> None:
+    words = command(told=Path("/o/told"))
+    assert words[words.index("-debugcon") + 1] == "file:/o/told"
+    assert "-debugcon" not in command()
+
+
 def test_credentials_are_encoded() -> None:
     words = command(credentials={"systemd.extra-unit.x.service": "[Unit]\n"})
     encoded = base64.b64encode(b"[Unit]\n").decode()
