@@ -10,6 +10,10 @@ from tests.unit.drives.describe import describe
 from tests.unit.drives.machines import FOLDER, NAMES, load_machine
 
 
+def test_there_are_machines_enough() -> None:
+    assert len(NAMES) >= 15
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_machine_is_seen_as_it_was(name: str, tmp_path: Path) -> None:
     # After a wanted change: python3 -m tests.unit.drives.describe
