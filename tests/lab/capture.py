@@ -226,7 +226,8 @@ def main() -> int:
                 capture(each[0], arguments.image)
         except CaptureError as error:
             problems.append(f"{', '.join(each)}: {error}")
-    print("\n".join(problems), file=sys.stderr)
+    for problem in problems:
+        print(problem, file=sys.stderr)
     return 1 if problems else 0
 
 
