@@ -116,6 +116,8 @@ def _nvme(drive: ModelledDrive, socket: Path) -> list[Options]:
     controller: Options = {"driver": "nvme", "id": name, "serial": drive.serial}
     if drive.namespaces == 1:
         return [controller | {"drive": name} | sectors]
+    # Without share-rw each would want the whole of the drive for itself.
+    sectors |= {"share-rw": True}
     return [controller] + [
         {"driver": "nvme-ns", "bus": name, "nsid": nsid, "drive": f"{name}-{nsid}"} | sectors
         for nsid in range(1, drive.namespaces + 1)

@@ -162,6 +162,7 @@ def test_namespaces_share_one_drive() -> None:
     assert controller["serial"] == "N"
     assert [s["nsid"] for s in spaces] == [1, 2]
     assert {s["bus"] for s in spaces} == {controller["id"]}
+    assert all(s["share-rw"] for s in spaces)
 
 
 def test_a_drive_that_may_stall_has_no_cache_to_wait_for() -> None:
