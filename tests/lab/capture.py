@@ -161,7 +161,8 @@ class _Session:
                 return answer
             if not self.machine.is_on() or time.monotonic() > deadline:
                 self.machine.poll()
-                raise CaptureError(f"no answer; the last it said:\n{self.machine.text[-_TAIL:]}")
+                said = (_OUT / "qemu.err").read_text() + self.machine.text
+                raise CaptureError(f"no answer; the last it said:\n{said[-_TAIL:]}")
             time.sleep(_POLL_S)
 
 
