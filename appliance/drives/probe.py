@@ -5,6 +5,7 @@ hang the list. Must never write and never judge: that is `safety`.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,9 @@ type _Node = dict[str, Any]
 # Floppies, bcache's and ZFS's devices are TYPE disk too; the others are in some versions of lsblk.
 _SETTLE_S = 60
 _NOT_DRIVES = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd", "sr", "fd", "nbd")
+# nvme.MAKER-SERIAL-MODEL-NUMBER is made by the kernel where an NVMe drive has no name for the world
+# (wwid_show in drivers/nvme/host); without the serial number all drives of the model are called so.
+_WWN_OF_A_MODEL = re.compile(r"nvme\.[0-9a-f]+--")
 _TRANSPORTS = {"sata": "sata", "ata": "sata", "nvme": "nvme", "sas": "sas", "usb": "usb"}
 
 
@@ -95,7 +99,7 @@ def _drive(node: _Node) -> Drive:
     return Drive(
         path=node["path"],
         serial=_text(node, "serial"),
-        wwn=_text(node, "wwn"),
+        wwn=_wwn(node),
         model=_text(node, "model"),
         firmware=_text(node, "rev"),
         size_bytes=int(node["size"]),
@@ -125,6 +129,11 @@ def _descendants(node: _Node) -> Iterator[_Node]:
 def _kind(node: _Node) -> str:
     # bcache's devices are TYPE disk.
     return "bcache" if node["kname"].startswith("bcache") else str(node["type"])
+
+
+def _wwn(node: _Node) -> str:
+    text = _text(node, "wwn")
+    return "" if _WWN_OF_A_MODEL.match(text) else text
 
 
 def _transport(node: _Node) -> str:

@@ -45,6 +45,14 @@ def test_a_wwn_is_no_serial_number_but_an_identity(zoo: Drives) -> None:
     assert zoo["sdl"].identity == zoo["sdl"].wwn == "0x5000c500aaaaaaaa"
 
 
+def test_the_name_the_kernel_gives_an_nvme_drive_without_serial_number_is_no_identity(
+    tmp_path: Path,
+) -> None:
+    drives = {drive.name: drive for drive in load_drives("ata-nvme", tmp_path)}
+    assert (drives["nvme3n1"].wwn, drives["nvme3n1"].identity) == ("", "")
+    assert drives["nvme4n1"].wwn.startswith("nvme.1b36-4e564d452d344b6e-")
+
+
 def test_the_disk_behind_a_usb_bridge_counts_not_the_bridge(zoo: Drives) -> None:
     assert zoo["sdt"].serial == "DISK-IN-UAS"
 
