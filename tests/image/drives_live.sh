@@ -46,9 +46,9 @@ def count_all_asked():
 # Plugged while everything answers: QEMU plugs nothing while a request of a drive is left open.
 wait(is_idle)
 say("plug-in")
-say("appeared", bool(wait(lambda: any(row["answer"] == "answered" for row in find_late()))))
+appeared = bool(wait(lambda: any(row["answer"] == "answered" for row in find_late())))
 say("plug-out")
-say("disappeared", bool(wait(lambda: read_rows() and not find_late())))
+disappeared = bool(wait(lambda: read_rows() and not find_late()))
 # A drive that does not answer from power-on on holds up the kernel, so this one falls silent later.
 SERVICES = ["kaltstart-engine", "kaltstart-tui@ttyS0", "kaltstart-tui@tty1"]
 subprocess.run(["systemctl", "stop", *reversed(SERVICES)])
@@ -57,6 +57,9 @@ os.unlink(STATUS)
 os.unlink(DRAWN)
 say("stall")
 time.sleep(3)
+# What was said before this line is not listened to.
+say("appeared", appeared)
+say("disappeared", disappeared)
 begin = time.monotonic()
 subprocess.run(["systemctl", "start", *SERVICES])
 first = wait(read_rows)
