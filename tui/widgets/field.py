@@ -1,6 +1,25 @@
 """A field of one line whose cursor stands still: nothing is drawn while nobody types."""
 
+from typing import override
+
+from textual import events
 from textual.widgets import Input
+
+# Textual hands a key that is bound from the field up to the app, which acts on it then: a letter
+# typed meanwhile, on a slow machine or over a serial line, would be deleted by the key before it.
+_EDITING = {
+    "backspace": "delete_left",
+    "ctrl+h": "delete_left",
+    "delete": "delete_right",
+    "ctrl+d": "delete_right",
+    "ctrl+u": "delete_left_all",
+    "ctrl+k": "delete_right_all",
+    "ctrl+w": "delete_left_word",
+    "left": "cursor_left",
+    "right": "cursor_right",
+    "home": "home",
+    "end": "end",
+}
 
 
 class Field(Input):
@@ -25,3 +44,13 @@ class Field(Input):
             select_on_focus=select_on_focus,
         )
         self.cursor_blink = False
+
+    @override
+    async def _on_key(self, event: events.Key) -> None:
+        action = _EDITING.get(event.key)
+        if action is None:
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+        await self.run_action(action)

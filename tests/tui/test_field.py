@@ -1,0 +1,39 @@
+"""What is typed into a field, in the order in which it was typed."""
+
+from typing import override
+
+import pytest
+from textual import events
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from tui.widgets.field import Field
+
+
+class _Form(App[None]):
+    @override
+    def compose(self) -> ComposeResult:
+        """A field as deep as in the form of a campaign."""
+        with Vertical(), Horizontal(), Vertical():
+            yield Field("256M", id="size")
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [
+        (["ctrl+u", "4", "M"], "4M"),
+        (["end", "backspace", "G"], "256G"),
+        (["home", "1"], "1256M"),
+        (["home", "delete", "3", "right", "right", "ctrl+k", "K"], "356K"),
+    ],
+)
+async def test_keys_that_come_at_once_are_taken_in_their_order(keys: list[str], left: str) -> None:
+    async with _Form().run_test() as pilot:
+        field = pilot.app.query_one(Field)
+        field.focus()
+        await pilot.pause()
+        for key in keys:
+            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        for _ in range(10):
+            await pilot.pause()
+        assert field.value == left
