@@ -7,6 +7,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from tui.screens.dialog import Dialog
 from tui.widgets.field import Field
 
 
@@ -16,6 +17,18 @@ class _Form(App[None]):
         """A field as deep as in the form of a campaign."""
         with Vertical(), Horizontal(), Vertical():
             yield Field("256M", id="size")
+
+
+class _Box(Dialog[None]):
+    @override
+    def compose_box(self) -> ComposeResult:
+        for name in ("boots", "size"):
+            with Horizontal(), Vertical():
+                yield Field("256M", id=name)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        pytest.fail(choice_id)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +50,17 @@ async def test_keys_that_come_at_once_are_taken_in_their_order(keys: list[str], 
         for _ in range(10):
             await pilot.pause()
         assert field.value == left
+
+
+async def test_what_follows_a_tab_at_once_goes_into_the_next_field() -> None:
+    async with _Form().run_test() as pilot:
+        await pilot.app.push_screen(_Box("Box"))
+        await pilot.pause()
+        boots, size = pilot.app.screen.query(Field)
+        boots.focus()
+        await pilot.pause()
+        for key in ("ctrl+u", "1", "tab", "ctrl+u", "4", "M", "shift+tab", "end", "0"):
+            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        for _ in range(10):
+            await pilot.pause()
+        assert (boots.value, size.value) == ("10", "4M")

@@ -21,6 +21,10 @@ class Dialog[T](ModalScreen[T | None]):
     AUTO_FOCUS = "#cancel"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False),
+        # First of all: what is typed right after it belongs to the next field, however slow the
+        # machine is (Textual's own binding acts when the key has come up through all containers).
+        Binding("tab", "app.focus_next", show=False, priority=True),
+        Binding("shift+tab", "app.focus_previous", show=False, priority=True),
         Binding("up", "app.focus_previous", show=False),
         Binding("down", "app.focus_next", show=False),
     ]
