@@ -1,6 +1,7 @@
 """The characters this interface may draw, all of them; the console font is made from this set.
 
 Few enough for a font of 256 glyphs, because in VGA text mode a font of 512 costs half the colours.
+There is room for more, but what joins two columns (lines, blocks) has 32 places in VGA text mode.
 Text from elsewhere goes through `drawable`, so that nothing outside the set reaches a screen.
 """
 
@@ -8,9 +9,13 @@ import unicodedata
 
 BOX = "─│┌┐└┘├┤┬┴┼"
 BLOCK = "█"
+# From emptiest to fullest: columns of a chart, drawn upwards.
+BARS = "▁▂▃▄▅▆▇" + BLOCK
+# Upper, left, right; the lower half is in BARS.
+HALVES = "▀▌▐"
 ALLOWED = frozenset(
     {*map(chr, range(0x20, 0x7F)), *map(chr, range(0xA1, 0xAD)), *map(chr, range(0xAE, 0x100))}
-    | {*BOX, BLOCK}
+    | {*BOX, *BARS, *HALVES}
 )
 
 # En dash, em dash, ellipsis, and the curly quotes.
