@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.migrations import _VERSION_1
+from appliance.store.migrations import version_1
 from tests.lab.campaign import Result, power_on_limit, prepare_out
 from tests.lab.console import ConsoleLine
 
@@ -23,7 +23,7 @@ def test_only_a_finished_campaign_without_failures_is_ok(tmp_path: Path) -> None
 def test_boot_times_come_from_the_contracts_view(tmp_path: Path) -> None:
     database = tmp_path / "kaltstart.sqlite"
     with closing(sqlite3.connect(database)) as connection:
-        for statement in _VERSION_1:
+        for statement in version_1.STATEMENTS:
             connection.execute(statement)
     result = Result(tmp_path, database=database)
     assert result.boot_times() == []

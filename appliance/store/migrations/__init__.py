@@ -1,0 +1,16 @@
+"""The schema, one module of single statements per version.
+
+`connect.migrate` runs each version inside one transaction together with the version bump. Never
+edit a version that has shipped: add a module and append its statements here.
+"""
+
+from appliance.store.migrations import version_1, version_2, version_3, version_4
+
+APPLICATION_ID = 0x4B414C54  # "KALT"
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    version_1.STATEMENTS,
+    version_2.STATEMENTS,
+    version_3.STATEMENTS,
+    version_4.STATEMENTS,
+)
