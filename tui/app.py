@@ -21,6 +21,7 @@ from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Port
 from tui.screens.dialog import Ask
 from tui.screens.drives import DrivesPage
+from tui.screens.machine import MachinePage
 from tui.screens.page import Page
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
@@ -42,7 +43,7 @@ _REQUESTS = {
 
 
 class KaltstartApp(App[None]):
-    """Four pages, one engine."""
+    """Five pages, one engine."""
 
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -51,6 +52,7 @@ class KaltstartApp(App[None]):
         "plan": PlanPage,
         "run": RunPage,
         "results": ResultsPage,
+        "machine": MachinePage,
     }
     DEFAULT_MODE = "drives"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,6 +60,7 @@ class KaltstartApp(App[None]):
         Binding("2", "page('plan')", show=False),
         Binding("3", "page('run')", show=False),
         Binding("4", "page('results')", show=False),
+        Binding("5", "page('machine')", show=False),
         Binding("f1,question_mark", "page_help", show=False),
         Binding("p", "power", show=False),
         Binding("ctrl+l", "repaint", show=False, priority=True),
@@ -208,7 +211,7 @@ class KaltstartApp(App[None]):
         page = next((s for s in self.screen_stack if isinstance(s, Page)), None)
         if page is not None:
             general = (
-                "\n\n1 2 3 4  the pages     p  power off or restart"
+                "\n\n1 2 3 4 5  the pages     p  power off or restart"
                 "\nCtrl+L  draw the screen anew and ask the terminal for its size"
             )
             self.push_screen(Ask(f" {page.TITLE} ", page.HELP + general, (), cancel="Close"))

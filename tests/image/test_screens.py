@@ -36,7 +36,7 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
             with Machine(setup, drives=bay.attached(power_on=1)) as machine:
                 terminal.attach(machine.serial_socket)
                 machine.wait_event("ready", timeout_s=_READY_S)
-                pages = {"1": "Drives", "2": "Plan", "3": "Run", "4": "Results"}
+                pages = {"1": "Drives", "2": "Plan", "3": "Run", "4": "Results", "5": "Machine"}
                 for key, name in pages.items():
                     terminal.send(key)
                     terminal.wait_for(f"[{key} {name}]")

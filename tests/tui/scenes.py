@@ -392,6 +392,7 @@ SCENES = {
     "results-array-end": Scene(_array_results, _keys("4", "tab", "end")),
     "results-array-boots": Scene(_array_results_boots, _keys("4")),
     "results-steps-and-boots": Scene(_steps_and_boots, _keys("4")),
+    "machine": Scene(_idle, _keys("5")),
 }
 
 

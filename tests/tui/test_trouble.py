@@ -18,7 +18,7 @@ async def test_a_refusal_stands_on_every_page_with_what_to_do(engine: FakeEngine
     engine.say(phase="refused", error=error | {"exit_code": 5})
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        for digit in "1234":
+        for digit in "12345":
             await press(pilot, digit)
             assert text_of(pilot, "#banner") == (
                 "REFUSED: the database has schema version 9\nWhat to do: use a newer one"
@@ -137,7 +137,7 @@ async def test_a_small_screen_breaks_nothing(name: str, engine: FakeEngine) -> N
     SCENES[name].prepare(engine)
     async with KaltstartApp(engine.port()).run_test(size=(40, 12)) as pilot:
         await settle(pilot)
-        for digit in "1234":
+        for digit in "12345":
             await press(pilot, digit)
             assert drawn(pilot).strip()
 

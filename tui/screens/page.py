@@ -19,6 +19,7 @@ PAGES = (
     ("2", "plan", "Plan"),
     ("3", "run", "Run"),
     ("4", "results", "Results"),
+    ("5", "machine", "Machine"),
 )
 _PURPOSES = {
     "autostart": "The plan on the stick starts",
