@@ -16,9 +16,10 @@ from appliance.arrays.make import make_array
 from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature, read_superblock
-from appliance.campaign.advance import Site, await_drive, find_released_drive
 from appliance.campaign.journal import record
+from appliance.campaign.live_drives import await_drive, find_released_drive
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
+from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked

@@ -13,16 +13,8 @@ from appliance.arrays.live import release_arrays
 from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
-from appliance.campaign.advance import (
-    Outcome,
-    Site,
-    go_on,
-    leave,
-    load_campaign,
-    pause,
-    rehearse,
-    settle_armed,
-)
+from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.attempts import settle_armed
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.finish import finish, write_report_again
 from appliance.campaign.health import store_health
@@ -31,8 +23,10 @@ from appliance.campaign.judging import check_policy
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.prepare import prepare
+from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
+from appliance.campaign.site import Site, leave, load_campaign, pause
 from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status

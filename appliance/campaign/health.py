@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from appliance.campaign.advance import Site, find_released_drive
 from appliance.campaign.journal import record
+from appliance.campaign.live_drives import find_released_drive
+from appliance.campaign.site import Site
 from appliance.campaign.thisboot import kernel_started_at
 from appliance.drives.health import SMARTCTL, Health, parse_health
 from appliance.drives.model import Drive

@@ -3,9 +3,9 @@
 A policy with mistakes judges nothing: the campaign ends as it would, and says why there is none.
 """
 
-from appliance.campaign.advance import Site
 from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.journal import record
+from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.errors import PlanError
 from appliance.policy import Policy, load_policy, problems_of

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.arrays.superblock import read_superblock
-from appliance.campaign.advance import Site, find_released_drive
 from appliance.campaign.arrays import take_apart_array
 from appliance.campaign.journal import record
+from appliance.campaign.live_drives import find_released_drive
+from appliance.campaign.site import Site
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal
 from appliance.progress import Progress

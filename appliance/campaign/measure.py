@@ -12,15 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance.campaign import power
-from appliance.campaign.advance import (
-    Countdown,
-    Outcome,
-    Site,
-    fail_attempt,
-    find_booted_drives,
-    go_on,
-    leave,
-)
+from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.attempts import fail_attempt
 from appliance.campaign.booted_array import (
     BootedDrives,
     check_root,
@@ -30,6 +23,8 @@ from appliance.campaign.booted_array import (
 )
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.keys import Consoles
+from appliance.campaign.live_drives import find_booted_drives
+from appliance.campaign.site import Countdown, Site, leave
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.console import announce

@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from appliance.campaign.advance import Site, await_drive, find_released_drive, load_campaign
 from appliance.campaign.journal import record
+from appliance.campaign.live_drives import await_drive, find_released_drive
 from appliance.campaign.prepare_array import install_on_array
+from appliance.campaign.site import Site, load_campaign
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal
 from appliance.plan import parse_plan

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from appliance.arrays.settings import set_cache_mode
-from appliance.campaign.advance import Site
 from appliance.campaign.arrays import open_array
 from appliance.campaign.journal import record
+from appliance.campaign.site import Site
 from appliance.errors import StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress

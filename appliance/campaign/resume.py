@@ -1,7 +1,7 @@
 """Letting a paused campaign run again."""
 
-from appliance.campaign.advance import Site, load_campaign
 from appliance.campaign.journal import record
+from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.states import max_power_actions
 from appliance.errors import Refusal
 from appliance.store.campaigns import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from appliance.campaign import power
-from appliance.campaign.advance import COUNTDOWN_S, Site, leave, load_campaign
 from appliance.campaign.journal import record
+from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign
 from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
 from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from appliance.arrays.state import COUNTER_TICK_S
-from appliance.campaign.advance import Site
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
+from appliance.campaign.site import Site
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders

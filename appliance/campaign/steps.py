@@ -1,8 +1,8 @@
 """The workloads of a campaign, one step after the other, each on one drive or on the array."""
 
-from appliance.campaign.advance import Site, load_campaign
 from appliance.campaign.arrays import take_apart_array
 from appliance.campaign.journal import record
+from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import ShowStep, StepPosition, StepRun
 from appliance.campaign.subject import ArraySubject, DriveSubject, Subject
 from appliance.console import announce

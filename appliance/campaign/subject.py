@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from appliance.campaign.advance import Site, await_drive, find_released_drive
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.arrays import (
     find_member,
@@ -16,6 +15,8 @@ from appliance.campaign.arrays import (
     take_apart_array,
 )
 from appliance.campaign.bench import BenchOrder, open_array_bench, open_drive_bench
+from appliance.campaign.live_drives import await_drive, find_released_drive
+from appliance.campaign.site import Site
 from appliance.drives.model import Drive
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress

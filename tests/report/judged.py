@@ -8,8 +8,8 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.campaign.advance import Site
 from appliance.campaign.judging import judge_campaign
+from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.health import Counter, Health, parse_health
 from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample

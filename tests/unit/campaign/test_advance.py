@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import advance, power
-from appliance.campaign.advance import Outcome, go_on, settle_armed
+from appliance.campaign import live_drives, power
+from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.attempts import settle_armed
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 from tests.unit.campaign.world import HDD, SSD, World, arm_and_start_anew, fail_to_leave, installed
@@ -235,7 +236,7 @@ def test_a_drive_that_is_slow_to_come_up_is_waited_for(
     def find_settled_drives() -> tuple[Drive, ...]:
         return world.drives if world.now_s - started_s >= 15 else world.drives[1:]
 
-    monkeypatch.setattr(advance, "find_settled_drives", find_settled_drives)
+    monkeypatch.setattr(live_drives, "find_settled_drives", find_settled_drives)
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned", "planned", "planned"]
     assert 15 <= world.now_s - started_s < 20
@@ -254,7 +255,7 @@ def test_drives_that_cannot_be_listed_pause_and_cost_no_cycle(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    monkeypatch.setattr(advance, "find_settled_drives", lambda: fail_to_leave("lsblk"))
+    monkeypatch.setattr(live_drives, "find_settled_drives", lambda: fail_to_leave("lsblk"))
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert (world.campaign().state, world.campaign().reason) == ("paused", "lsblk failed")
     assert world.states() == ["planned"] * 4

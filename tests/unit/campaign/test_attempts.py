@@ -3,7 +3,9 @@
 import pytest
 
 from appliance.campaign import power
-from appliance.campaign.advance import go_on, pause, settle_armed
+from appliance.campaign.advance import go_on
+from appliance.campaign.attempts import settle_armed
+from appliance.campaign.site import pause
 from appliance.store.connect import transaction
 from appliance.store.cycles import update_armed
 from tests.unit.campaign.world import HDD, World, arm_and_start_anew, fail_to_leave

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import advance
+from appliance.campaign import live_drives
 from appliance.campaign import prepare as module
-from appliance.campaign.advance import Outcome, Site, go_on
+from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
+from appliance.campaign.site import Site
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed
@@ -131,7 +132,7 @@ def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
     """The drives swap names while the first one is written."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
     answers = iter([(HDD, SSD), (replace(HDD, path="/dev/sdb"), replace(SSD, path="/dev/sda"))])
-    monkeypatch.setattr(advance, "find_settled_drives", lambda: next(answers))
+    monkeypatch.setattr(live_drives, "find_settled_drives", lambda: next(answers))
     prepared(world)
     assert [(call["released_identity"], call["path"]) for call in installer.calls] == [
         ("LAB-HDD-1", "/dev/sda"),

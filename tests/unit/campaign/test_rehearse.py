@@ -2,7 +2,8 @@
 
 import pytest
 
-from appliance.campaign.advance import Outcome, rehearse
+from appliance.campaign.advance import Outcome
+from appliance.campaign.rehearsal import rehearse
 from appliance.store.clock import parse_timestamp
 from tests.unit.campaign.world import World
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import power, step_power
-from appliance.campaign.advance import settle_armed
+from appliance.campaign.attempts import settle_armed
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.step_power import TooManyPowerActionsError
 from appliance.campaign.step_run import StoppedByPersonError

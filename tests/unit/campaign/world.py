@@ -14,8 +14,19 @@ from typing import NoReturn, Self
 
 import pytest
 
-from appliance.campaign import advance, journal, measure, power, prepare
-from appliance.campaign.advance import Outcome, Site, go_on
+from appliance.campaign import (
+    advance,
+    attempts,
+    journal,
+    live_drives,
+    measure,
+    power,
+    prepare,
+    rehearsal,
+    site,
+)
+from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.thisboot import ThisBoot
@@ -270,18 +281,20 @@ class World:
 
     def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for the machine wherever the campaign's code reaches for it."""
-        for module in (advance, journal, measure, prepare):
+        for module in (advance, attempts, journal, measure, prepare, site):
             monkeypatch.setattr(module, "announce", self.announce)
-        for module in (advance, measure):
+        for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
-        monkeypatch.setattr(advance, "read_sets", lambda *_: self.sets)
+            monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
+        monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, measure):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-            monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
-        monkeypatch.setattr(advance, "time", SimpleNamespace(sleep=self.sleep))
-        monkeypatch.setattr(advance, "kernel_started_at", lambda: self.kernel_started_at)
+        monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))
+        monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
         monkeypatch.setattr(power, "read_rtc_s", lambda: self.kernel_started_at + self.now_s)
-        monkeypatch.setattr(advance, "read_loader_variable", lambda name: self.loader.get(name, ""))
+        monkeypatch.setattr(
+            attempts, "read_loader_variable", lambda name: self.loader.get(name, "")
+        )
         monkeypatch.setattr(power, "entry_is_armed", lambda _: bool(self.entry))
         monkeypatch.setattr(power, "can_wake", lambda: self.can_wake)
         monkeypatch.setattr(power, "clear_alarm", lambda: self.log.append("clear alarm"))

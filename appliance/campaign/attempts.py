@@ -1,0 +1,97 @@
+"""A measured boot that gave no sample: noted, tried again, and given up after the last attempt."""
+
+from appliance.campaign import power
+from appliance.campaign.journal import record
+from appliance.campaign.site import Site, disarm, load_campaign
+from appliance.campaign.states import armed_cycle
+from appliance.campaign.thisboot import read_loader_variable
+from appliance.console import announce
+from appliance.errors import Blame
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    CampaignRow,
+    select_campaign_drives,
+    update_drive_failed,
+)
+from appliance.store.connect import transaction
+from appliance.store.cycles import (
+    CycleRow,
+    select_cycles,
+    update_attempt_failed,
+    update_disarmed,
+)
+from appliance.store.power_offs import take_back_power_offs
+
+
+def settle_armed(site: Site, campaign_id: int) -> None:
+    """The appliance started although a measured boot was due.
+
+    Note the failed attempt, give up after the last.
+    """
+    # Where the engine was restarted and the power did not go, a later start is not its end.
+    take_back_power_offs(site.connection, site.this_boot.boot_id)
+    campaign = load_campaign(site, campaign_id)
+    cycle = armed_cycle(select_cycles(site.connection, campaign_id))
+    if cycle is None:
+        return
+    if cycle.armed_boot_id == site.this_boot.boot_id:
+        # This very boot armed it, and the engine was restarted before power went.
+        update_disarmed(site.connection, cycle.id)
+        disarm(site)
+        return
+    if power.entry_is_armed(site.this_boot):
+        reason = "the boot loader did not take the one-shot entry"
+        blame: Blame = "other"
+        power.disarm_entry(site.this_boot)
+    else:
+        blame = "drive"
+        reason = (
+            "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
+        )
+    selected = read_loader_variable("LoaderEntrySelected")
+    detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
+    fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame=blame)
+
+
+def fail_attempt(
+    site: Site,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    *,
+    reason: str,
+    detail: str,
+    blame: Blame = "drive",
+) -> None:
+    """One attempt of an armed cycle gave no sample; after the last one the drive is given up."""
+    drive = find_drive_row(site, cycle)
+    with transaction(site.connection):
+        update_attempt_failed(
+            site.connection,
+            cycle.id,
+            reason=reason,
+            max_attempts=campaign.max_attempts,
+            blame=blame,
+        )
+        record(
+            site.connection,
+            site.this_boot,
+            "attempt-failed",
+            f"{drive.identity} cycle {cycle.cycle}, "
+            f"attempt {cycle.attempts} of {campaign.max_attempts}: {detail}",
+            campaign_id=campaign.id,
+            level="warning",
+        )
+        if cycle.attempts >= campaign.max_attempts and not cycle.charted:
+            update_drive_failed(
+                site.connection, campaign.id, cycle.drive_id, reason=reason, blame=blame
+            )
+    if cycle.attempts >= campaign.max_attempts:
+        announce(
+            "step-failed", id=campaign.id, drive=drive.identity, cycle=cycle.cycle, reason=reason
+        )
+
+
+def find_drive_row(site: Site, cycle: CycleRow) -> CampaignDriveRow:
+    """The drive of a boot, as the campaign knows it."""
+    drives = select_campaign_drives(site.connection, cycle.campaign_id)
+    return next(drive for drive in drives if drive.drive_id == cycle.drive_id)

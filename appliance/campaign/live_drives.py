@@ -1,0 +1,91 @@
+"""The drives of a campaign as they are here now: those that were released, those that boot.
+
+Reads only. Must never take a path for an identity, nor a drive of the same serial for the same one.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from appliance.campaign.booted_array import (
+    BootedArray,
+    BootedDrives,
+    LiveMembers,
+    check_sets,
+    read_sets,
+)
+from appliance.campaign.thisboot import monotonic_s
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.drives.probe import find_settled_drives
+from appliance.errors import Refusal, StepFailed
+from appliance.store.campaigns import CampaignDriveRow
+from appliance.workloads.reference_os import root_partuuid
+
+_DRIVE_WAIT_S = 20
+_DRIVE_POLL_S = 2
+
+
+def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
+    """The live drive that was released: same identity, and still the same model and size.
+
+    The serial number of a USB bridge stays when the disk behind it is changed. Raises Refusal.
+    """
+    drive = find_by_identity(found, serial=row.serial, wwn=row.wwn)
+    if (drive.model, drive.size_bytes) != (row.released_model, row.released_size_bytes):
+        raise Refusal(
+            f"drive {row.identity} is not the one that was released: it was {row.released_model} "
+            f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
+        )
+    return drive
+
+
+def find_booted_drives(
+    found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
+) -> BootedDrives:
+    """The live drive of a campaign that carries its reference OS, and alone carries it.
+
+    With an array it is the backing drive, and the cache drive must be here as well. Raises Refusal
+    when a drive is absent, present twice, no longer carries it, or another drive does as well.
+    """
+    drive = find_released_drive(found, row)
+    wanted = root_partuuid(row.slot)
+    if array is None:
+        check_sets(read_sets(found), row, members=None)
+        known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
+        if wanted not in drive.partition_uuids or not known:
+            raise Refusal(f"drive {row.identity} no longer carries its reference OS")
+        booted = BootedDrives(drive)
+    else:
+        try:
+            cache = find_released_drive(found, array.cache)
+        except Refusal as error:
+            raise Refusal(
+                f"drive {row.identity} is not booted without its cache: {error.message}"
+            ) from error
+        members = LiveMembers(array.set_uuid, drive, cache)
+        check_sets(read_sets(found, drive, cache), row, members=members)
+        booted = BootedDrives(drive, array, cache)
+    # While an array runs, its partitions are shown below both its drives.
+    others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
+    if others:
+        raise Refusal(
+            f"the reference OS of drive {row.identity} is also on "
+            + ", ".join(other.path for other in others),
+            hint="unplug what is not to be booted",
+        )
+    return booted
+
+
+def await_drive[T](find: Callable[[Sequence[Drive]], T]) -> T:
+    """What `find` gives, allowing a disk behind USB the time it needs to spin up.
+
+    Drives that come or go just now can make a single look fail. Raises Refusal, StepFailed.
+    """
+    give_up_s = monotonic_s() + _DRIVE_WAIT_S
+    while True:
+        try:
+            return find(find_settled_drives())
+        except (Refusal, StepFailed):
+            if monotonic_s() >= give_up_s:
+                raise
+        time.sleep(_DRIVE_POLL_S)

@@ -1,0 +1,62 @@
+"""How long before the alarm power must go: learned by one restart, where the plan says nothing."""
+
+import math
+
+from appliance.campaign import power
+from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
+from appliance.campaign.journal import record
+from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
+from appliance.campaign.thisboot import kernel_started_at
+from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
+from appliance.store.clock import parse_timestamp
+from appliance.store.connect import transaction
+from appliance.store.cycles import select_cycles
+
+_MIN_WAKE_MARGIN_S = 30
+_WAKE_RESERVE_S = 20
+_MAX_REHEARSAL_S = 900
+
+
+def rehearse(site: Site, campaign_id: int) -> Outcome | None:
+    """Measure how long a shutdown takes, by one restart, where the alarm's margin is to be learned.
+
+    Returns None when there is nothing to rehearse, or nothing more.
+    """
+    campaign = load_campaign(site, campaign_id)
+    cycles = select_cycles(site.connection, campaign_id)
+    cold = any(cycle.power == "cold" for cycle in cycles)
+    if campaign.wake_margin_s is not None or not cold or not power.can_wake():
+        return None
+    if campaign.rehearsed_at is None:
+        if site.countdown(
+            "reboot", "restarting once to learn how long a shutdown takes", COUNTDOWN_S
+        ):
+            pause(site, campaign_id, "stopped by a key")
+            return Outcome.PAUSED
+        with transaction(site.connection):
+            update_rehearsed(site.connection, campaign_id)
+            count_power_action(site.connection, campaign_id)
+            record(site.connection, site.this_boot, "rehearsal", campaign_id=campaign_id)
+        leave(site, power.reboot)
+        return Outcome.LEAVING
+    # From the request to the kernel's next start: firmware and loader are in it, so it errs on the
+    # long side.
+    took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
+    known = 0 < took_s < _MAX_REHEARSAL_S
+    margin_s = (
+        max(_MIN_WAKE_MARGIN_S, math.ceil(took_s) + _WAKE_RESERVE_S)
+        if known
+        else DEFAULT_WAKE_MARGIN_S
+    )
+    with transaction(site.connection):
+        update_wake_margin(site.connection, campaign_id, margin_s)
+        record(
+            site.connection,
+            site.this_boot,
+            "wake-margin",
+            f"{margin_s} s; a restart took {took_s:.1f} s"
+            if known
+            else f"{margin_s} s; the rehearsal gave no usable time ({took_s:.0f} s)",
+            campaign_id=campaign_id,
+        )
+    return None

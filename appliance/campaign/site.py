@@ -1,0 +1,70 @@
+"""Where a campaign is being run: this boot and its database; how it pauses, and how it leaves."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from appliance.campaign import power
+from appliance.campaign.journal import record
+from appliance.campaign.states import armed_cycle
+from appliance.campaign.thisboot import ThisBoot
+from appliance.console import announce
+from appliance.errors import KaltstartError, Refusal
+from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
+from appliance.store.connect import transaction
+from appliance.store.cycles import select_cycles, update_disarmed
+
+COUNTDOWN_S = 5
+"""Before power goes in the middle of a campaign."""
+
+Countdown = Callable[[str, str, int], bool]
+"""Purpose, what comes next, seconds → whether somebody pressed a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a campaign is being run: this boot, its database, and the way to ask a person."""
+
+    connection: sqlite3.Connection
+    this_boot: ThisBoot
+    countdown: Countdown
+
+
+def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
+    """The campaign as it is stored now."""
+    campaign = select_campaign(site.connection, campaign_id)
+    if campaign is None:
+        raise Refusal(f"there is no campaign {campaign_id} on this stick")
+    return campaign
+
+
+def pause(site: Site, campaign_id: int, reason: str) -> None:
+    """Stop safely: nothing is armed, nothing happens by itself until a person resumes."""
+    cycle = armed_cycle(select_cycles(site.connection, campaign_id))
+    with transaction(site.connection):
+        if cycle is not None:
+            update_disarmed(site.connection, cycle.id)
+        update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
+        record(site.connection, site.this_boot, "campaign-paused", reason, campaign_id=campaign_id)
+    disarm(site)
+    announce("campaign-paused", id=campaign_id, reason=reason)
+
+
+def disarm(site: Site) -> None:
+    """No measured boot and no waking up by itself. What cannot be taken back is noted."""
+    steps: tuple[Callable[[], None], ...] = (
+        partial(power.disarm_entry, site.this_boot),
+        power.clear_alarm,
+    )
+    for take_back in steps:
+        try:
+            take_back()
+        except KaltstartError as error:
+            record(site.connection, site.this_boot, "not-disarmed", str(error), level="warning")
+
+
+def leave(site: Site, action: Callable[[], None]) -> None:
+    """Close the database and let go of the stick; then power goes."""
+    site.connection.close()
+    action()
