@@ -21,33 +21,28 @@ from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
+from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause
-from appliance.campaign.start import check_plan, describe, hash_plan, reasons_of, start_campaign
+from appliance.campaign.start import hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError
-from appliance.campaign.steps import has_planned_steps, has_steps_left, run_steps
+from appliance.campaign.steps import has_steps_left, run_steps
+from appliance.campaign.stick_plan import find_stick_plan
 from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
-from appliance.drives.identity import find_by_identity
-from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
-from appliance.drives.writable import close_guard
-from appliance.errors import KaltstartError, Refusal
-from appliance.plan import describe_plan, read_plan
-from appliance.stick import FAT, Stick
+from appliance.errors import KaltstartError
+from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
     count_power_action,
-    insert_drive,
-    knows_plan,
-    select_campaign_drives,
     select_unfinished_campaign,
     select_unreported_campaign,
 )
@@ -57,8 +52,6 @@ from appliance.store.requests import Request, select_new_requests, update_reques
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
-_DRIVES_WAIT_S = 30
-_PLAN = FAT / "plan.toml"
 
 
 def serve(drives: DriveList) -> None:
@@ -103,18 +96,16 @@ class Appliance:
         self.this_boot = read_this_boot()
         self.screen = Screen(status, connection)
         self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
-        self._noted: tuple[Drive, ...] = ()
-        self._deaf: set[Drive] = set()
-        """What did not let itself be set read-only: not waited for twice."""
+        self._machine_drives = MachineDrives(self.site, stick, drives)
         self._beat_s = 0.0
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
-        self._close_guard()
+        self._machine_drives.close_guard()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
-        self._note_drives()
+        self._machine_drives.note()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         campaign = select_unfinished_campaign(self.connection)
@@ -129,7 +120,7 @@ class Appliance:
             self._idle()
             for request in select_new_requests(self.connection):
                 self._answer(request)
-            self._note_drives()
+            self._machine_drives.note()
             time.sleep(_POLL_S)
 
     def _release_leftovers(self) -> None:
@@ -151,16 +142,6 @@ class Appliance:
         elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = time.monotonic()
             write_status(self.status)
-
-    def _note_drives(self) -> None:
-        """Each drive that was ever plugged in is in the database."""
-        listed = self.drives.read_drives()
-        if listed is self._noted:
-            return
-        for drive in listed:
-            if drive.identity and drive.path != self.stick.drive.path:
-                insert_drive(self.connection, describe(drive))
-        self._noted = listed
 
     # Campaigns
 
@@ -187,16 +168,7 @@ class Appliance:
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
             with self.drives.quiet() as late:
-                for drive in late:
-                    detail = f"{drive.identity or drive.path} is still being asked what it is"
-                    record(
-                        self.connection,
-                        self.this_boot,
-                        "still-asked",
-                        detail,
-                        campaign_id=campaign_id,
-                        level="warning",
-                    )
+                self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
         except StoppedByPersonError:
             pause(self.site, campaign_id, "stopped by a key")
@@ -204,10 +176,10 @@ class Appliance:
             pause(self.site, campaign_id, error.message)
 
     def _advance(self, campaign_id: int) -> None:
-        if not self._any_drive_needed_is_here(campaign_id):
+        if not self._machine_drives.any_needed_is_here(campaign_id):
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
-        self._close_guard()
+        self._machine_drives.close_guard()
         if load_campaign(self.site, campaign_id).state == "preparing":
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
@@ -220,39 +192,6 @@ class Appliance:
         if outcome is Outcome.FINISHED:
             run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
-
-    def _close_guard(self) -> None:
-        drives = [drive for drive in find_drives() if drive not in self._deaf]
-        guarded = close_guard(drives, stick=self.stick.drive)
-        self._deaf |= set(guarded.deaf)
-        for event, found, said in (
-            ("guarded", guarded.closed, "was writable and is read-only now"),
-            ("not-guarded", guarded.deaf, "is writable and does not answer"),
-        ):
-            for drive in found:
-                detail = f"{drive.identity or drive.path} {said}"
-                record(self.connection, self.this_boot, event, detail, level="warning")
-
-    def _any_drive_needed_is_here(self, campaign_id: int) -> bool:
-        """False when something is left to do, but no drive of the campaign came up in time."""
-        boots_left = next_cycle(select_cycles(self.connection, campaign_id)) is not None
-        # An array that waits to be taken apart must not keep the campaign from its end.
-        if not boots_left and not has_planned_steps(self.site, campaign_id):
-            return True
-        give_up_s = time.monotonic() + _DRIVES_WAIT_S
-        while not (here := self._any_drive_is_here(campaign_id)) and time.monotonic() < give_up_s:
-            time.sleep(1)
-        return here
-
-    def _any_drive_is_here(self, campaign_id: int) -> bool:
-        drives = find_drives()
-        for row in select_campaign_drives(self.connection, campaign_id):
-            try:
-                find_by_identity(drives, serial=row.serial, wwn=row.wwn)
-            except Refusal:
-                continue
-            return True
-        return False
 
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")
@@ -289,38 +228,16 @@ class Appliance:
         Not while a paused campaign waits for a person: its drives may be the plan's.
         """
         warning = check_policy(self.site)
-        if not _PLAN.exists():
+        plan = find_stick_plan(self.site, self.status, stick=self.stick)
+        if plan is None or plan.is_known or not autostart or not plan.autostart:
             return
-        try:
-            text = read_plan(_PLAN)
-        except KaltstartError as error:
-            self.status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
-            refuse(self.connection, self.this_boot, reasons_of(error))
-            return
-        self.status.plan["toml"] = text
-        known = knows_plan(self.connection, hash_plan(text))
-        try:
-            plan = check_plan(text, drives=find_drives(), stick=self.stick)
-        except KaltstartError as error:
-            reasons = reasons_of(error)
-            self.status.plan |= {"state": "invalid", "problems": list(reasons)}
-            if not known:
-                refuse(self.connection, self.this_boot, reasons)
-            return
-        self.status.plan |= {
-            "state": "valid",
-            "name": plan.campaign.name,
-            "autostart": plan.campaign.autostart,
-            "summary": describe_plan(plan),
-        }
-        if known or not autostart or not plan.campaign.autostart:
-            return
-        said = "; ".join(filter(None, (f"start campaign {plan.campaign.name}", warning)))
+        said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
-            record(self.connection, self.this_boot, "autostart-declined", hash_plan(text))
+            declined = hash_plan(plan.toml)
+            record(self.connection, self.this_boot, "autostart-declined", declined)
             return
         try:
-            campaign_id = self._admit(text)
+            campaign_id = self._admit(plan.toml)
         except KaltstartError as error:
             refuse(self.connection, self.this_boot, reasons_of(error))
             return

@@ -1,0 +1,96 @@
+"""What the engine does about the machine's drives, whichever campaign they belong to.
+
+Notes each in the database, makes read-only what is not, and knows whether any that is needed came.
+"""
+
+import time
+from collections.abc import Sequence
+
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.journal import record
+from appliance.campaign.site import Site
+from appliance.campaign.start import describe
+from appliance.campaign.states import next_cycle
+from appliance.campaign.steps import has_planned_steps
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.drives.probe import find_drives
+from appliance.drives.writable import close_guard
+from appliance.errors import Refusal
+from appliance.stick import Stick
+from appliance.store.campaigns import insert_drive, select_campaign_drives
+from appliance.store.cycles import select_cycles
+
+_DRIVES_WAIT_S = 30
+
+
+class MachineDrives:
+    """All drives of this machine but the stick."""
+
+    def __init__(self, site: Site, stick: Stick, listed: DriveList) -> None:
+        self._site = site
+        self._stick = stick
+        self._listed = listed
+        self._noted: tuple[Drive, ...] = ()
+        self._deaf: set[Drive] = set()
+        """What did not let itself be set read-only: not waited for twice."""
+
+    def note(self) -> None:
+        """Each drive that was ever plugged in is in the database."""
+        listed = self._listed.read_drives()
+        if listed is self._noted:
+            return
+        for drive in listed:
+            if drive.identity and drive.path != self._stick.drive.path:
+                insert_drive(self._site.connection, describe(drive))
+        self._noted = listed
+
+    def close_guard(self) -> None:
+        """Make read-only what is writable; record it, and what did not let itself be."""
+        drives = [drive for drive in find_drives() if drive not in self._deaf]
+        guarded = close_guard(drives, stick=self._stick.drive)
+        self._deaf |= set(guarded.deaf)
+        for event, found, said in (
+            ("guarded", guarded.closed, "was writable and is read-only now"),
+            ("not-guarded", guarded.deaf, "is writable and does not answer"),
+        ):
+            for drive in found:
+                self._warn(event, f"{drive.identity or drive.path} {said}")
+
+    def record_late(self, late: Sequence[Drive], campaign_id: int) -> None:
+        """Record which drives are asked about themselves beside the campaign: they hang."""
+        for drive in late:
+            detail = f"{drive.identity or drive.path} is still being asked what it is"
+            self._warn("still-asked", detail, campaign_id=campaign_id)
+
+    def any_needed_is_here(self, campaign_id: int) -> bool:
+        """False when something is left to do, but no drive of the campaign came up in time."""
+        cycles = select_cycles(self._site.connection, campaign_id)
+        boots_left = next_cycle(cycles) is not None
+        # An array that waits to be taken apart must not keep the campaign from its end.
+        if not boots_left and not has_planned_steps(self._site, campaign_id):
+            return True
+        give_up_s = time.monotonic() + _DRIVES_WAIT_S
+        while not (here := self._any_is_here(campaign_id)) and time.monotonic() < give_up_s:
+            time.sleep(1)
+        return here
+
+    def _any_is_here(self, campaign_id: int) -> bool:
+        drives = find_drives()
+        for row in select_campaign_drives(self._site.connection, campaign_id):
+            try:
+                find_by_identity(drives, serial=row.serial, wwn=row.wwn)
+            except Refusal:
+                continue
+            return True
+        return False
+
+    def _warn(self, event: str, detail: str, *, campaign_id: int | None = None) -> None:
+        record(
+            self._site.connection,
+            self._site.this_boot,
+            event,
+            detail,
+            campaign_id=campaign_id,
+            level="warning",
+        )
