@@ -1,6 +1,6 @@
 """What no single key of a plan can be blamed for: clashes between keys.
 
-Pure. Takes what TOML made of the text, of any shape, and skips what `plan_schema` has complained
+Pure. Takes what TOML made of the text, of any shape, and skips what `plan_mistakes` has complained
 about, so that every mistake is told at once. What concerns the drives is `plan_places`'.
 """
 

@@ -1,6 +1,6 @@
 """What a plan's tables say of its drives: who is who, what is released, where workloads run.
 
-Pure. Takes what TOML made of the text, of any shape, and skips what `plan_schema` has complained
+Pure. Takes what TOML made of the text, of any shape, and skips what `plan_mistakes` has complained
 about, so that every mistake is told at once. Must never take a drive for released that is not.
 """
 
