@@ -16,6 +16,7 @@ from textual.scrollbar import ScrollBar
 from textual.worker import Worker, WorkerState
 
 from tui import terminal
+from tui.campaigns import ARRAY
 from tui.charset import drawable
 from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Port
@@ -26,7 +27,7 @@ from tui.screens.page import Page
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
 from tui.screens.run import RunPage
-from tui.state import ARRAY, Snapshot
+from tui.state import Snapshot
 from tui.widgets.scrollbar import CellScrollBar
 
 _KERNEL_MAY_TAKE_S = 1.0

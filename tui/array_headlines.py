@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.quantities import show_bytes
 from tui.rows import Row
-from tui.state import Figure
 
 MODES = ("writethrough", "writeback", "writearound", "none")
 _ARRAY = "array"

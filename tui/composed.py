@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tui.drive_facts import DriveRow
 from tui.roles import MEMBERS, Role
-from tui.state import DriveRow
 
 type PlanValue = str | float | bool | tuple[str, ...]
 type PlanTable = Mapping[str, PlanValue]

@@ -51,3 +51,79 @@ class Details:
     file_systems: tuple[str, ...]
     findings: tuple[str, ...]
     """Sentences on what a person should look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    """What a drive is in an array."""
+
+    raw_set_uuid: str
+    """As the engine gave it. Never drawn."""
+    role: str
+    """cache | backing"""
+    ours: bool
+    """Whether a campaign of this stick made it."""
+    campaign_id: int | None
+    explanation: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRow:
+    """One drive as the engine found it."""
+
+    device: str
+    serial: str
+    wwn: str
+    model: str
+    firmware: str
+    size_bytes: int
+    size: str
+    bus: str
+    rotational: bool
+    logical_block_bytes: int
+    physical_block_bytes: int
+    partitions: tuple[str, ...]
+    mountpoints: tuple[str, ...]
+    holders: tuple[str, ...]
+    raw_serial: str
+    """As the device gave it: what a plan must hold. Never drawn."""
+    raw_wwn: str
+    offered: bool
+    reason: str
+    """Why it is not offered, or a remark where it is."""
+    twins: tuple[str, ...] = ()
+    """Other drives that show the same identity."""
+    array: ArrayMember | None = None
+    answer: str = "answered"
+    """asking | answered | not answering | failed: what became of asking it about itself"""
+    answer_reason: str = ""
+    details: Details | None = None
+    health: Health | None = None
+
+    @property
+    def has_remarks(self) -> bool:
+        """Something about it is worth a look before it is used."""
+        is_ill = self.health is not None and self.health.passed is False
+        findings = self.details.findings if self.details else ()
+        return is_ill or bool(findings) or self.answer == "failed"
+
+    @property
+    def releasable(self) -> bool:
+        """It can be told from every other drive, so that a person may release it."""
+        return self.offered and bool(self.raw_identity) and not self.twins
+
+    @property
+    def kind(self) -> str:
+        """How it stores, in a word."""
+        return "disk" if self.rotational else "flash"
+
+    @property
+    def identity(self) -> str:
+        """What a person reads off the drive: the serial, or the WWN where there is none."""
+        return self.serial or self.wwn
+
+    @property
+    def raw_identity(self) -> str:
+        """The same, as the device gave it."""
+        return self.raw_serial or self.raw_wwn

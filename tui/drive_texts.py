@@ -6,9 +6,8 @@ What a person has to act on comes first: a screen shows only so many lines.
 import textwrap
 from collections.abc import Sequence
 
-from tui.drive_facts import Counter, Details, Health
+from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
 from tui.quantities import show_bytes
-from tui.state import ArrayMember, DriveRow
 
 _REMARK = "! "
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tui.array_headlines import MODES, add_hits, is_inner, split_mode
+from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.field_headlines import METRICS as FIELD_METRICS
 from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
 from tui.quantities import show_count, show_iops, show_rate
 from tui.rows import PowerOff, Row, TicketSum
-from tui.state import Figure
 
 METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIELD_METRICS)
 """What of `results` is looked at here."""

@@ -5,7 +5,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tui.state import ARRAY, Campaign, DriveRow, Rate, Status
+from tui.campaigns import ARRAY, Campaign
+from tui.drive_facts import DriveRow
+from tui.engine_status import Status
+from tui.state import Rate
 
 _WINDOW_S = 3.0
 _SHORTEST_S = 0.4

@@ -23,25 +23,15 @@ from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
 from tui.array_headlines import describe_array
+from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Step, Verdict
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
+from tui.drive_facts import DriveRow
 from tui.headlines import find_figures
 from tui.meter import Counters, Meter, find_subjects
 from tui.published import parse_problems, parse_status
 from tui.published_drives import parse_drives
-from tui.state import (
-    ARRAY,
-    Answer,
-    Boot,
-    Campaign,
-    CampaignDrive,
-    DriveRow,
-    Event,
-    Rate,
-    Snapshot,
-    Step,
-    Verdict,
-)
+from tui.state import Answer, Event, Rate, Snapshot
 from tui.step_rows import select_power_offs, select_results, select_tickets
 
 __all__ = ["KaltstartError", "Port"]

@@ -10,15 +10,7 @@ from typing import Any
 
 from tui.charset import drawable
 from tui.composed import Mistake
-from tui.state import (
-    Countdown,
-    PlannedDrive,
-    Progress,
-    Status,
-    StepNow,
-    StickPlan,
-    Trouble,
-)
+from tui.engine_status import Countdown, PlannedDrive, Progress, Status, StepNow, StickPlan, Trouble
 
 # `plan.toml line 12: workload 2: file_size: must be ...`, `... boot.cycles: ...` (appliance.plan)
 _PROBLEM = re.compile(

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.charset import drawable
-from tui.drive_facts import Counter, Details, Health
-from tui.state import ArrayMember, DriveRow
+from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
 
 
 @dataclass(frozen=True, slots=True)

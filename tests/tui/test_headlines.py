@@ -19,6 +19,7 @@ from tests.tui.measured import (
     mode_results,
     state,
 )
+from tui.campaigns import Figure
 from tui.array_headlines import describe_array
 from tui.composed import Mistake
 from tui.field_headlines import SLICES
@@ -26,7 +27,6 @@ from tui.headlines import METRICS, find_figures
 from tui.meter import Counters, Meter
 from tui.published import parse_problems
 from tui.rows import PowerOff, Row, TicketSum
-from tui.state import Figure
 
 
 def rows(results: tuple[Result, ...]) -> list[Row]:

@@ -4,8 +4,8 @@ from tests.tui.fake import HDD, SSHD, FakeEngine
 from tests.tui.measured import FIO, add_array_steps, add_field_test, add_steps
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.campaigns import Figure, Step
 from tui.screens.results import describe_steps
-from tui.state import Figure, Step
 
 
 async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: FakeEngine) -> None:

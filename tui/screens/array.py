@@ -12,8 +12,8 @@ from textual.containers import Horizontal, Vertical
 
 from tui.charset import shorten
 from tui.composed import Mistake, PlanTable
+from tui.drive_facts import DriveRow
 from tui.screens.dialog import Dialog
-from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line

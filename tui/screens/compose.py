@@ -11,13 +11,13 @@ from textual.containers import Horizontal, Vertical
 from tui import roles
 from tui.charset import shorten
 from tui.composed import ComposedCampaign, Mistake
+from tui.drive_facts import DriveRow
 from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
 from tui.screens.dialog import Dialog
 from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
 from tui.screens.test_row import Place, TestRow, WorkloadRow, find_places
 from tui.screens.tests import OFFERS, BootRow, SizedRow
-from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line

@@ -9,10 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui.charset import shorten
+from tui.drive_facts import ArrayMember, DriveRow
 from tui.drive_texts import describe_drive, describe_parting, fit_lines
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
-from tui.state import ArrayMember, DriveRow, Snapshot
+from tui.state import Snapshot
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 from tui.widgets.table import Table

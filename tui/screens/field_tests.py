@@ -7,9 +7,9 @@ from typing import override
 
 from textual.app import ComposeResult
 
+from tui.campaigns import ARRAY
 from tui.composed import PlanTable, PlanValue
 from tui.screens.test_row import Place, WorkloadRow
-from tui.state import ARRAY
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line

@@ -8,7 +8,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 
-from tui.state import Countdown, Snapshot
+from tui.engine_status import Countdown
+from tui.state import Snapshot
 from tui.widgets.line import Line
 
 if TYPE_CHECKING:

@@ -9,11 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui.composed import ComposedCampaign, Mistake
+from tui.drive_facts import DriveRow
+from tui.engine_status import PlannedDrive, StickPlan
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
-from tui.state import DriveRow, PlannedDrive, Snapshot, StickPlan
+from tui.state import Snapshot
 from tui.widgets.line import Line
 
 

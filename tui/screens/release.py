@@ -8,8 +8,8 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from tui.drive_facts import DriveRow
 from tui.screens.dialog import Dialog
-from tui.state import DriveRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line

@@ -9,9 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
 from tui.screens.page import Page
-from tui.state import Boot, Campaign, CampaignDrive, Figure, Snapshot, Step
+from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
 from tui.widgets.table import Table

@@ -9,20 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from tui.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.charset import shorten
+from tui.engine_status import Progress, StepNow
 from tui.quantities import show_iops, show_rate
 from tui.screens.page import Page
-from tui.state import (
-    ARRAY,
-    Campaign,
-    CampaignDrive,
-    Event,
-    Progress,
-    Rate,
-    Snapshot,
-    Step,
-    StepNow,
-)
+from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
 

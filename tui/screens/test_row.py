@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
+from tui.campaigns import ARRAY
 from tui.composed import Mistake, PlanTable, PlanValue
 from tui.screens.array import ArrayDrives
-from tui.state import ARRAY
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 from tui.widgets.toggle import Toggle

@@ -1,0 +1,95 @@
+"""What the engine says about itself, and of the plan on the stick. Pure; reads nothing itself.
+
+Every text is fit to be drawn (see `charset`) except where its name starts with `raw_` or is `toml`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Countdown:
+    """Something happens in `remaining_s` unless a key is pressed."""
+
+    purpose: str
+    """autostart | resume | power-off | reboot"""
+    remaining_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long step is."""
+
+    label: str
+    done_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepNow:
+    """Where a campaign of workloads is."""
+
+    position: int
+    """From 1."""
+    of: int
+    kind: str
+    device: str
+    part: str = ""
+    """Empty while the step is being prepared."""
+    part_number: int = 0
+    parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why the engine refuses, and what to do about it."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDrive:
+    """One drive of the plan on the stick."""
+
+    identity: str
+    role: str
+    released: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StickPlan:
+    """The plan found on the stick."""
+
+    state: str = "absent"
+    """absent | invalid | valid"""
+    name: str = ""
+    summary: str = ""
+    problems: tuple[str, ...] = ()
+    autostart: bool = False
+    toml: str = ""
+    drives: tuple[PlannedDrive, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the engine says about itself."""
+
+    phase: str
+    message: str
+    campaign_id: int | None
+    countdown: Countdown | None
+    progress: Progress | None
+    next: str
+    error: Trouble | None
+    plan: StickPlan
+    version: str
+    firmware: str
+    can_wake: bool
+    step: StepNow | None = None
+    temperatures: tuple[tuple[str, float], ...] = ()
+    """Identity and degrees Celsius of each drive of the running step."""
+
+    @property
+    def busy(self) -> bool:
+        """A campaign has the machine."""
+        return self.phase in {"countdown", "preparing", "running", "finishing"}
