@@ -1,4 +1,7 @@
-"""What a drive says of itself once it was asked: its make and its health. Pure data, drawable."""
+"""A drive: as the engine found it, and what it says of itself once it was asked. Pure data.
+
+Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.
+"""
 
 from dataclasses import dataclass
 

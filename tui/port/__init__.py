@@ -1,0 +1,200 @@
+"""The interface's only way to the engine: reads what it publishes, inserts requests.
+
+Only this folder of `tui` imports `appliance`. Everything here may block on the stick, so call it
+from a worker thread only. It never writes to anything but the table `request`.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, StickTrouble
+from appliance.measure.diskstats import parse_stat
+from appliance.plan_text import compose_plan
+from appliance.store import requests
+from appliance.store.clock import timestamp
+from appliance.store.connect import open_database, open_read_only
+from appliance.units import format_drive_size
+from tui.charset import drawable
+from tui.composed import ComposedCampaign, Mistake
+from tui.drive_facts import DriveRow
+from tui.meter import Counters, Meter, find_subjects
+from tui.port.stored import StoredReader
+from tui.port.watched import Watched
+from tui.published import parse_problems, parse_status
+from tui.published_drives import parse_drives
+from tui.state import Rate, Snapshot
+
+__all__ = ["KaltstartError", "Port"]
+
+# Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
+# when something changes, so silence shows where it must change: at the start and in a countdown.
+_SILENT_AFTER_S = 30.0
+
+
+class Port:
+    """One engine, by its folders."""
+
+    def __init__(
+        self,
+        *,
+        run: Path | None = None,
+        data: Path | None = None,
+        block: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.run = run or Path(os.environ.get("KALTSTART_RUN", "/run/kaltstart"))
+        self.data = data or Path(os.environ.get("KALTSTART_DATA", "/var/lib/kaltstart"))
+        self.block = block or Path("/sys/class/block")
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._status = Watched(self.run / "status.json", parse_status)
+        self._drives = Watched(
+            self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
+        )
+        self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
+        self._meters: dict[tuple[str, str], Meter] = {}
+        """By what they are of: the name people see, and the block device."""
+        self._heard_at = self._clock()
+
+    @property
+    def database(self) -> Path:
+        """The database on the stick."""
+        return self.data / "kaltstart.sqlite"
+
+    def read_snapshot(self) -> Snapshot:
+        """The engine's state now. Equal to the one before where nothing has changed."""
+        with self._lock:
+            if self._status.read():
+                self._heard_at = self._clock()
+            self._drives.read()
+            found = self._drives.value
+            trouble = self._status.trouble or self._drives.trouble
+            try:
+                self._stored.read()
+            except (KaltstartError, OSError, sqlite3.Error) as error:
+                trouble = trouble or drawable(str(error))
+            return Snapshot(
+                status=self._status.value,
+                silent=self._is_silent(),
+                drives=found.drives if found else (),
+                looking=found is None or found.looking,
+                campaigns=self._stored.value.campaigns,
+                events=self._stored.value.events,
+                answers=self._stored.value.answers,
+                rates=self._read_rates(),
+                trouble=trouble,
+            )
+
+    def say_ready(self) -> None:
+        """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
+        with suppress(OSError):  # a trial on another machine: nobody waits
+            (self.run / "tui-ready").touch()
+
+    def _read_rates(self) -> tuple[Rate, ...]:
+        """What those do that the running step is about; none where no step runs on a drive."""
+        meters = {
+            subject: self._meters.get(subject) or Meter(subject[0])
+            for subject in find_subjects(
+                self._status.value,
+                self._stored.value.campaigns,
+                self._drives.value.drives if self._drives.value else (),
+                arrays=[each.name for each in self.block.glob("bcache*")],
+            )
+        }
+        self._meters = meters
+        rates = []
+        for (name, device), meter in meters.items():
+            try:
+                stats = parse_stat((self.block / device / "stat").read_text())
+            except (OSError, LookupError, ValueError):  # it went away in this moment
+                del self._meters[name, device]
+                return ()
+            rate = meter.take(
+                device,
+                Counters(
+                    at_s=self._clock(),
+                    read_bytes=stats.read_bytes,
+                    write_bytes=stats.write_bytes,
+                    read_ios=stats.read_ios,
+                    write_ios=stats.write_ios,
+                ),
+            )
+            rates += [rate] if rate is not None else []
+        return tuple(rates)
+
+    def _is_silent(self) -> bool:
+        status = self._status.value
+        must_speak = status is None or status.countdown is not None
+        return must_speak and self._clock() - self._heard_at > _SILENT_AFTER_S
+
+    def request(self, kind: str, payload: Mapping[str, Any] | None = None) -> int:
+        """Ask the engine for something; the answer comes with a later snapshot.
+
+        Raises KaltstartError where the database cannot take it.
+        """
+        # The engine alone makes and migrates the database: look before opening it for writing.
+        open_read_only(self.database).close()
+        connection = open_database(self.database)
+        try:
+            return requests.insert_request(
+                connection, kind, payload or {}, at=timestamp(), boot_id=_read_boot_id()
+            )
+        except sqlite3.Error as error:
+            raise StickTrouble(f"the request could not be stored: {error}") from error
+        finally:
+            connection.close()
+
+    def compose_plan(self, composed: ComposedCampaign) -> str:
+        """The plan's text; it releases the drives if its tests write. Raises Refusal."""
+        boot = composed.boot
+        return compose_plan(
+            name=composed.name,
+            drives=[_to_drive(drive) for drive in composed.drives],
+            roles=composed.roles,
+            cycles=boot.cycles if boot else None,
+            power=boot.power if boot else "cold",
+            boot_set=boot.boot_set if boot else "256M",
+            charts=boot.charts if boot else "first-last",
+            array=composed.array,
+            workloads=composed.workloads,
+            typed={each.raw_identity: each.raw_identity for each in composed.released},
+        )
+
+    def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+        """What the plan's own checks have against it, before anybody releases a drive for it."""
+        # Loading them costs a small machine seconds, and memory: only here, and only once.
+        from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415
+
+        try:
+            plan = parse_plan(self.compose_plan(composed))
+        except KaltstartError as error:
+            return parse_problems(getattr(error, "problems", ()) or (str(error),))
+        drives = [_to_drive(drive) for drive in composed.drives]
+        ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
+
+
+def _read_boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _to_drive(row: DriveRow) -> Drive:
+    return Drive(
+        path=f"/dev/{row.device}",
+        serial=row.raw_serial,
+        wwn=row.raw_wwn,
+        model=row.model,
+        firmware=row.firmware,
+        size_bytes=row.size_bytes,
+        rotational=row.rotational,
+        transport=row.bus,
+        logical_block_bytes=row.logical_block_bytes,
+        physical_block_bytes=row.physical_block_bytes,
+    )
