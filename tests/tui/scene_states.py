@@ -1,0 +1,210 @@
+"""What an engine is at in the scenes: each function brings one there."""
+
+from tests.tui.asked import ASKING, SILENT, WELL_ASKED
+from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.measured import add_array_steps, add_field_test, add_steps
+
+
+def idle(engine: FakeEngine) -> None:
+    engine.say()
+
+
+def show_hostile(engine: FakeEngine) -> None:
+    engine.show_drives(EVIL)
+
+
+def show_asked(engine: FakeEngine) -> None:
+    asked = {HDD: WELL_ASKED, SSHD: SILENT, NO_SERIAL: ASKING, STICK: ASKING}
+    engine.show_drives(HDD, SSHD, NO_SERIAL, STICK, asked=asked, looking=True)
+
+
+def show_field_test(engine: FakeEngine) -> None:
+    add_field_test(engine)
+
+
+def show_valid_plan(engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN)
+
+
+def show_bad_plan(engine: FakeEngine) -> None:
+    engine.say(
+        plan=VALID_PLAN
+        | {
+            "state": "invalid",
+            "summary": "",
+            "problems": [
+                'line 3: unknown key "nmae" in [campaign]; did you mean "name"?',
+                'line 9: [boot] cycles must be a number from 1 to 1000, not "many…"',
+            ],
+        }
+    )
+
+
+def run_campaign(engine: FakeEngine) -> None:
+    engine.add_campaign("older", state="done", cycles=1, boots={SSHD: [46.0]})
+    campaign_id = engine.add_campaign(
+        "incoming, rack 4",
+        boots={HDD: [106.2, 106.1, None], SSHD: [46.12, 28.2], NO_SERIAL: [24.1, 24.3]},
+    )
+    for cycle in range(1, 8):
+        engine.add_event("cycle-done", f"drive=W761CPRN cycle={cycle}/10 boot_s=28.2")
+    engine.add_event("cycle-failed", "drive=WD-WX41A47H2291", level="error")
+    engine.say(
+        phase="running",
+        message="Campaign",
+        campaign_id=campaign_id,
+        next="power off, wake at 03:31:00, boot 3 of W761CPRN",
+    )
+
+
+def count_down(engine: FakeEngine) -> None:
+    run_campaign(engine)
+    engine.count_down("power-off", 7)
+
+
+def prepare_drives(engine: FakeEngine) -> None:
+    run_campaign(engine)
+    engine.say(
+        phase="preparing",
+        message="Writing WD-WX41A47H2291",
+        campaign_id=2,
+        progress={"label": "WD-WX41A47H2291", "done_bytes": 1_200_000_000, "total_bytes": 2 << 30},
+        next="cycle 1 after all drives are written",
+    )
+
+
+def run_step(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    engine.add_event("step-start", "lottery on W761CPRN: attempt 1")
+    engine.say(
+        phase="running",
+        message="lottery on W761CPRN: direct",
+        campaign_id=campaign_id,
+        step={
+            "position": 6,
+            "of": 7,
+            "kind": "lottery",
+            "device": "W761CPRN",
+            "part": "direct",
+            "part_number": 3,
+            "parts": 5,
+        },
+        progress={
+            "label": "direct: ticket 41 of 100",
+            "done_bytes": 4_299_161_600,
+            "total_bytes": 10_485_760_000,
+        },
+        next="step 7: sql on W761CPRN",
+        temperatures={"W761CPRN": 38.0},
+    )
+
+
+def prepare_step(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    engine.say(
+        phase="running",
+        message="sql on W761CPRN",
+        campaign_id=campaign_id,
+        step={
+            "position": 7,
+            "of": 7,
+            "kind": "sql",
+            "device": "W761CPRN",
+            "part": "",
+            "part_number": 0,
+            "parts": 0,
+        },
+        progress={"label": "making ext4", "done_bytes": 0, "total_bytes": 0},
+    )
+
+
+def show_steps_and_boots(engine: FakeEngine) -> None:
+    add_steps(engine, boots={HDD: [106.2, 106.1], SSHD: [46.12, 28.2]})
+
+
+def show_steps(engine: FakeEngine) -> None:
+    add_steps(engine)
+
+
+OURS: dict[str, object] = {
+    "set_uuid": "6b616c74-0000-4000-8000-0000000000aa",
+    "role": "backing",
+    "ours": True,
+    "campaign_id": 3,
+    "explanation": "backing drive of the array WD-WX41A47H2291 with the cache "
+    "eui.0025385b71b0a1c2 of campaign 3, left behind: take it apart here",
+}
+FOREIGN: dict[str, object] = {
+    "set_uuid": "11111111-2222-4333-8444-555555555555",
+    "role": "cache",
+    "ours": False,
+    "campaign_id": None,
+    "explanation": "cache drive of a bcache array that was not made here: "
+    "left alone unless you release this drive for erasing",
+}
+
+
+def show_left_behind(engine: FakeEngine) -> None:
+    """An array of ours on two drives, and half of a foreign one."""
+    words = str(OURS["explanation"]).replace("backing drive", "cache drive")
+    cache: dict[str, object] = {"role": "cache", "explanation": words}
+    engine.show_drives(
+        HDD, SSHD, NO_SERIAL, arrays={HDD: OURS, NO_SERIAL: OURS | cache, SSHD: FOREIGN}
+    )
+    engine.say()
+
+
+def run_array_step(engine: FakeEngine) -> None:
+    campaign_id = add_array_steps(engine, boots=[61.4, 28.3])
+    engine.say(
+        phase="running",
+        message="lottery on array",
+        campaign_id=campaign_id,
+        step={
+            "position": 8,
+            "of": 8,
+            "kind": "lottery",
+            "device": "array",
+            "part": "cold",
+            "part_number": 1,
+            "parts": 2,
+        },
+        progress={"label": "cold: ticket 12 of 100", "done_bytes": 12, "total_bytes": 100},
+    )
+
+
+def make_array(engine: FakeEngine) -> None:
+    run_array_step(engine)
+    step = {"position": 8, "of": 8, "kind": "lottery", "device": "array", "part": ""}
+    engine.say(
+        phase="running",
+        message="lottery on array",
+        campaign_id=1,
+        step=step | {"part_number": 0, "parts": 0},
+        progress={"label": "making the array: registering sda", "done_bytes": 0, "total_bytes": 0},
+    )
+
+
+def show_array_results(engine: FakeEngine) -> None:
+    add_array_steps(engine)
+
+
+def show_array_boots(engine: FakeEngine) -> None:
+    add_array_steps(engine, boots=[61.4, 28.3])
+
+
+def pause(engine: FakeEngine) -> None:
+    engine.add_campaign("incoming", state="paused", reason="stopped by a key", boots={HDD: [106.2]})
+    engine.say()
+
+
+def refuse(engine: FakeEngine) -> None:
+    engine.say(
+        phase="refused",
+        message="two sticks",
+        error={
+            "message": "two Kaltstart sticks are plugged in: /dev/sdc and /dev/sdd",
+            "hint": "remove one of them and restart",
+            "exit_code": 5,
+        },
+    )

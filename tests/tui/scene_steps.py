@@ -1,0 +1,134 @@
+"""What a person does in the scenes, by keys."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeEngine
+from tests.tui.steps import finish, press, settle, type_text
+
+type Steps = Callable[[Pilot[Any], FakeEngine], Awaitable[None]]
+
+
+async def do_nothing(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    pass
+
+
+def press_keys(*keys: str) -> Steps:
+    async def steps(pilot: Pilot[Any], engine: FakeEngine) -> None:
+        await press(pilot, *keys)
+
+    return steps
+
+
+async def release_wrongly(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space", "shift+tab", "enter")
+    await finish(pilot, "check")
+    await press(pilot, "up")
+    await type_text(pilot, "wrong")
+    await press(pilot, "enter")
+
+
+async def compose_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("lottery", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space", "tab")
+        await type_text(pilot, "much")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def compose_only_reading(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space", "down", "c")
+    for kind in ("boot", "lottery", "fio", "sweep"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+
+
+async def compose_all_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("lottery", "fio", "matrix", "sweep", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    for kind in ("fio", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-place").focus()
+        await press(pilot, "enter")
+
+
+async def _pick_array(pilot: Pilot[Any]) -> None:
+    """The disk and the NVMe drive in an array, without boot timing."""
+    await press(pilot, "2", "n", "a", "down", "down", "a")
+    pilot.app.screen.query_one("#boot-on").focus()
+    await press(pilot, "space")
+
+
+async def compose_field_tests(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "n", "space")
+    for kind in ("boot", "surface", "verify", "selftest"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    pilot.app.screen.query_one("#verify-power").focus()
+    await press(pilot, "space")
+
+
+async def compose_array(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _pick_array(pilot)
+    for kind in ("fio", "sql"):
+        pilot.app.screen.query_one(f"#{kind}-on").focus()
+        await press(pilot, "space")
+    pilot.app.screen.query_one("#fio-on-what").focus()
+    await press(pilot, "space", "tab", "space")
+
+
+async def open_array_settings(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await _pick_array(pilot)
+    pilot.app.screen.query_one("#array-settings").focus()
+    await press(pilot, "space")
+
+
+async def open_kernel_settings(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await open_array_settings(pilot, engine)
+    await press(pilot, "space")
+    pilot.app.screen.query_one("#values").focus()
+    await press(pilot, "space")
+
+
+async def make_array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await open_array_settings(pilot, engine)
+    pilot.app.screen.query_one("#array-writeback-percent").focus()
+    await type_text(pilot, "all")
+    pilot.app.screen.query_one("#array-bucket").focus()
+    await type_text(pilot, "3K")
+    pilot.app.screen.query_one("#done").focus()
+    await press(pilot, "enter")
+    pilot.app.screen.query_one("#fio-on").focus()
+    await press(pilot, "space")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def look_at_array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await make_array_mistakes(pilot, engine)
+    await press(pilot, "enter")
+
+
+async def read_twice(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    engine.count("sdb", read_bytes=0, read_ios=0)
+    await settle(pilot)
+    engine.clock_s += 2.0
+    engine.count("sdb", read_bytes=256 << 20, read_ios=2048)
+    await settle(pilot)
+
+
+async def read_array(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    for device in ("bcache0", "bcache0p1", "sda", "nvme0n1"):
+        engine.count(device, read_bytes=0, read_ios=0)
+    await settle(pilot)
+    engine.clock_s += 2.0
+    for device, mebibytes in (("bcache0", 300), ("sda", 44), ("nvme0n1", 256)):
+        engine.count(device, read_bytes=mebibytes << 20, read_ios=mebibytes * 8)
+    await settle(pilot)
