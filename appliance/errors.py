@@ -3,6 +3,7 @@
 Anything raised that is not one of these is a bug: it ends in a traceback and exit code 1.
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, override
@@ -13,6 +14,24 @@ Blame = Literal["drive", "other", "none"]
 drive: the drive's, as far as is known | other: the machine's, the plan's or a person's: a remark |
 none: nobody's, as the drive cannot do it or was not asked to the end: it was not measured
 """
+
+# Memory, descriptors and requests that the machine has no more of, and room in a file system.
+_NOT_THE_DRIVES = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EDQUOT,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.ENOSYS,
+    }
+)
+
+
+def blame_of(error: OSError) -> Blame:
+    """Whose fault it is where the system refused to read or write a file under test. Pure."""
+    return "other" if error.errno in _NOT_THE_DRIVES else "drive"
 
 
 class KaltstartError(Exception):

@@ -60,7 +60,8 @@ class DirectFile:
             self.block_bytes = _logical_block_bytes(self._fd)
             if self._start % self.block_bytes or self._extent.length % self.block_bytes:
                 raise StepFailed(
-                    f"{self._extent} is not aligned to the {self.block_bytes} bytes of a block"
+                    f"{self._extent} is not aligned to the {self.block_bytes} bytes of a block",
+                    blame="other",
                 )
         except BaseException:
             os.close(self._fd)
@@ -121,6 +122,7 @@ def _unsupported(path: Path) -> StepFailed:
     return StepFailed(
         f"{path} cannot be read past the page cache: its file system does not support O_DIRECT",
         hint="use ext4, xfs, btrfs or the bare drive",
+        blame="other",
     )
 
 

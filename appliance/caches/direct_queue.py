@@ -102,7 +102,7 @@ class DirectQueue:
     def __enter__(self) -> Self:
         self._buffer = make_buffer(self._depth * self._request_bytes)
         if self._syscall(_IO_SETUP, self._depth, ctypes.byref(self._context)) < 0:
-            raise StepFailed(f"io_setup failed: {os.strerror(ctypes.get_errno())}")
+            raise StepFailed(f"io_setup failed: {os.strerror(ctypes.get_errno())}", blame="other")
         return self
 
     def __exit__(
@@ -145,7 +145,9 @@ class DirectQueue:
         if count < 0:
             if ctypes.get_errno() == errno.EINTR:
                 return []
-            raise StepFailed(f"io_getevents failed: {os.strerror(ctypes.get_errno())}")
+            raise StepFailed(
+                f"io_getevents failed: {os.strerror(ctypes.get_errno())}", blame="other"
+            )
         events = self._events[:count]
         times = self._times.answer([event.data for event in events], now_s)
         return [self._take(event, *each) for event, each in zip(events, times, strict=True)]

@@ -21,7 +21,7 @@ from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed, blame_of
 from appliance.measure.activity import peak_bytes
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
@@ -348,8 +348,8 @@ def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset
 
 @contextmanager
 def _failing_as_step(part: str) -> Iterator[None]:
-    """What the system says of a file under test, it says of the drive."""
+    """What the system says of a file under test, it mostly says of the drive."""
     try:
         yield
     except OSError as error:
-        raise StepFailed(f"{part}: {error}") from error
+        raise StepFailed(f"{part}: {error}", blame=blame_of(error)) from error

@@ -56,7 +56,7 @@ class SurfaceWorkload(Workload):
         try:
             self._slices = make_slices(bench.size_bytes)
         except ValueError as error:
-            raise StepFailed(f"{bench.device} cannot be scanned: {error}") from None
+            raise StepFailed(f"{bench.device} cannot be scanned: {error}", blame="other") from None
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:

@@ -4,6 +4,7 @@ Owns what a bad place may cost: how often and how long it is asked again. Knows 
 something that answers reads; `surface_drive` has the real one.
 """
 
+import errno
 import os
 import time
 from collections import deque
@@ -144,6 +145,7 @@ class SliceReader:
 
     def _look_closely(self, failed: Answer, reading: Reading) -> None:
         """Ask again for a request that failed, by halves, the large ones first."""
+        _check_asked(failed)
         self._check_alive(failed)
         pieces = deque([self._take_good_part(failed, reading)])
         begun_s = self._clock()
@@ -157,6 +159,7 @@ class SliceReader:
                 break
             piece = pieces.popleft()
             answer = self._drive.read_once(piece)
+            _check_asked(answer)
             reads += 1
             seconds = max(seconds, answer.latency_s)
             rest = self._take_good_part(answer, reading)
@@ -278,6 +281,16 @@ def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
         else:
             joined.append(each)
     return joined
+
+
+def _check_asked(answer: Answer) -> None:
+    """Raises StepFailed where the machine could not ask: that says nothing of the drive."""
+    if answer.errno in {errno.ENOMEM, errno.EAGAIN}:
+        raise StepFailed(
+            f"the machine has too little RAM for the read at byte {answer.first_byte}",
+            hint="its slices that are stored stay stored",
+            blame="other",
+        )
 
 
 def _until(failed: Sequence[Answer], pieces: Iterator[Piece]) -> Iterator[Piece]:

@@ -110,7 +110,8 @@ class VerifyWorkload(Workload):
         if self._plan.size_bytes > bench.size_bytes:
             raise StepFailed(
                 f"{self._plan.size_bytes} bytes are to be written, and the drive has "
-                f"{bench.size_bytes}"
+                f"{bench.size_bytes}",
+                blame="other",
             )
         # Not from the seed: what an earlier run has left must not pass for this one's.
         self._memory = _read_kept(bench.raw) or _Memory(SystemRandom().getrandbits(64))
@@ -122,7 +123,9 @@ class VerifyWorkload(Workload):
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         written = {each for each in finished if each.startswith(f"{WRITE}-")}
         if not written <= self._memory.stretches.keys():
-            raise StepFailed(f"{bench.raw / _MEMORY} is gone: what was written is not known")
+            raise StepFailed(
+                f"{bench.raw / _MEMORY} is gone: what was written is not known", blame="other"
+            )
         if part in {WRITE, READ, READ_COLD}:
             return self._sum_up(part)
         if written and not self._is_known:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from appliance.caches.direct import make_buffer
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, blame_of
 from appliance.measure.samples import LbaRange
 from appliance.run import StillRunning
 from appliance.workloads.verify_layout import BLOCK_BYTES
@@ -95,7 +95,9 @@ def opened_direct(device: str, flags: int) -> Iterator[int]:
     try:
         fd = os.open(device, flags | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(f"{device} cannot be opened: {error.strerror}") from error
+        raise StepFailed(
+            f"{device} cannot be opened: {error.strerror}", blame=blame_of(error)
+        ) from error
     try:
         yield fd
     finally:
@@ -188,7 +190,7 @@ def _write(fd: int, buffer: mmap.mmap, found: Found, request: Extent) -> None:
     try:
         _transfer(os.pwritev, fd, buffer, request)
     except OSError as error:
-        _check_is_there(error, request)
+        _check_is_finding(error, request)
         bad = LbaRange(
             "unreadable",
             request.first_byte,
@@ -228,7 +230,7 @@ class _Reader:
         try:
             _transfer(os.preadv, self._fd, self._buffer, request)
         except OSError as error:
-            _check_is_there(error, request)
+            _check_is_finding(error, request)
             self._read_around(request, error)
             return
         stamp(self._expected, request.first_byte)
@@ -270,7 +272,14 @@ def _transfer(
             done += count
 
 
-def _check_is_there(error: OSError, request: Extent) -> None:
+def _check_is_finding(error: OSError, request: Extent) -> None:
+    """Raises StepFailed where `error` says nothing of these bytes."""
+    if error.errno == errno.ENOMEM:
+        raise StepFailed(
+            f"the machine has too little RAM for the request at byte {request.first_byte}",
+            hint="what was stored stays stored",
+            blame="other",
+        ) from error
     if error.errno in _GONE:
         raise StepFailed(
             f"the drive went away at byte {request.first_byte}: {error.strerror}"

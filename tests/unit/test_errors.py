@@ -1,8 +1,17 @@
 """Every expected failure has its exit code and says what to do."""
 
+import errno
+
 import pytest
 
-from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed, StickTrouble
+from appliance.errors import (
+    KaltstartError,
+    PlanError,
+    Refusal,
+    StepFailed,
+    StickTrouble,
+    blame_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,3 +28,18 @@ def test_exit_codes_are_those_of_the_contract(kind: type[KaltstartError], exit_c
 def test_a_plan_error_carries_every_problem() -> None:
     assert PlanError("two", problems=("a", "b")).problems == ("a", "b")
     assert PlanError("none").problems == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "blame"),
+    [
+        (errno.EIO, "drive"),
+        (errno.ENODATA, "drive"),
+        (errno.ENODEV, "drive"),
+        (errno.ENOMEM, "other"),
+        (errno.ENOSPC, "other"),
+        (errno.EMFILE, "other"),
+    ],
+)
+def test_what_the_machine_lacks_is_not_the_drives_fault(number: int, blame: str) -> None:
+    assert blame_of(OSError(number, "why")) == blame

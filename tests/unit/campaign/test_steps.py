@@ -1,5 +1,6 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +112,20 @@ def test_a_failed_step_is_stored_and_the_next_one_begins(machine: Machine) -> No
     assert machine.rows("SELECT blame FROM step ORDER BY position")[0] == ("drive",)
     assert second.state == "done"
     assert [line[0] for line in machine.world.lines] == ["step-failed", "step-done"]
+
+
+@pytest.mark.parametrize(
+    ("number", "blame"), [(errno.EIO, "drive"), (errno.ENOMEM, "other"), (errno.ENOSPC, "other")]
+)
+def test_what_the_machine_lacks_is_not_told_as_the_drives(
+    machine: Machine, number: int, blame: str
+) -> None:
+    def fail() -> None:
+        raise OSError(number, "why")
+
+    machine.during["one"] = fail
+    machine.run()
+    assert machine.rows("SELECT state, blame FROM step ORDER BY position")[0] == ("failed", blame)
 
 
 def test_power_cuts_are_bounded(machine: Machine) -> None:

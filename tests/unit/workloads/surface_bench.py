@@ -39,6 +39,7 @@ class FaultyDrive(ReadableDrive):
     reads: list[Piece] = field(default_factory=list)
     spent_s: float = 0.0
     error_s: float = 3.0
+    error: int = errno.EIO
 
     def __post_init__(self) -> None:
         self._faults = parse_faults(self.fault_texts)
@@ -77,7 +78,7 @@ class FaultyDrive(ReadableDrive):
         seconds = self._faults.slowed(seconds, *piece) + (number in self.hiccups) * self.hiccup_s
         self.spent_s += seconds
         latency_s = seconds + (number in self.overtaken)
-        return Answer(*piece, got, 0 if got else errno.EIO, seconds, latency_s)
+        return Answer(*piece, got, 0 if got else self.error, seconds, latency_s)
 
     def _count_good(self, piece: Piece) -> int:
         if not self._faults.read_fails(*piece):

@@ -1,5 +1,7 @@
 """How a slice is read: in order, closely where it fails, and never without an end."""
 
+import errno
+
 import pytest
 
 from appliance.errors import StepFailed
@@ -201,3 +203,10 @@ def test_ranges_of_one_kind_and_detail_are_joined() -> None:
         other,
         apart,
     ]
+
+
+def test_a_machine_without_memory_says_nothing_of_the_drive() -> None:
+    drive = FaultyDrive(_SIZE, flukes={3}, error=errno.ENOMEM)
+    with pytest.raises(StepFailed, match="too little RAM") as failed:
+        _read(drive)
+    assert failed.value.blame == "other"

@@ -174,5 +174,6 @@ def test_a_drive_of_another_size_is_not_gone_on_with(tmp_path: Path) -> None:
 
 def test_a_drive_that_is_too_small_is_refused(tmp_path: Path) -> None:
     bench = make_surface_bench(tmp_path, 256 << 10, _Counters(4 << 20).count)
-    with pytest.raises(StepFailed, match="less than 100 slices"):
+    with pytest.raises(StepFailed, match="less than 100 slices") as failed:
         make_workload(_PLAN).prepare(bench)
+    assert failed.value.blame == "other"

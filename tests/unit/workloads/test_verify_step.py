@@ -179,8 +179,19 @@ def test_a_drive_that_is_gone_fails_the_step(make: Make) -> None:
     workload = lab.start()
     lab.run(workload, until="read-03")
     lab.drive.gone = True
-    with pytest.raises(StepFailed, match="went away"):
+    with pytest.raises(StepFailed, match="went away") as failed:
         lab.run(workload)
+    assert failed.value.blame == "drive"
+
+
+def test_a_machine_without_memory_says_nothing_of_the_drive(make: Make) -> None:
+    lab = make()
+    workload = lab.start()
+    lab.run(workload, until="read-03")
+    lab.drive.no_memory = True
+    with pytest.raises(StepFailed, match="too little RAM") as failed:
+        lab.run(workload)
+    assert failed.value.blame == "other"
 
 
 def test_an_interruption_repeats_its_part_only_and_sums_stay_right(make: Make) -> None:
@@ -202,14 +213,16 @@ def test_without_its_memory_a_step_does_not_guess(make: Make, tmp_path: Path) ->
     lab = make()
     lab.run(lab.start(), until="read-00")
     (tmp_path / "verify.json").unlink()
-    with pytest.raises(StepFailed, match="is gone"):
+    with pytest.raises(StepFailed, match="is gone") as failed:
         lab.run(lab.start())
+    assert failed.value.blame == "other"
 
 
 def test_more_than_the_drive_has_is_refused_before_anything_is_written(make: Make) -> None:
     lab = make(plan(size_bytes=64 * MIB))
-    with pytest.raises(StepFailed, match="the drive has"):
+    with pytest.raises(StepFailed, match="the drive has") as failed:
         lab.start()
+    assert failed.value.blame == "other"
     assert lab.drive.log == []
 
 

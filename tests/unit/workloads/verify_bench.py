@@ -37,6 +37,7 @@ class FakeDrive:
     unreadable: set[int] = field(default_factory=set)
     """Bytes whose read gives an error."""
     gone: bool = False
+    no_memory: bool = False
     unwritable: bool = False
     read_bytes: int = 0
     write_bytes: int = 0
@@ -76,6 +77,8 @@ class FakeDrive:
     def _check(self) -> None:
         if self.gone:
             raise OSError(errno.ENXIO, "No such device or address")
+        if self.no_memory:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     def fsync(self, _fd: int) -> None:
         """Say that it is safe."""
