@@ -8,6 +8,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.judging import judge_campaign
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
@@ -16,7 +17,8 @@ from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
 from appliance.store.ranges import insert_ranges, insert_slices
-from tests.report.database import Disk, make_boots
+from appliance.verdict import Figure
+from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
 
 SMART = Path(__file__).parents[1] / "fixtures/smart"
@@ -41,6 +43,12 @@ JUDGED = (
 )
 
 
+def make_rows(folder: Path) -> sqlite3.Connection:
+    """A campaign of a good, a slow and a bad disk: some boots, and nothing else measured yet."""
+    disks = [replace(GOOD, boots=make_boots(31.0, None, 33.0)), SLOW, BAD]
+    return make_database(folder / "rows.sqlite", disks=disks)
+
+
 def read_smart(name: str) -> Health:
     """What a captured drive said of itself."""
     # They were captured without the drive's assessment.
@@ -53,6 +61,12 @@ def with_counts(health: Health, **values: float) -> Health:
     counters = {each.name: each for each in health.counters}
     counters |= {name: Counter(name, value, "1") for name, value in values.items()}
     return replace(health, counters=tuple(counters.values()))
+
+
+def figures_of(connection: sqlite3.Connection, serial: str) -> dict[str, Figure]:
+    """What the policy is told of a drive of the campaign."""
+    (found,) = [each for each in gather_evidence(connection, 1) if each.identity == serial]
+    return dict(found.figures)
 
 
 def drive_id(connection: sqlite3.Connection, serial: str) -> int:
