@@ -21,6 +21,7 @@ from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
+from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.prepare import prepare
@@ -97,6 +98,7 @@ class Appliance:
         self.screen = Screen(status, connection)
         self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
         self._machine_drives = MachineDrives(self.site, stick, drives)
+        self._machine = Machine(self.site, stick)
         self._beat_s = 0.0
 
     def work(self) -> None:
@@ -106,6 +108,7 @@ class Appliance:
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._machine_drives.note()
+        self._machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         campaign = select_unfinished_campaign(self.connection)
@@ -142,6 +145,7 @@ class Appliance:
         elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = time.monotonic()
             write_status(self.status)
+            self._machine.publish()
 
     # Campaigns
 
@@ -287,6 +291,8 @@ class Appliance:
                         self.site, power.power_off if request.kind == "poweroff" else power.reboot
                     )
                     wait_for_the_end()
+                case _:
+                    self._accept(request, self._machine.carry_out(request.kind, payload))
         except KaltstartError as error:
             self._decline(request, reasons_of(error), error.exit_code)
         except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -1,0 +1,102 @@
+"""The machine itself, for the interface: /run/kaltstart/machine.json, and what may be set on it.
+
+Only the engine's idle moments are used: while a campaign runs, nothing here is read or set.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from appliance import VERSION
+from appliance.campaign.journal import record
+from appliance.campaign.site import Site
+from appliance.campaign.status import write_json
+from appliance.errors import Refusal
+from appliance.keyboard import keep_layout, load_layout, restore_layout
+from appliance.machine_clock import parse_time, set_time
+from appliance.machine_facts import MachineFacts, StickPlace, parse_versions, read_machine
+from appliance.run import run
+from appliance.stick import DATA, FAT, RUN, Stick
+from appliance.store.connect import SCHEMA_VERSION
+from appliance.sysfs import read_text
+
+_VERSIONS = Path("/usr/share/kaltstart/versions")
+_TERMINAL = re.compile(r"tty[A-Z]*[0-9]+")
+
+
+class Machine:
+    """One machine with one stick in it."""
+
+    def __init__(self, site: Site, stick: Stick) -> None:
+        self._site = site
+        self._place = StickPlace(
+            disk=Path(stick.drive.path).name,
+            data_partition=Path(stick.data_path).name,
+            data=DATA,
+            fat=FAT,
+            model=stick.drive.model,
+            serial=stick.drive.identity,
+        )
+        self._keyboard = restore_layout()
+        self._versions = {
+            "Kaltstart": VERSION,
+            "database schema": str(SCHEMA_VERSION),
+            **parse_versions(read_text(_VERSIONS)),
+        }
+        self._published: MachineFacts | None = None
+
+    def publish(self) -> None:
+        """What is known of it now, where that is new."""
+        facts = read_machine(
+            self._place,
+            firmware=self._site.this_boot.firmware,
+            keyboard=self._keyboard,
+            versions=self._versions,
+        )
+        if facts != self._published:
+            self._published = facts
+            write_json(RUN / "machine.json", asdict(facts))
+
+    def carry_out(self, kind: str, payload: Mapping[str, Any]) -> str:
+        """Do what was asked for; the answer.
+
+        Raises KaltstartError, and LookupError or ValueError where the request is malformed.
+        """
+        match kind:
+            case "set-time":
+                said = self._set_time(str(payload["at"]))
+            case "set-keyboard":
+                said = self._set_keyboard(str(payload["layout"]))
+            case "shell":
+                said = _open_shell(str(payload["terminal"]))
+            case _:
+                raise ValueError("it is not known")
+        record(self._site.connection, self._site.this_boot, kind, said)
+        self.publish()
+        return said
+
+    def _set_time(self, text: str) -> str:
+        to = parse_time(text)
+        before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+        set_time(to)
+        return f"the time is {to:%Y-%m-%d %H:%M} UTC now; it was {before}"
+
+    def _set_keyboard(self, layout: str) -> str:
+        load_layout(layout)
+        self._keyboard = layout
+        try:
+            keep_layout(layout)
+        except OSError as error:
+            return f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
+        return f"the keyboard is {layout}, now and at the next start"
+
+
+def _open_shell(terminal: str) -> str:
+    """On the terminal it was asked for on, in place of the interface, which comes back after it."""
+    if not _TERMINAL.fullmatch(terminal):
+        raise Refusal(f'"{terminal}" is no terminal that a shell can be opened on')
+    run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
+    return f"a shell on {terminal}"

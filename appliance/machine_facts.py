@@ -1,0 +1,171 @@
+"""What the machine is and how the stick does, from /proc, /sys and the firmware's variables.
+
+Starts no process, asks no drive, writes nothing. What the machine does not tell is empty or None.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from appliance.sysfs import read_bytes, read_text
+
+_GLOBAL_GUID = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+_ON = b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A file system's room."""
+
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """All of it."""
+
+    at: str
+    """The system's time, UTC, to the minute."""
+    vendor: str
+    model: str
+    serial: str
+    firmware: str
+    """uefi | secureboot | bios"""
+    firmware_version: str
+    secure_boot: str
+    """on | off | setup mode | not supported"""
+    processor: str
+    processors: int
+    ram_bytes: int
+    clock_ahead_s: int | None
+    """How far the hardware clock is ahead of the system's time; None without such a clock."""
+    can_wake: bool
+    alarm_in_s: int | None
+    """When the clock switches the machine on, to the minute; None where no alarm is set."""
+    stick_model: str
+    stick_serial: str
+    stick_read_only: bool
+    stick_errors: int | None
+    """Commands that the stick answered with an error since it was plugged in."""
+    data_errors: int | None
+    """Errors that its data partition remembers, of all times (ext4's superblock)."""
+    data: Space | None
+    """kaltstart-data"""
+    fat: Space | None
+    """KALTSTART"""
+    keyboard: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """By the program's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StickPlace:
+    """Where the stick is."""
+
+    disk: str
+    """The kernel's name, `sdc`."""
+    data_partition: str
+    """The kernel's name of kaltstart-data, `sdc6`."""
+    data: Path
+    fat: Path
+    model: str
+    serial: str
+
+
+def read_machine(
+    stick: StickPlace,
+    *,
+    firmware: str,
+    keyboard: str,
+    versions: Mapping[str, str],
+    sys: Path = Path("/sys"),
+    proc: Path = Path("/proc"),
+    now_s: float | None = None,
+) -> MachineFacts:
+    """Everything, now. `sys` and `proc` are the kernel's file systems."""
+    now_s = time.time() if now_s is None else now_s
+    dmi, rtc, block = sys / "class/dmi/id", sys / "class/rtc/rtc0", sys / "class/block"
+    name, count = parse_cpuinfo(read_text(proc / "cpuinfo"))
+    rtc_s, alarm_s = _number(read_text(rtc / "since_epoch")), _number(read_text(rtc / "wakealarm"))
+    return MachineFacts(
+        at=time.strftime("%Y-%m-%d %H:%M", time.gmtime(now_s)),
+        vendor=read_text(dmi / "sys_vendor"),
+        model=read_text(dmi / "product_name"),
+        serial=read_text(dmi / "product_serial"),
+        firmware=firmware,
+        firmware_version=" ".join(
+            filter(None, (read_text(dmi / "bios_version"), read_text(dmi / "bios_date")))
+        ),
+        secure_boot=_read_secure_boot(sys / "firmware/efi/efivars"),
+        processor=name,
+        processors=count,
+        ram_bytes=parse_meminfo(read_text(proc / "meminfo")),
+        clock_ahead_s=None if rtc_s is None else round(rtc_s - now_s),
+        can_wake=(rtc / "wakealarm").exists(),
+        alarm_in_s=None if alarm_s is None or rtc_s is None else 60 * round((alarm_s - rtc_s) / 60),
+        stick_model=stick.model,
+        stick_serial=stick.serial,
+        stick_read_only=read_text(block / stick.disk / "ro") == "1",
+        stick_errors=_number(read_text(block / stick.disk / "device/ioerr_cnt")),
+        data_errors=_number(read_text(sys / "fs/ext4" / stick.data_partition / "errors_count")),
+        data=read_space(stick.data),
+        fat=read_space(stick.fat),
+        keyboard=keyboard,
+        versions={"Linux": read_text(proc / "sys/kernel/osrelease"), **versions},
+    )
+
+
+def read_space(mounted: Path) -> Space | None:
+    """The room on a file system; None where it cannot be asked."""
+    try:
+        found = os.statvfs(mounted)
+    except OSError:
+        return None
+    # To the megabyte: every event that is stored would change it otherwise.
+    block = found.f_frsize
+    return Space(*(size * block >> 20 << 20 for size in (found.f_bavail, found.f_blocks)))
+
+
+def parse_cpuinfo(text: str) -> tuple[str, int]:
+    """The processor's name and how many the kernel uses (proc_cpuinfo(5))."""
+    pairs = [line.partition(":")[::2] for line in text.splitlines()]
+    names = [value.strip() for key, value in pairs if key.strip() == "model name"]
+    count = sum(key.strip() == "processor" for key, _ in pairs)
+    return (" ".join(names[0].split()) if names else ""), count
+
+
+def parse_meminfo(text: str) -> int:
+    """All RAM, in bytes; 0 where it is not told (proc_meminfo(5))."""
+    for line in text.splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def parse_versions(text: str) -> dict[str, str]:
+    """Lines of a name and a version, as the build wrote them (mkosi.postinst)."""
+    rows = [line.split() for line in text.splitlines()]
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def _read_secure_boot(efivars: Path) -> str:
+    """UEFI specification 2.10, 3.3: the first four bytes are the variable's attributes."""
+    secure, setup = (
+        read_bytes(efivars / f"{name}-{_GLOBAL_GUID}")[4:] for name in ("SecureBoot", "SetupMode")
+    )
+    if not secure:
+        return "not supported"
+    if secure == _ON:
+        return "on"
+    return "setup mode" if setup == _ON else "off"
+
+
+def _number(text: str) -> int | None:
+    """A number as the kernel writes it; SCSI's counters are hexadecimal with `0x`."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None

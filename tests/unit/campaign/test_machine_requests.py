@@ -1,0 +1,115 @@
+"""What a person may ask of the machine itself."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from appliance import keyboard
+from appliance.campaign import machine as machine_module
+from appliance.campaign.machine import Machine
+from appliance.campaign.site import Site
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import Refusal
+from appliance.run import Finished
+from appliance.store.connect import SCHEMA_VERSION, open_database
+from appliance.store.queries import select_events
+from tests.unit.campaign.world import STICK
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The commands that would have been started."""
+    commands: list[tuple[str, ...]] = []
+
+    def note(command: list[str]) -> Finished:
+        commands.append(tuple(command))
+        return Finished(tuple(command), 0, "", "")
+
+    monkeypatch.setattr(machine_module, "run", note)
+    monkeypatch.setattr(keyboard, "run", note)
+    return commands
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    connection = open_database(tmp_path / "kaltstart.sqlite")
+    this_boot = ThisBoot(boot_id="b", slot=None, charted=False, firmware="uefi")
+    yield Site(connection, this_boot, countdown=lambda *_: False)
+    connection.close()
+
+
+@pytest.fixture
+def machine(
+    site: Site, started: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Machine:
+    monkeypatch.setattr(machine_module, "RUN", tmp_path / "run")
+    kept: list[str] = []
+    monkeypatch.setattr(machine_module, "keep_layout", kept.append)
+    return Machine(site, STICK)
+
+
+def test_facts_are_published_once_and_again_when_they_change(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.publish()
+    path = tmp_path / "run/machine.json"
+    facts = json.loads(path.read_text())
+    assert facts["versions"]["database schema"] == str(SCHEMA_VERSION)
+    assert facts["keyboard"] == "us"
+    machine.carry_out("set-keyboard", {"layout": "de"})
+    assert json.loads(path.read_text())["keyboard"] == "de"
+
+
+def test_a_keyboard_is_loaded_and_noted(
+    machine: Machine, site: Site, started: list[tuple[str, ...]]
+) -> None:
+    said = machine.carry_out("set-keyboard", {"layout": "de"})
+    assert said == "the keyboard is de, now and at the next start"
+    [command] = started
+    assert (command[0], command[-1]) == ("loadkeys", "de-latin1-nodeadkeys")
+    [event] = select_events(site.connection, limit=9)
+    assert (event.event, event.detail) == ("set-keyboard", said)
+
+
+def test_a_stick_that_does_not_keep_the_keyboard_is_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(machine_module, "keep_layout", full)
+    said = machine.carry_out("set-keyboard", {"layout": "fr"})
+    assert said == "the keyboard is fr until power-off; not kept: No space left on device"
+
+
+def test_the_time_is_set_to_what_was_asked(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[datetime] = []
+    monkeypatch.setattr(machine_module, "set_time", asked.append)
+    said = machine.carry_out("set-time", {"at": "2026-11-22 06:24"})
+    assert asked == [datetime(2026, 11, 22, 6, 24, tzinfo=UTC)]
+    assert said.startswith("the time is 2026-11-22 06:24 UTC now; it was ")
+    with pytest.raises(ValueError, match="write it as"):
+        machine.carry_out("set-time", {"at": "tomorrow"})
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("terminal", ["", "../x", "tty1 tty2", "pts/0", "-f"])
+def test_a_shell_is_opened_on_a_terminal_only(
+    terminal: str, machine: Machine, started: list[tuple[str, ...]]
+) -> None:
+    with pytest.raises(Refusal, match="no terminal"):
+        machine.carry_out("shell", {"terminal": terminal})
+    assert started == []
+    for good in ("tty1", "ttyS0"):
+        machine.carry_out("shell", {"terminal": good})
+        assert started.pop()[-1] == f"kaltstart-shell@{good}.service"
+
+
+def test_what_nobody_knows_is_malformed(machine: Machine) -> None:
+    with pytest.raises(ValueError, match="not known"):
+        machine.carry_out("dance", {})
