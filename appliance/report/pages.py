@@ -7,8 +7,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from appliance.report.blocks import ChartView
+from appliance.report.boot_views import PARTS
 from appliance.report.verdict_views import VerdictsView
-from appliance.report.views import PARTS, ReportView
+from appliance.report.views import ReportView
 
 
 def render_page(view: ReportView) -> str:
