@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.campaign.gathering import read_health
+from appliance.campaign.gathered_health import read_health
 from appliance.drives.asking import Answer
 from appliance.drives.details import DriveDetails
 from appliance.drives.health import Health

@@ -1,0 +1,66 @@
+"""From the stored figures of a step to figures for the verdict. Pure.
+
+Never takes the figure of a cache for one of a drive.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from appliance.policy_limits import LIMITS, LimitKind
+from appliance.store.evidence import FigureRow
+from appliance.verdict import Figure
+
+MB = 1_000_000
+MS_NS = 1_000_000
+_PAST_THE_CACHE = frozenset({"cold", "bypass"})
+
+
+def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
+    """Of several steps the one that speaks most against the drive; unmeasured where one is.
+
+    A figure that is beyond a limit counts whatever else was not measured: the worst known one is
+    taken, and the detail says what is missing.
+    """
+    origin = frozenset().union(*(each.origin for each in figures))
+    known = [each for each in figures if each.value is not None]
+    missing = [each.detail for each in figures if each.value is None]
+    worse = max if kind.direction == "most" else min
+    if not known:
+        compared = [each.compared for each in figures if each.compared is not None]
+        return Figure(
+            None,
+            "; ".join(dict.fromkeys(missing)),
+            origin,
+            compared=worse(compared) if compared else None,
+        )
+    worst = worse(known, key=lambda each: each.value or 0.0)
+    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
+    return Figure(worst.value, "; ".join(dict.fromkeys(filter(None, notes))), origin)
+
+
+def take(
+    rows: Sequence[FigureRow], wanted: Mapping[str, tuple[str, str, float]]
+) -> dict[str, Figure]:
+    """Figures by their limits' names: only what is the drive's and counts."""
+    taken = {}
+    for name, (variant, metric, unit) in wanted.items():
+        own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
+        if not own:
+            continue
+        good = [row for row in own if row.valid and row.page_cache in _PAST_THE_CACHE]
+        proven = [row for row in good if row.page_cache_proof == "proven"]
+        if proven:
+            worst = max if LIMITS[name].direction == "most" else min
+            taken[name] = Figure(worst(row.value for row in proven) / unit)
+        elif good:
+            taken[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
+        elif any(not row.valid for row in own):
+            taken[name] = Figure(None, "the figure does not count: something went wrong under it")
+        else:
+            taken[name] = Figure(None, f"measured with a {own[0].page_cache} page cache only")
+    return taken
+
+
+def sum_metric(rows: Iterable[FigureRow], variant: str, metric: str) -> float | None:
+    """Over all of its rows; None where there is none."""
+    values = [row.value for row in rows if (row.variant, row.metric) == (variant, metric)]
+    return sum(values) if values else None

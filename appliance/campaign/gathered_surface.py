@@ -1,0 +1,78 @@
+"""What surface scans found, as figures for the verdict. Reads only.
+
+Never takes a part of a drive for the whole.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
+from appliance.store.evidence import FigureRow, JudgedDriveRow, JudgedStepRow, count_ranges
+from appliance.store.ranges import select_slices
+from appliance.verdict import Figure
+
+_SURFACE: Mapping[str, tuple[str, str, float]] = {
+    "surface_mean_mb_s": ("whole", "bw_bytes_s", MB),
+    "surface_lat_p99_ms": ("whole", "lat_p99_ns", MS_NS),
+}
+_OF_RATES = (*_SURFACE, "surface_slowest_slice_percent")
+_SAMPLE_RATES = "a sample's rates include the ways between its places"
+
+
+def gather_surface(
+    connection: sqlite3.Connection,
+    drive: JudgedDriveRow,
+    step: JudgedStepRow,
+    rows: Sequence[FigureRow],
+) -> dict[str, Figure]:
+    """By the limits' names, from one scan of the drive."""
+    slices = select_slices(connection, step.id)
+    unreadable = float(sum(each.unreadable_bytes for each in slices))
+    looked_bytes = sum(each.read_bytes + each.unreadable_bytes for each in slices)
+    reached_bytes = sum(each.end_byte - each.first_byte for each in slices)
+    share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0
+    detail = f"{_show_share(share)} % of the drive was read"
+    is_whole = (
+        step.state == "done"
+        and reached_bytes >= drive.size_bytes
+        and sum_metric(rows, "whole", "unreadable_bytes") is not None
+    )
+    if not is_whole:
+        why = step.reason or ("it was given up" if step.state == "done" else step.state)
+        detail = f"the scan did not come to its end: {why}; {detail}"
+    # What was found stands, however little was looked at; finding nothing needs the whole scan.
+    found = {
+        "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
+    }
+    slow = float(count_ranges(connection, step.id, "slow"))
+    slow = max(slow, sum_metric(rows, "whole", "slow_ranges") or 0.0)
+    found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
+    speeds = {each.number: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
+    if is_whole and speeds:
+        mean = sum(speeds.values()) / len(speeds)
+        slowest = min(speeds, key=lambda number: speeds[number])
+        first_byte = next(each.first_byte for each in slices if each.number == slowest)
+        found["surface_slowest_slice_percent"] = Figure(
+            round(100 * speeds[slowest] / mean, 1),
+            f"slice {slowest}, from byte {first_byte}: "
+            f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
+        )
+    figures = take(rows, _SURFACE) | found
+    if sum_metric(rows, "whole", "sampled_places") is not None:
+        figures |= _compare_only(figures)
+    return figures
+
+
+def _compare_only(taken: Mapping[str, Figure]) -> dict[str, Figure]:
+    """The rates of a sample: alike for drives of one model, and held against no limit."""
+    return {
+        name: replace(taken[name], value=None, detail=_SAMPLE_RATES, compared=taken[name].value)
+        for name in _OF_RATES
+        if name in taken and taken[name].value is not None
+    }
+
+
+def _show_share(percent: float) -> str:
+    """Never 100 where a byte is missing."""
+    return "100" if percent >= 100 else f"{min(percent, 99.9):.1f}"

@@ -1,0 +1,69 @@
+"""What was read back of what was written, as figures for the verdict. Reads only."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from appliance.campaign.gathered_figures import MB, sum_metric, take
+from appliance.store.evidence import FigureRow, JudgedStepRow, select_range_bytes
+from appliance.store.power_offs import select_power_offs
+from appliance.verdict import Figure
+
+_READS = ("read", "read-cold")
+_VERIFY: Mapping[str, tuple[str, str, float]] = {
+    "verify_write_mb_s": ("write", "bw_bytes_s", MB),
+    "verify_read_mb_s": ("read", "bw_bytes_s", MB),
+}
+
+
+def gather_verify(
+    connection: sqlite3.Connection, step: JudgedStepRow, rows: Sequence[FigureRow]
+) -> dict[str, Figure]:
+    """By the limits' names, from one step."""
+    ranges = select_range_bytes(connection, step.id)
+    written = sum_metric(rows, "write", "app_write_bytes")
+    is_warm = _is_complete(rows, "read", written)
+    is_cold = _is_complete(rows, "read-cold", written)
+    if step.state != "done":
+        detail = f"it did not come to its end: {step.reason or step.state}"
+    elif not is_warm:
+        detail = "not all that was written was read back"
+    else:
+        detail = f"{written or 0:.0f} B were written and read back"
+    is_done = step.state == "done" and is_warm
+
+    def find(*kinds: str, metric: str = "") -> Figure:
+        """What was found stands; finding nothing needs all of it to have been read back."""
+        summed = [sum_metric(rows, phase, metric) or 0.0 for phase in ("write", *_READS) if metric]
+        value = max(float(sum(ranges.get(kind, 0) for kind in kinds)), *summed, 0.0)
+        return Figure(value if is_done or value else None, detail)
+
+    lost = float(ranges.get("lost", 0))
+    power, was_off = _describe_power_off(connection, step)
+    can_tell = is_done and is_cold and was_off
+    return take(rows, _VERIFY) | {
+        "verify_mismatch_bytes": find("mismatch", "alias", "lost", metric="mismatch_bytes"),
+        "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
+        "verify_alias_bytes": find("alias"),
+        "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
+    }
+
+
+def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -> bool:
+    """Whether all that was written was looked at again, readable or not."""
+    read = sum_metric(rows, phase, "app_read_bytes")
+    if read is None or not written:
+        return False
+    return read + (sum_metric(rows, phase, "unreadable_bytes") or 0.0) >= written
+
+
+def _describe_power_off(connection: sqlite3.Connection, step: JudgedStepRow) -> tuple[str, bool]:
+    """What is known of the power-off, and whether the drive is known to have lost its power."""
+    offs = select_power_offs(connection, step.id)
+    proofs = {each.cold_proof for each in offs}
+    if not offs:
+        return "it was not read back after a power-off", False
+    if proofs == {"proven"}:
+        return "read back after a power-off that the drive has counted", True
+    reason = next((each.cold_reason for each in offs if each.cold_proof != "proven"), "")
+    said = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
+    return said, False
