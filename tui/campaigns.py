@@ -33,6 +33,8 @@ class CampaignDrive:
     failed_reason: str
     planned: int
     boots: tuple[Boot, ...]
+    quartiles_s: tuple[float, float, float] | None = None
+    """Of `times_s`: lower quartile, median, upper quartile; None where there is none."""
 
     @property
     def booted(self) -> str:
@@ -61,6 +63,8 @@ class Figure:
     valid: bool = True
     short: str = ""
     """The one value to set beside those of other drives."""
+    value: float = 0.0
+    """What `short` says, as a number; 0 where no picture is drawn of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
             _name_cache([each.page_cache for each in drawn], own),
             valid=all(row.valid for row in own),
             short=show_rate(rate),
+            value=rate,
         )
 
 
@@ -110,9 +111,10 @@ def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
         }
         if texts:
             text = "  ".join(f"{each:>12}" for each in texts.values())
-            main = "iops" if split_mode(name)[1].startswith("rand") else "bw_bytes_s"
-            short = texts.get(main) or next(iter(texts.values()))
-            yield replace(_figure(name, text, own), short=short)
+            wanted = "iops" if split_mode(name)[1].startswith("rand") else "bw_bytes_s"
+            main = wanted if wanted in texts else next(iter(texts))
+            value = next(row.value for row in own if row.metric == main)
+            yield replace(_figure(name, text, own), short=texts[main], value=value)
 
 
 def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -125,7 +127,8 @@ def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
         own = by_operation[name]
         values = [row.value for row in own]
         text = f"{show_rate(min(values)):>12} to {show_rate(max(values))}"
-        yield replace(_figure(name, text, own), short=f"up to {show_rate(max(values))}")
+        most = max(values)
+        yield replace(_figure(name, text, own), short=f"up to {show_rate(most)}", value=most)
 
 
 def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -138,7 +141,8 @@ def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
         ends = own if len(own) == 1 else [own[0], own[-1]]
         counts = " -> ".join(show_count(row.value) for row in ends)
         sizes = " -> ".join(drawable(_parts(row)[0]) for row in ends)
-        yield replace(_figure(name, f"{counts} IOPS ({sizes})", ends), short=counts)
+        figure = _figure(name, f"{counts} IOPS ({sizes})", ends)
+        yield replace(figure, short=counts, value=ends[-1].value)
 
 
 def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
@@ -146,18 +150,19 @@ def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
     total = [row for row in times if row.variant == "total"]
     phases = [row for name in _PHASES for row in times if row.variant == name]
     if total:
-        yield _figure("total", f"{total[0].value:10,.1f} s", total)
+        yield _figure("total", f"{total[0].value:10,.1f} s", total, value=total[0].value)
     for row in phases:
-        yield _figure(row.variant, f"{row.value:10,.1f} s", [row])
+        yield _figure(row.variant, f"{row.value:10,.1f} s", [row], value=row.value)
 
 
-def _figure(name: str, text: str, rows: Sequence[Row]) -> Figure:
+def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) -> Figure:
     return Figure(
         drawable(name),
         text,
         _name_cache([row.page_cache for row in rows], rows),
         valid=all(row.valid for row in rows),
         short=text.strip(),
+        value=value,
     )
 
 

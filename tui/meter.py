@@ -3,9 +3,9 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tui.campaigns import ARRAY, Campaign
+from tui.course import Counters, Course, find_course
 from tui.drive_facts import DriveRow
 from tui.engine_status import Status
 from tui.state import Rate
@@ -16,22 +16,12 @@ _MEMBERS = {"cache": "Cache", "backing": "Backing"}
 _WHOLE_ARRAY = re.compile(r"bcache\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Since the drive appeared, read at `at_s` of a clock that never jumps."""
-
-    at_s: float
-    read_bytes: int
-    write_bytes: int
-    read_ios: int
-    write_ios: int
-
-
 class Meter:
-    """The last few readings of one drive."""
+    """The last readings of one drive: as many as tell what it does now, and `keep_s` back."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, keep_s: float = _WINDOW_S) -> None:
         self._name = name
+        self._keep_s = keep_s
         self._device = ""
         self._readings: deque[Counters] = deque()
 
@@ -42,9 +32,13 @@ class Meter:
             readings.clear()  # another drive, or one that came back and counts from 0
         self._device = device
         readings.append(counters)
-        while len(readings) > 2 and counters.at_s - readings[1].at_s >= _WINDOW_S:
+        while len(readings) > 2 and counters.at_s - readings[1].at_s >= self._keep_s:
             readings.popleft()
         first = readings[0]
+        for each in reversed(readings):
+            if counters.at_s - each.at_s >= _WINDOW_S:
+                first = each
+                break
         seconds = counters.at_s - first.at_s
         if seconds < _SHORTEST_S:
             return None
@@ -54,7 +48,12 @@ class Meter:
             write_bytes_s=(counters.write_bytes - first.write_bytes) / seconds,
             read_iops=(counters.read_ios - first.read_ios) / seconds,
             write_iops=(counters.write_ios - first.write_ios) / seconds,
+            busy=min(max((counters.busy_s - first.busy_s) / seconds, 0.0), 1.0),
         )
+
+    def find_course(self) -> Course | None:
+        """What it did, as far back as readings are kept."""
+        return find_course(tuple(self._readings))
 
 
 def find_subjects(

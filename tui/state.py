@@ -6,8 +6,10 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 from dataclasses import dataclass
 
 from tui.campaigns import Campaign
+from tui.course import Course
 from tui.drive_facts import DriveRow
 from tui.engine_status import Countdown, Status
+from tui.estimate import TimeLeft
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +17,13 @@ class Rate:
     """What a drive or array itself did in the last moments, whatever the RAM answered beside it."""
 
     name: str
-    """Drive | Array | Cache | Backing"""
+    """Drive | Array | Cache | Backing; or a drive's identity and device"""
     read_bytes_s: float
     write_bytes_s: float
     read_iops: float
     write_iops: float
+    busy: float = 0.0
+    """The share of the time in which it had something to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,12 @@ class Snapshot:
     """The latest first."""
     rates: tuple[Rate, ...] = ()
     """Of the drive that the running step is about, or of the array and its two drives."""
+    course: Course | None = None
+    """Of the drive or array that the running step is about, in the last minutes."""
+    activity: tuple[Rate, ...] = ()
+    """Of every drive, while a campaign has the machine."""
+    time_left: TimeLeft | None = None
+    """Of the campaign that has the machine; None where nothing of it is left."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

@@ -16,6 +16,8 @@ class DiskStats:
     busy_s: float = 0.0
     in_flight: int = 0
     """Requests the device has not answered yet."""
+    wait_s: float = 0.0
+    """How long all requests took, added up, from when each was queued to its answer."""
 
 
 def parse_stat(text: str) -> DiskStats:
@@ -28,4 +30,5 @@ def parse_stat(text: str) -> DiskStats:
         write_bytes=fields[6] * _SECTOR_BYTES,
         busy_s=fields[9] / 1000,
         in_flight=fields[8],
+        wait_s=(fields[3] + fields[7]) / 1000,
     )

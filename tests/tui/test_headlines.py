@@ -19,12 +19,13 @@ from tests.tui.measured import (
     mode_results,
     state,
 )
-from tui.campaigns import Figure
 from tui.array_headlines import describe_array
+from tui.campaigns import Figure
 from tui.composed import Mistake
+from tui.course import Counters
 from tui.field_headlines import SLICES
 from tui.headlines import METRICS, find_figures
-from tui.meter import Counters, Meter
+from tui.meter import Meter
 from tui.published import parse_problems
 from tui.rows import PowerOff, Row, TicketSum
 
@@ -45,8 +46,12 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
         TicketSum("cold", "cold", 100_000_000, 1.5),
     ]
     assert find_figures("lottery", rows(lottery_results()), tickets) == (
-        Figure("cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm", short="100.0 MB/s"),
-        Figure("direct", "  100.0 MB/s  repeat/first  1.70", "bypass", short="100.0 MB/s"),
+        Figure(
+            "cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm", short="100.0 MB/s", value=1e8
+        ),
+        Figure(
+            "direct", "  100.0 MB/s  repeat/first  1.70", "bypass", short="100.0 MB/s", value=1e8
+        ),
     )
     repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
     assert repeated[0].text.endswith("repeat/first 25.00 -> 25.20")

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,20 +16,25 @@ from typing import Any
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.measure.diskstats import parse_stat
+from appliance.plan_defaults import read_defaults
 from appliance.plan_text import compose_plan
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size
+from tui.activity import Activity
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
+from tui.course import Counters
 from tui.drive_facts import DriveRow
-from tui.meter import Counters, Meter, find_subjects
+from tui.meter import find_subjects
 from tui.port.stored import StoredReader
+from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.published import parse_problems, parse_status
 from tui.published_drives import parse_drives
-from tui.state import Rate, Snapshot
+from tui.state import Snapshot
+from tui.step_times import StepTime
 
 __all__ = ["KaltstartError", "Port"]
 
@@ -59,8 +64,7 @@ class Port:
             self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
         )
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
-        self._meters: dict[tuple[str, str], Meter] = {}
-        """By what they are of: the name people see, and the block device."""
+        self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
 
     @property
@@ -80,15 +84,24 @@ class Port:
                 self._stored.read()
             except (KaltstartError, OSError, sqlite3.Error) as error:
                 trouble = trouble or drawable(str(error))
+            status, stored = self._status.value, self._stored.value
+            rows = found.drives if found else ()
+            is_busy = status is not None and status.busy
+            seen = self._activity.look(self._find_subjects(rows), rows if is_busy else ())
             return Snapshot(
-                status=self._status.value,
+                status=status,
                 silent=self._is_silent(),
-                drives=found.drives if found else (),
+                drives=rows,
                 looking=found is None or found.looking,
-                campaigns=self._stored.value.campaigns,
-                events=self._stored.value.events,
-                answers=self._stored.value.answers,
-                rates=self._read_rates(),
+                campaigns=stored.campaigns,
+                events=stored.events,
+                answers=stored.answers,
+                rates=seen.rates,
+                course=seen.course,
+                activity=seen.drives,
+                time_left=stored.durations.find_time_left(status.campaign_id, now=timestamp())
+                if status and is_busy
+                else None,
                 trouble=trouble,
             )
 
@@ -97,37 +110,26 @@ class Port:
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / "tui-ready").touch()
 
-    def _read_rates(self) -> tuple[Rate, ...]:
-        """What those do that the running step is about; none where no step runs on a drive."""
-        meters = {
-            subject: self._meters.get(subject) or Meter(subject[0])
-            for subject in find_subjects(
-                self._status.value,
-                self._stored.value.campaigns,
-                self._drives.value.drives if self._drives.value else (),
-                arrays=[each.name for each in self.block.glob("bcache*")],
-            )
-        }
-        self._meters = meters
-        rates = []
-        for (name, device), meter in meters.items():
-            try:
-                stats = parse_stat((self.block / device / "stat").read_text())
-            except (OSError, LookupError, ValueError):  # it went away in this moment
-                del self._meters[name, device]
-                return ()
-            rate = meter.take(
-                device,
-                Counters(
-                    at_s=self._clock(),
-                    read_bytes=stats.read_bytes,
-                    write_bytes=stats.write_bytes,
-                    read_ios=stats.read_ios,
-                    write_ios=stats.write_ios,
-                ),
-            )
-            rates += [rate] if rate is not None else []
-        return tuple(rates)
+    def _find_subjects(self, drives: Sequence[DriveRow]) -> list[tuple[str, str]]:
+        arrays = [each.name for each in self.block.glob("bcache*")]
+        return find_subjects(
+            self._status.value, self._stored.value.campaigns, drives, arrays=arrays
+        )
+
+    def _read_counters(self, device: str) -> Counters | None:
+        try:
+            stats = parse_stat((self.block / device / "stat").read_text())
+        except (OSError, LookupError, ValueError):  # it went away in this moment
+            return None
+        return Counters(
+            at_s=self._clock(),
+            read_bytes=stats.read_bytes,
+            write_bytes=stats.write_bytes,
+            read_ios=stats.read_ios,
+            write_ios=stats.write_ios,
+            wait_s=stats.wait_s,
+            busy_s=stats.busy_s,
+        )
 
     def _is_silent(self) -> bool:
         status = self._status.value
@@ -179,6 +181,17 @@ class Port:
         drives = [_to_drive(drive) for drive in composed.drives]
         ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
+
+    def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
+        """How long each of its steps takes. Raises KaltstartError."""
+        try:
+            return estimate_plan(self.database, self.compose_plan(composed), composed.drives)
+        except sqlite3.Error as error:
+            raise StickTrouble(f"past steps cannot be read: {error}") from error
+
+    def max_drives(self) -> int:
+        """How many drives a plan takes."""
+        return read_defaults().max_drives
 
 
 def _read_boot_id() -> str:

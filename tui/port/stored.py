@@ -2,16 +2,18 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from appliance.errors import StickTrouble
+from appliance.stats import find_quartiles
 from appliance.store import queries, requests, steps, verdicts
 from appliance.store.connect import open_read_only
 from appliance.units import slug
 from tui.array_headlines import describe_array
 from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Step, Verdict
 from tui.charset import drawable
+from tui.durations import Durations, select_durations
 from tui.headlines import find_figures
 from tui.port.watched import read_stamp
 from tui.state import Answer, Event
@@ -32,6 +34,7 @@ class Stored:
     events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
     """The latest first."""
+    durations: Durations = field(default_factory=Durations)
 
 
 class StoredReader:
@@ -88,6 +91,7 @@ class StoredReader:
                     )
                     for row in requests.select_recent_requests(connection, limit=_ANSWERS)
                 ),
+                durations=select_durations(connection.execute),
             )
         finally:
             connection.close()
@@ -142,26 +146,28 @@ class StoredReader:
             done=row.done,
             failed=row.failed,
             drives=tuple(
-                CampaignDrive(
-                    identity=drawable(drive.drive_serial),
-                    model=drawable(drive.model),
-                    role=drive.role,
-                    kind="disk" if drive.rotational else "flash",
-                    failed_reason=drawable(drive.failed_reason),
-                    planned=drive.planned,
-                    boots=tuple(
-                        Boot(
-                            cycle=boot.cycle,
-                            charted=boot.charted,
-                            power=boot.power,
-                            cold_proof=boot.cold_proof,
-                            reason=drawable(boot.cold_reason),
-                            valid=boot.valid,
-                            boot_s=boot.boot_s,
-                        )
-                        for boot in boots
-                        if boot.drive_serial == drive.drive_serial
-                    ),
+                _add_quartiles(
+                    CampaignDrive(
+                        identity=drawable(drive.drive_serial),
+                        model=drawable(drive.model),
+                        role=drive.role,
+                        kind="disk" if drive.rotational else "flash",
+                        failed_reason=drawable(drive.failed_reason),
+                        planned=drive.planned,
+                        boots=tuple(
+                            Boot(
+                                cycle=boot.cycle,
+                                charted=boot.charted,
+                                power=boot.power,
+                                cold_proof=boot.cold_proof,
+                                reason=drawable(boot.cold_reason),
+                                valid=boot.valid,
+                                boot_s=boot.boot_s,
+                            )
+                            for boot in boots
+                            if boot.drive_serial == drive.drive_serial
+                        ),
+                    )
                 )
                 for drive in drives
             ),
@@ -173,3 +179,10 @@ class StoredReader:
             judging_problem=drawable(judging.problem) if judging else "",
             report=folder if (self._fat / folder / "report.html").exists() else "",
         )
+
+
+def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
+    found = find_quartiles(drive.times_s)
+    if found is None:
+        return drive
+    return replace(drive, quartiles_s=(found.lower, found.median, found.upper))

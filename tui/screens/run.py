@@ -12,7 +12,9 @@ from textual.containers import VerticalScroll
 from tui.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
+from tui.estimate import describe_time_left
 from tui.quantities import show_iops, show_rate
+from tui.run_charts import draw_activity, draw_course
 from tui.screens.page import Page
 from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
@@ -35,6 +37,13 @@ class RunPage(Page):
         "A workload is a step on one drive or on the array, done in parts; each part is stored "
         'when it is done. "Drive now" is what the drive itself does: what the RAM answers is not '
         "in it. Beside an array its two drives are shown.\n\n"
+        "The charts show what the drive (or the array) did in the last minutes: bytes read and "
+        "written, and how long its requests took from being queued to their answer. A dot stands "
+        "where nothing is known: without requests there is no latency. Below them is every drive "
+        "of the machine; busy is the share of the time in which it had something to do. All of it "
+        "comes from the kernel's counters, read seldom enough not to disturb a measurement.\n\n"
+        "Time left is an estimate: what the same work took before with this stick, on this drive, "
+        "else on its model, else on its kind of drive. What was never done is unknown.\n\n"
         "While a countdown runs, ANY key stops it.\n\n"
         "s  stop safely: the campaign pauses and goes on later where it was\n"
         "r  go on with a paused campaign"
@@ -49,6 +58,9 @@ class RunPage(Page):
         with VerticalScroll():
             yield Line(id="campaign")
             yield Line(id="now")
+            yield Line(id="left")
+            yield Line(id="course", classes="gap")
+            yield Line(id="activity", classes="gap")
             yield Line(id="drives", classes="gap")
             yield Line(id="events", classes="gap")
 
@@ -70,10 +82,25 @@ class RunPage(Page):
         now = self.query_one("#now", Line)
         now.show(describe_now(snapshot, width))
         now.display = bool(now.text)
+        is_live = snapshot.busy and not snapshot.silent
+        for name, text in self._describe_live(snapshot, width).items():
+            line = self.query_one(name, Line)
+            line.show(text if is_live else "")
+            line.display = bool(line.text)
         drives = self.query_one("#drives", Line)
         drives.show(describe_drives(campaign, width) if campaign else "")
         drives.display = campaign is not None
         self.query_one("#events", Line).show(describe_events(snapshot.events[-_EVENTS:], width))
+
+    def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
+        course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left
+        height = self.size.height
+        has_step = snapshot.status is not None and snapshot.status.step is not None
+        return {
+            "#left": describe_time_left(left, has_step=has_step) if left else "",
+            "#course": draw_course(course, width=width, screen_height=height) if course else "",
+            "#activity": draw_activity(activity, width) if activity else "",
+        }
 
     def action_stop(self) -> None:
         """Stop safely."""

@@ -20,6 +20,7 @@ def test_sectors_are_512_bytes(line: str) -> None:
         write_ios=980997,
         write_bytes=64952544 * 512,
         busy_s=114.208,
+        wait_s=306.596 + 271.494,
         in_flight=0,
     )
 

@@ -1,0 +1,113 @@
+"""Counters of the kernel on their way to the page Run, and what the database knows of durations."""
+
+import pytest
+
+from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.measured import add_steps
+from tests.tui.steps import settle, text_of
+from tui.activity import Activity
+from tui.app import KaltstartApp
+from tui.course import Counters
+from tui.durations import select_durations
+
+
+def test_what_went_away_is_left_out_and_counts_anew() -> None:
+    counters: dict[str, Counters] = {"sda": Counters(0.0, 0, 0, 0, 0)}
+    activity = Activity(counters.get)
+    assert activity.look([("Drive", "sda")], ()).rates == ()
+    counters["sda"] = Counters(10.0, 10_000, 0, 100, 0, wait_s=0.5, busy_s=5.0)
+    seen = activity.look([("Drive", "sda")], ())
+    (rate,) = seen.rates
+    assert (rate.name, rate.read_bytes_s, rate.busy) == ("Drive", 1000.0, 0.5)
+    assert seen.course is not None
+    assert seen.course.bytes_s == (1000.0, 1000.0)
+    assert seen.course.latency_s == pytest.approx((0.005, 0.005))
+    del counters["sda"]
+    assert activity.look([("Drive", "sda")], ()).course is None
+    counters["sda"] = Counters(20.0, 0, 0, 0, 0)
+    assert activity.look([("Drive", "sda")], ()).course is None
+    assert activity.look((), ()).rates == ()
+
+
+async def test_charts_and_all_drives_are_shown_beside_a_step(engine: FakeEngine) -> None:
+    campaign_id = add_steps(engine)
+    step = {"position": 6, "of": 7, "kind": "lottery", "device": SSHD.serial}
+    step |= {"part": "direct", "part_number": 3, "parts": 5}
+    engine.say(phase="running", campaign_id=campaign_id, step=step)
+    engine.count("sdb", read_bytes=0, read_ios=0)
+    engine.count("sda", read_bytes=0, read_ios=0)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert text_of(pilot, "#course") == ""
+        for number in range(1, 11):
+            engine.clock_s += 2.0
+            engine.count("sdb", read_bytes=number * 200_000_000, read_ios=number * 400)
+            engine.count("sda", read_bytes=0, read_ios=0)
+            await settle(pilot)
+        course = text_of(pilot, "#course").splitlines()
+        assert course[0].split() == [
+            "MB/s,",
+            "mean",
+            "of",
+            "5",
+            "s",
+            *["Latency", "ms,", "mean", "of", "5", "s"],
+        ]
+        assert course[1].startswith("100┤████ ")
+        assert course[-1].split() == ["-20", "s", "now", "-20", "s", "now"]
+        activity = [line.split() for line in text_of(pilot, "#activity").splitlines()]
+        assert [HDD.serial, "sda", "0.0", "0.0", "0", "%"] in activity
+        assert [SSHD.serial, "sdb", "100.0", "0.0", "0", "%"] in activity
+        assert text_of(pilot, "#left").startswith("Time left: unknown yet")
+        engine.say()
+        await settle(pilot)
+        assert text_of(pilot, "#course") == text_of(pilot, "#activity") == ""
+
+
+PLAN = """\
+version = 1
+[boot]
+cycles = {cycles}
+boot_set = "64M"
+[[workload]]
+kind = "surface"
+on = "{on}"
+[[workload]]
+kind = "fio"
+"""
+
+
+def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
+    engine: FakeEngine,
+) -> None:
+    old = engine.add_campaign("old", state="done", cycles=2, boots={HDD: [60.0, 61.0]})
+    new = engine.add_campaign("new", cycles=3, boots={HDD: []})
+    for campaign_id, cycles in ((old, 2), (new, 3)):
+        engine.connection.execute(
+            "UPDATE campaign SET plan_toml = ? WHERE id = ?",
+            (PLAN.format(cycles=cycles, on=campaign_id), campaign_id),
+        )
+    done = engine.add_step(old, "surface", HDD)
+    running = engine.add_step(new, "surface", HDD, state="running")
+    engine.add_step(new, "fio", HDD, state="planned", workload_index=1)
+    for step_id, seconds in ((done, 1000.0), (running, 300.0)):
+        engine.connection.execute(
+            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0)",
+            (step_id, HDD.serial, seconds),
+        )
+    engine.connection.execute(
+        "UPDATE boot_sample SET at = '2026-11-21T03:40:00.000Z' WHERE rowid = 2"
+    )
+    engine.connection.execute(
+        "INSERT INTO part VALUES (?, 'first', 1, '2026-11-22T01:00:00.000Z')", (running,)
+    )
+    durations = select_durations(engine.connection.execute)
+    left = durations.find_time_left(new, now="2026-11-22T01:01:40.000Z")
+    assert left is not None
+    assert left.step_s == pytest.approx(1000.0 - 300.0 - 100.0)
+    assert left.campaign_s == pytest.approx(600.0 + 3 * 600.0)
+    assert (left.unknown, left.learned_from) == (1, 2)
+    late = durations.find_time_left(new, now="2020-01-01T00:00:00.000Z")
+    assert late is not None
+    assert late.step_s == pytest.approx(700.0), "a clock that was set takes nothing off"
+    assert durations.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None

@@ -1,0 +1,89 @@
+import pytest
+
+from tui.estimate import Past, Subject, TimeLeft, Work, describe_time_left, find_time_left
+
+HDD = Subject("WD-1", "WD5000", "sata disk", 500)
+SAME_MODEL = Subject("WD-2", "WD5000", "sata disk", 500)
+SAME_CLASS = Subject("ST-1", "ST1000", "sata disk", 1000)
+SSD = Subject("SAM-1", "PM981", "nvme flash", 250)
+
+
+def work(kind: str, subject: Subject, settings: str = "x") -> Work:
+    return Work(kind, settings, subject)
+
+
+def left(
+    planned: list[Work], past: list[Past], *, running: Work | None = None, elapsed_s: float = 0.0
+) -> TimeLeft:
+    return find_time_left(planned, past, running=running, elapsed_s=elapsed_s)
+
+
+def test_the_nearest_drive_counts_and_of_that_the_median() -> None:
+    past = [
+        Past(work("fio", SSD), 1.0),
+        Past(work("fio", SAME_CLASS), 50.0),
+        Past(work("fio", SAME_MODEL), 80.0),
+        Past(work("fio", HDD, "other settings"), 7.0),
+        Past(work("sql", HDD), 8.0),
+    ]
+    wanted = [work("fio", HDD)]
+    assert left(wanted, past[:1]) == TimeLeft(None, 0.0, 1, 0)
+    assert left(wanted, past[:2]) == TimeLeft(None, 50.0, 0, 1)
+    assert left(wanted, past) == TimeLeft(None, 80.0, 0, 1)
+    own = [Past(work("fio", HDD), seconds) for seconds in (90.0, 200.0, 100.0)]
+    assert left(wanted, [*past, *own]) == TimeLeft(None, 100.0, 0, 3)
+
+
+def test_what_reads_the_whole_drive_is_learned_by_the_byte() -> None:
+    past = [Past(work("surface", HDD), 100.0)]
+    assert left([work("surface", SAME_CLASS)], past).campaign_s == pytest.approx(200.0)
+    assert left([work("fio", SAME_CLASS)], [Past(work("fio", HDD), 100.0)]).campaign_s == 100.0
+
+
+@pytest.mark.parametrize(
+    "past",
+    [
+        [],
+        [Past(work("fio", HDD, ""), 5.0)],
+        [Past(work("fio", HDD), 0.0)],
+        [Past(work("surface", Subject("WD-1", "", "", 0)), 5.0)],
+    ],
+)
+def test_nothing_is_guessed(past: list[Past]) -> None:
+    for kind, settings in (("fio", ""), ("fio", "x"), ("surface", "x")):
+        found = left([work(kind, HDD, settings)], past)
+        assert found == TimeLeft(None, 0.0, 1, 0)
+        said = describe_time_left(found, has_step=True)
+        assert said == "Time left: unknown yet, nothing like it was done with this stick before"
+
+
+def test_what_has_passed_of_the_running_step_is_taken_off() -> None:
+    past = [Past(work("fio", HDD), 3600.0), Past(work("sql", HDD), 4000.0)]
+    found = left(
+        [work("sql", HDD), work("lottery", HDD)], past, running=work("fio", HDD), elapsed_s=1200.0
+    )
+    assert found == TimeLeft(2400.0, 6400.0, 1, 2)
+    assert describe_time_left(found, has_step=True) == (
+        "Time left, by 2 earlier: step about 40 min, "
+        "campaign about 1 h 45 min and 1 part unknown yet"
+    )
+
+
+def test_a_step_that_takes_longer_than_before_takes_nothing_from_the_rest() -> None:
+    past = [Past(work("fio", HDD), 60.0), Past(work("sql", HDD), 20.0)]
+    found = left([work("sql", HDD)], past, running=work("fio", HDD), elapsed_s=100.0)
+    assert found == TimeLeft(-40.0, 20.0, 0, 2)
+    assert describe_time_left(found, has_step=True) == (
+        "Time left, by 2 earlier: step longer than before, campaign less than 1 min"
+    )
+
+
+def test_an_unknown_step_says_so_beside_a_known_rest() -> None:
+    past = [Past(work("sql", HDD), 120.0)]
+    found = left([work("sql", HDD)], past, running=work("fio", HDD))
+    assert describe_time_left(found, has_step=True) == (
+        "Time left, by 1 earlier: step unknown yet, campaign about 2 min and 1 part unknown yet"
+    )
+    assert describe_time_left(left([work("sql", HDD)], past), has_step=False) == (
+        "Time left, by 1 earlier: campaign about 2 min"
+    )
