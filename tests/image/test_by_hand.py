@@ -4,11 +4,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.image.terminal import Terminal
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.stick import get_database, make_stick
+from tests.lab.terminal import Terminal
 
 _READY_S = 300
 _BOOT_S = 600

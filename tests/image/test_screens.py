@@ -1,15 +1,14 @@
 """The interface on the real consoles, VGA and serial: pictures of each page."""
 
-import time
 from pathlib import Path
 
 from PIL import Image
 
-from tests.image.terminal import Terminal
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.stick import make_stick, put_file
+from tests.lab.terminal import Terminal
 
 _READY_S = 300
 _PLAN = """\
@@ -149,18 +148,9 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
 
 
 def _picture(machine: Machine, path: Path, *, unlike: bytes = b"") -> bytes:
-    """A screenshot with something on it, taken when two in a row are the same.
-
-    `unlike` is what was to be seen before: it has to have gone.
-    """
-    before = now = b""
-    for _ in range(40):
-        now = machine.screenshot(path).read_bytes()
-        if now == before and now != unlike:
-            break
-        before = now
-        time.sleep(1)
+    """A picture of the settled screen, with something on it."""
+    content = machine.settled_screenshot(path, unlike=unlike)
     with Image.open(path) as picture:
         colours = picture.convert("RGB").getcolors(maxcolors=1 << 20) or []
     assert len(colours) >= 2, f"{path} is empty"
-    return now
+    return content

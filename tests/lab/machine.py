@@ -24,6 +24,7 @@ _CODE = {"uefi": "OVMF_CODE_4M.fd", "secureboot": "OVMF_CODE_4M.secboot.fd"}
 _VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
 _POLL_S = 0.2
 _USB_PORTS = 8
+_SETTLE_TURNS = 40
 _TAIL = 2000
 """Characters of the serial line that go with an error."""
 
@@ -48,6 +49,8 @@ class MachineSetup:
     """Where firmware keeps its variables; made at the first power-on. Beside the log by default."""
     second_stick: Path | None = None
     memory_mib: int = 2048
+    display: str = ""
+    """QEMU's display device with its options; by default its standard PCI one."""
     processors: int = 1
     """One is quickest where two machines share two processors: an emulated one that waits for
     another takes time from both."""
@@ -75,7 +78,8 @@ def qemu_command(
         "-machine", "q35,smm=on" if secure else "q35",
         "-accel", "tcg,thread=multi", "-cpu", "max",
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
-        "-vga", "std", "-display", "none", "-nic", "none", "-rtc", "base=utc",
+        *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
+        "-display", "none", "-nic", "none", "-rtc", "base=utc",
         "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",
     ]  # fmt: skip
     flash = "if=pflash,format=raw"
@@ -258,6 +262,20 @@ class Machine:
         """Save what the VGA console shows, as PNG."""
         self.qmp.execute("screendump", filename=str(path.absolute()), format="png")
         return path
+
+    def settled_screenshot(self, path: Path, *, unlike: bytes = b"") -> bytes:
+        """The same, taken when two in a row are alike; returns the file's content.
+
+        `unlike` is what was to be seen before: it has to have gone.
+        """
+        before = now = b""
+        for _ in range(_SETTLE_TURNS):
+            now = self.screenshot(path).read_bytes()
+            if now == before and now != unlike:
+                break
+            before = now
+            time.sleep(1)
+        return now
 
     def press(self, *chords: str, pause_s: float = 0.1) -> None:
         """Press keys by QEMU's names, one after the other: "ret", "down", "ctrl-q"."""

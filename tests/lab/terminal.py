@@ -29,9 +29,9 @@ class Terminal:
             self._run("send-keys", "--", key)
             time.sleep(0.2)
 
-    def screen(self) -> str:
-        """What stands on the screen now."""
-        return self._run("capture-pane", "-p")
+    def screen(self, *, styled: bool = False) -> str:
+        """What stands on the screen now; `styled`: with SGR sequences."""
+        return self._run("capture-pane", "-p", *(["-e"] if styled else []))
 
     def wait_for(self, text: str) -> None:
         """Wait until a text is on the screen."""
