@@ -1,9 +1,15 @@
 """Characters and figures."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tui.charset import ALLOWED, drawable, shorten
 from tui.widgets.figures import draw_bar, draw_digits, draw_progress
+
+TUI = Path(__file__).resolve().parents[2] / "tui"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +29,21 @@ def test_the_set_fits_a_font_of_256_glyphs() -> None:
     assert len(ALLOWED) <= 256
     assert {len(c) for c in ALLOWED} == {1}
     assert all(c.isprintable() for c in ALLOWED)
+
+
+def _list_texts(source: str) -> Iterator[str]:
+    """Every text in a module's code but for those that stand alone, which explain."""
+    tree = ast.parse(source)
+    explaining = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in explaining:
+            yield node.value if isinstance(node.value, str) else ""
+
+
+@pytest.mark.parametrize("path", sorted(TUI.rglob("*.py")), ids=lambda path: path.name)
+def test_what_the_interface_says_itself_is_in_the_set(path: Path) -> None:
+    said = set().union(*_list_texts(path.read_text()))
+    assert not {character for character in said if character >= " "} - ALLOWED
 
 
 def test_texts_are_cut_with_a_sign() -> None:
