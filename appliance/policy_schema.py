@@ -88,11 +88,10 @@ def _table_of(kind: LimitKind) -> type[_AnyLimit]:
             return LimitTable
 
 
-ClassTable: type[BaseModel] = create_model(
-    "ClassTable",
-    __base__=Table,
-    **{each.name: (_table_of(each) | None, None) for each in LIMITS.values()},  # type: ignore[call-overload]
-)
+_LIMIT_FIELDS: Mapping[str, Any] = {
+    each.name: (_table_of(each) | None, None) for each in LIMITS.values()
+}
+ClassTable: type[BaseModel] = create_model("ClassTable", __base__=Table, **_LIMIT_FIELDS)
 
 
 class PolicyFile(Table):
@@ -102,11 +101,10 @@ class PolicyFile(Table):
     policy: Annotated[HeadTable, Allowed("one [policy] table")] = HeadTable()
 
 
-_Policy: type[BaseModel] = create_model(
-    "_Policy",
-    __base__=PolicyFile,
-    **{each: (ClassTable | None, Field(default=None, alias=each)) for each in (_ALL, *CLASSES)},  # type: ignore[call-overload]
-)
+_CLASS_FIELDS: Mapping[str, Any] = {
+    each: (ClassTable | None, Field(default=None, alias=each)) for each in (_ALL, *CLASSES)
+}
+_Policy: type[BaseModel] = create_model("_Policy", __base__=PolicyFile, **_CLASS_FIELDS)
 
 
 def check_policy_shape(

@@ -256,6 +256,11 @@ def format_number(value: float | None) -> str:
     return DASH if value is None else f"{value:.{_digits(value)}f}"
 
 
+def format_count(number: float | None) -> str:
+    """How many: a whole number."""
+    return DASH if number is None else f"{number:.0f}"
+
+
 def format_latency(nanoseconds: float | None) -> str:
     """Nanoseconds as µs, ms or s."""
     if nanoseconds is None:

@@ -48,7 +48,7 @@ def select_health_rows(connection: sqlite3.Connection, campaign_id: int) -> Heal
         records=tuple(
             dict(zip(HEALTH, row, strict=True))
             for row in connection.execute(
-                f"SELECT {', '.join(HEALTH)} FROM health WHERE campaign_id = ?"  # noqa: S608
+                f"SELECT {', '.join(HEALTH)} FROM health WHERE campaign_id = ?"  # noqa: S608 - names from above
                 " ORDER BY drive_serial, moment DESC, counter",
                 (campaign_id,),
             )

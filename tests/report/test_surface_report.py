@@ -102,6 +102,7 @@ def test_the_profile_and_the_ranges_are_shown(one: sqlite3.Connection, tmp_path:
     assert "surface: 1 range of 8 KiB in all: cannot be read." in words
     assert "surface: 1 range of 1 MiB in all: much slower than the rest around." in words
     assert "95.0 MB/s (slices from 70.5 to 120)" in words
+    assert "11.0 ms 13.0 ms 1 bypass" in words  # how many ranges are slow is a whole number
 
 
 def test_a_sound_drive_has_no_table_of_ranges(one: sqlite3.Connection, tmp_path: Path) -> None:

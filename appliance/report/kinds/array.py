@@ -4,13 +4,13 @@
 """
 
 from appliance.report.blocks import (
-    DASH,
     ChartView,
     FoldView,
     LegendView,
     LineView,
     TableView,
     format_bytes,
+    format_count,
     format_share,
     view_caches,
 )
@@ -174,8 +174,8 @@ def _count(step: StepFigures, figure: Figure) -> LineView:
         heads=(step.label + ("" if figure.valid else " (interrupted: since its last start)"),),
         values=(
             format_share(figure.values.get("hit_ratio")),
-            _format_count(figure.values.get("cache_hits")),
-            _format_count(figure.values.get("cache_misses")),
+            format_count(figure.values.get("cache_hits")),
+            format_count(figure.values.get("cache_misses")),
             format_bytes(figure.values.get("bypassed_bytes")),
             format_dirty(figure.values.get("dirty_start_bytes")),
             format_dirty(figure.values.get("dirty_end_bytes")),
@@ -242,7 +242,3 @@ def find_hit_ratio(step: StepFigures, part: str) -> float | None:
 def format_dirty(dirty_bytes: float | None) -> str:
     """`12 MiB`, or `clean`."""
     return "clean" if dirty_bytes == 0 else format_bytes(dirty_bytes)
-
-
-def _format_count(number: float | None) -> str:
-    return DASH if number is None else f"{number:.0f}"

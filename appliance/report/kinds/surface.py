@@ -16,8 +16,8 @@ from appliance.report.blocks import (
     count,
     explain_invalid,
     format_bytes,
+    format_count,
     format_latency,
-    format_number,
     format_rate,
     format_share,
     view_caches,
@@ -46,7 +46,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("max_slice_bytes_s", "fastest slice, MB/s", format_rate),
     ("lat_p50_ns", "p50 of 1 MiB", format_latency),
     ("lat_p99_ns", "p99 of 1 MiB", format_latency),
-    ("slow_ranges", "slow ranges", format_number),
+    ("slow_ranges", "slow ranges", format_count),
 )
 _LINES: tuple[tuple[str, str, Callable[[SliceRow], float]], ...] = (
     ("mean", "line-0", lambda row: row.mean_bytes_s),
