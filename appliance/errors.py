@@ -66,6 +66,10 @@ class Refusal(KaltstartError):
 
     exit_code = 3
 
+    def __init__(self, message: str, *, hint: str = "", blame: Blame = "drive") -> None:
+        super().__init__(message, hint=hint)
+        self.blame = blame
+
 
 class StepFailed(KaltstartError):
     """A drive or a tool failed: stored, and the campaign goes on without this step."""
@@ -79,10 +83,10 @@ class StepFailed(KaltstartError):
 
 @contextmanager
 def blaming(blame: Blame) -> Iterator[None]:
-    """Whatever step fails in here, it is by this fault."""
+    """Whatever fails or is refused in here, it is by this fault."""
     try:
         yield
-    except StepFailed as error:
+    except KaltstartError as error:
         error.blame = blame
         raise
 

@@ -27,7 +27,7 @@ class Figure:
     compared: float | None = None
     """By what drives of one model are compared where `value` is not to be held against a limit."""
     excuse: str = ""
-    """What went wrong without the drive's fault: a remark at least, whatever the value."""
+    """What went wrong and is not shown to be the drive's fault: a remark at least, whatever the value."""
 
     @property
     def comparable(self) -> float | None:
@@ -124,7 +124,9 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
     """One figure against its limit."""
     allowed = show_limit(kind, limit)
     detail = "; ".join(
-        filter(None, (figure.detail, figure.excuse and f"not the drive's fault: {figure.excuse}"))
+        filter(
+            None, (figure.detail, figure.excuse and f"not shown to be its fault: {figure.excuse}")
+        )
     )
     if figure.value is None:
         missing: Outcome = limit.unmeasured or "not measured"

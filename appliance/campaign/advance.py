@@ -65,7 +65,9 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             return Outcome.PAUSED
         except Refusal as error:
             with transaction(site.connection):
-                update_cycle_failed(site.connection, cycle.id, reason=error.message)
+                update_cycle_failed(
+                    site.connection, cycle.id, reason=error.message, blame=error.blame
+                )
                 record(
                     site.connection,
                     site.this_boot,

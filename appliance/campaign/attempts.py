@@ -41,16 +41,15 @@ def settle_armed(site: Site, campaign_id: int) -> None:
         return
     if power.entry_is_armed(site.this_boot):
         reason = "the boot loader did not take the one-shot entry"
-        blame: Blame = "other"
         power.disarm_entry(site.this_boot)
     else:
-        blame = "drive"
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
+    # Nobody saw what happened: a machine that hangs looks the same as a drive that does.
     selected = read_loader_variable("LoaderEntrySelected")
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
-    fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame=blame)
+    fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame="other")
 
 
 def fail_attempt(

@@ -110,6 +110,7 @@ def check_sets(
         raise Refusal(
             f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
             hint="take that array apart, or unplug its drives",
+            blame="other",
         )
 
 
@@ -121,7 +122,10 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
         if disk != drive:
-            raise Refusal(f"this boot's root is on /dev/{disk} and not on drive {row.identity}")
+            raise Refusal(
+                f"this boot's root is on /dev/{disk} and not on drive {row.identity}",
+                blame="other",
+            )
         return
     set_uuid = booted.array.set_uuid.lower()
     links = {

@@ -37,7 +37,7 @@ from appliance.drives.smart import (
     judge_coldness,
     read_power_cycles,
 )
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed, blame_of, blaming
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.startup import PROPERTIES, Startup, parse_startup
 from appliance.plan import parse_plan
@@ -158,7 +158,10 @@ def _measure(this_boot: ThisBoot, slot: int) -> BootSample:
         stats = _read_stats(disk)
         io_quiet_s = _wait_for_quiet(disk)
     except (OSError, ValueError) as error:
-        raise StepFailed(f"the session set on /dev/{disk} cannot be read: {error}") from error
+        raise StepFailed(
+            f"the session set on /dev/{disk} cannot be read: {error}",
+            blame=blame_of(error) if isinstance(error, OSError) else "drive",
+        ) from error
     return BootSample(
         boot_id=this_boot.boot_id,
         boot_s=startup.finish_s + session_s,
@@ -186,7 +189,8 @@ def _root_disk(slot: int) -> str:
     except OSError as error:
         raise StepFailed(
             f"what this boot's root was mounted from is not known: {error.filename}: "
-            f"{error.strerror}"
+            f"{error.strerror}",
+            blame="other",
         ) from error
     named = (_BY_PARTUUID / root_partuuid(slot)).resolve()
     if mounted.name != named.name:
@@ -201,11 +205,12 @@ def _root_disk(slot: int) -> str:
 def _wait_for_startup() -> Startup:
     # One process that waits for the manager's signal, instead of many that ask. Its code tells a
     # degraded system.
-    run(["systemctl", "is-system-running", "--wait"], check=False, timeout_s=_FINISH_TIMEOUT_S)
-    shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
+    with blaming("other"):
+        run(["systemctl", "is-system-running", "--wait"], check=False, timeout_s=_FINISH_TIMEOUT_S)
+        shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
     startup = parse_startup(shown.stdout)
     if startup is None:
-        raise StepFailed("systemd does not say when the start-up finished")
+        raise StepFailed("systemd does not say when the start-up finished", blame="other")
     return startup
 
 
@@ -262,7 +267,7 @@ def _find_booted(
             raise Refusal(f"the array of drive {row.identity} carries another reference OS")
         plan = parse_plan(campaign.plan_toml).array
         if plan is None:
-            raise Refusal("the plan of this campaign has no [array]")
+            raise Refusal("the plan of this campaign has no [array]", blame="other")
         check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
     return booted
 

@@ -149,10 +149,13 @@ def update_attempt_failed(
     )
 
 
-def update_cycle_failed(connection: sqlite3.Connection, cycle_id: int, *, reason: str) -> None:
+def update_cycle_failed(
+    connection: sqlite3.Connection, cycle_id: int, *, reason: str, blame: Blame
+) -> None:
     """Give the cycle up."""
     connection.execute(
-        "UPDATE cycle SET state = 'failed', reason = ? WHERE id = ?", (reason, cycle_id)
+        "UPDATE cycle SET state = 'failed', reason = ?, blame = ? WHERE id = ?",
+        (reason, blame, cycle_id),
     )
 
 

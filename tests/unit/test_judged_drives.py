@@ -142,12 +142,12 @@ def test_what_is_not_the_drives_fault_is_a_remark_and_never_more() -> None:
     assert judged.verdict == "accept with remarks"
     given_up, steps = row_of(judged, "given_up"), row_of(judged, "failed_steps")
     assert (given_up.outcome, given_up.measured) == ("remark", "")
-    assert given_up.detail == "not the drive's fault: not taken"
-    assert (steps.outcome, steps.detail) == ("remark", "not the drive's fault: fio: too hot")
+    assert given_up.detail == "not shown to be its fault: not taken"
+    assert (steps.outcome, steps.detail) == ("remark", "not shown to be its fault: fio: too hot")
     worse = make_drive(failed_steps=Figure(1, "fio: gone", excuse="fio: too hot"))
     steps = row_of(judge_one(limits, worse), "failed_steps")
     assert (steps.outcome, steps.detail) == (
-        "reject", "fio: gone; not the drive's fault: fio: too hot"
+        "reject", "fio: gone; not shown to be its fault: fio: too hot"
     )  # fmt: skip
 
 

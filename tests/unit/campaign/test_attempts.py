@@ -5,9 +5,12 @@ import pytest
 from appliance.campaign import power
 from appliance.campaign.advance import go_on
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.site import pause
+from appliance.policy import parse_policy
 from appliance.store.connect import transaction
 from appliance.store.cycles import update_armed
+from appliance.verdict import judge
 from tests.unit.campaign.world import HDD, World, arm_and_start_anew, fail_to_leave
 
 # A measured boot that did not come back
@@ -67,6 +70,21 @@ def test_what_the_boot_loader_did_is_not_the_drives_fault(world: World) -> None:
     assert [row[0] for row in connection.execute(query)] == ["other", "drive"]
     query = "SELECT DISTINCT blame FROM cycle WHERE state = 'failed'"
     assert [row[0] for row in connection.execute(query)] == ["other"]
+
+
+def test_a_boot_that_did_not_come_back_rejects_no_drive(world: World) -> None:
+    """A machine that hangs, a power cut and a drive that hangs look alike from here."""
+    world.make_campaign([HDD], cycles=1)
+    for _ in range(3):
+        arm_and_start_anew(world)
+        world.entry = ""
+        settle_armed(world.site(), 1)
+    (judged,) = judge(parse_policy(""), gather_evidence(world.site().connection, 1))
+    outcomes = {row.name: (row.outcome, row.measured) for row in judged.limits}
+    assert outcomes["given_up"] == ("remark", "")
+    assert outcomes["failed_boots"] == ("remark", "0")
+    assert "the measured boot did not come back" in judged.reasons
+    assert "reject" not in {row.outcome for row in judged.limits}
 
 
 def test_a_drive_given_up_keeps_its_samples(world: World) -> None:

@@ -153,7 +153,7 @@ def test_the_view_shows_failed_boots_without_times(
     )
     arm(connection, 2)
     update_attempt_failed(connection, 2, reason="it hung", max_attempts=1)
-    update_cycle_failed(connection, 3, reason="it is gone")
+    update_cycle_failed(connection, 3, reason="it is gone", blame="drive")
     names = ("cycle", "valid", "boot_s", "kernel_s", "read_ios", "cold_proof", "cold_reason")
     assert [tuple(boot[name] for name in names) for boot in world.boots()] == [
         (1, 1, 26.5, 2.0, 9000, "proven", "41 → 42"),
@@ -166,7 +166,7 @@ def test_the_view_shows_failed_boots_without_times(
 
 def test_a_failed_warm_boot_stays_a_warm_one(world: World, connection: sqlite3.Connection) -> None:
     world.make_campaign([HDD], cycles=1, power="warm")
-    update_cycle_failed(connection, 1, reason="it is gone")
+    update_cycle_failed(connection, 1, reason="it is gone", blame="drive")
     (boot,) = world.boots()
     assert (boot["power"], boot["cold_proof"], boot["valid"]) == ("warm", "warm", 0)
 
