@@ -32,8 +32,19 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         raise Refusal(f"no drive with {wanted} is in this machine")
     if len(found) > 1:
         paths = ", ".join(drive.path for drive in found)
-        raise Refusal(f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one")
+        raise Refusal(
+            f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one", blame="other"
+        )
     return found[0]
+
+
+def is_model(drive: Drive, model: str) -> bool:
+    """Whether `drive` is of the model that was stored. Pure.
+
+    Campaigns of earlier versions have stored a SCSI or USB drive's without the vendor's name, which
+    goes before it now.
+    """
+    return drive.model == model or (bool(model) and drive.model.endswith(f" {model}"))
 
 
 def check_identity(drive: Drive) -> Drive:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import sysfs
+from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 from appliance.run import run
@@ -50,6 +51,8 @@ type _Node = dict[str, Any]
 # Floppies, bcache's and ZFS's devices are TYPE disk too; the others are in some versions of lsblk.
 _SETTLE_S = 60
 _NOT_DRIVES = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd", "sr", "fd", "nbd")
+# Not the vendor but the translator, in standard INQUIRY data: SAT, and NVMe's SCSI translation.
+_NO_VENDORS = frozenset({"", "ATA", "NVMe"})
 # nvme.MAKER-SERIAL-MODEL-NUMBER is made by the kernel where an NVMe drive has no name for the world
 # (wwid_show in drivers/nvme/host); without the serial number all drives of the model are called so.
 _WWN_OF_A_MODEL = re.compile(r"nvme\.[0-9a-f]+--")
@@ -69,7 +72,12 @@ def find_drives() -> tuple[Drive, ...]:
 
 
 def list_block_devices() -> str:
-    """The tree of block devices as JSON text."""
+    """The tree of block devices as JSON text, loop devices below what they lie over."""
+    return hang_loops(ask_lsblk(), read_loops())
+
+
+def ask_lsblk() -> str:
+    """The tree of block devices as lsblk sees it, as JSON text."""
     command = ["lsblk", "--json", "--bytes", "--output", ",".join(COLUMNS)]
     return run(command, timeout_s=20).stdout
 
@@ -100,7 +108,7 @@ def _drive(node: _Node) -> Drive:
         path=node["path"],
         serial=_text(node, "serial"),
         wwn=_wwn(node),
-        model=_text(node, "model"),
+        model=_model(node),
         firmware=_text(node, "rev"),
         size_bytes=int(node["size"]),
         rotational=bool(node["rota"]),
@@ -129,6 +137,15 @@ def _descendants(node: _Node) -> Iterator[_Node]:
 def _kind(node: _Node) -> str:
     # bcache's devices are TYPE disk.
     return "bcache" if node["kname"].startswith("bcache") else str(node["type"])
+
+
+def _model(node: _Node) -> str:
+    """The model's name, with the vendor's where SCSI and USB keep the two apart."""
+    vendor, model = _text(node, "vendor"), _text(node, "model")
+    is_named = bool(model) and vendor not in _NO_VENDORS
+    if not is_named or model.casefold().startswith(vendor.casefold()):
+        return model
+    return f"{vendor} {model}"
 
 
 def _wwn(node: _Node) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from appliance.drives.identity import check_identity
+from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write
 from appliance.errors import KaltstartError, Refusal, StepFailed
@@ -146,6 +147,12 @@ def check_not_held(path: str) -> None:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
         raise Refusal(f"{path} is in use by the kernel: {error.strerror}") from error
+    # A loop device is no holder to the kernel.
+    loops = find_loops_over(path.removeprefix("/dev/"))
+    if loops:
+        raise Refusal(
+            f"{path} is in use: {', '.join(loops)} lies over it", hint="detach it: losetup -d"
+        )
 
 
 def _set_read_only(

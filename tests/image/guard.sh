@@ -22,6 +22,21 @@ part=$(readlink -f "/dev/disk/by-id/$(ls /dev/disk/by-id | grep 'G-GPT.*-part1$'
 code partition dd if=/dev/zero of="$part" bs=512 count=1 conv=notrunc,fsync
 code disk dd if=/dev/zero of="${part%1}" bs=512 count=1 conv=notrunc,fsync
 code mounted mount -o rw "$part" /mnt; umount /mnt 2> /dev/null
+# A loop device is in no holders/ of the drive it lies over.
+loop=$(losetup --find --show --read-only "${part%1}")
+code looped python3 -c '
+import sys
+from appliance.drives.probe import find_drives
+from appliance.drives.safety import may_offer
+from appliance.drives.writable import check_not_held
+from appliance.errors import Refusal
+print([may_offer(drive, stick=None) for drive in find_drives() if drive.path == sys.argv[1]])
+try:
+    check_not_held(sys.argv[1])
+except Refusal as error:
+    print(error)
+' "${part%1}"
+losetup --detach "$loop"
 @PLANS@
 cat > /run/swap.py <<'PYTHON'
 """A drive is chosen; another one comes in its place; then it is to be written to."""

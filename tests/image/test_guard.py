@@ -183,6 +183,9 @@ def _check_listed(said: dict[str, str]) -> None:
         assert code != "0", name
         assert "Read-only" in text or "not permitted" in text, text
     assert not said["mounted"].startswith("0 ") or "read-only" in said["mounted"]
+    # The list and the look right before unlocking both know of the loop device.
+    assert "(False, 'is part of loop" in said["looped"]
+    assert "lies over it" in said["looped"]
 
 
 def _check_refused(said: dict[str, str]) -> None:

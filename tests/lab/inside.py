@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-from appliance.drives.probe import list_block_devices
+from appliance.drives.probe import ask_lsblk
 
 _SYS = Path("/sys")
 _SMARTCTL = ["smartctl", "--json=c", "--xall"]
@@ -103,7 +103,9 @@ def _capture() -> dict[str, object]:
                 links[_inside_sys(folder / "device")] = _inside_sys((folder / "device").resolve())
         for path in _sources(disk):
             _read(path, files)
-    devices = json.loads(list_block_devices())
+    for backing_file in (_SYS / "block").glob("loop*/loop/backing_file"):
+        _read(backing_file, files)
+    devices = json.loads(ask_lsblk())
     for name in links:
         if name.startswith("block/"):
             device = f"/dev/{name.removeprefix('block/')}"

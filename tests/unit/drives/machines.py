@@ -9,6 +9,7 @@ from appliance.drives.asking import DEADLINE_S, Answer
 from appliance.drives.details import parse_contents, parse_details
 from appliance.drives.health import find_complaint, parse_answer, parse_health
 from appliance.drives.kernel_texts import read_kernel_texts
+from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
 from appliance.stick import DISK_UUID
@@ -49,7 +50,7 @@ def load_machine(machine: str, folder: Path) -> FoundMachine:
         link.parent.mkdir(parents=True, exist_ok=True)
         (folder / target).mkdir(parents=True, exist_ok=True)
         link.symlink_to(folder / target)
-    listed = json.dumps(captured["lsblk"])
+    listed = hang_loops(json.dumps(captured["lsblk"]), read_loops(sys=folder))
     drives = parse_lsblk(listed)
     drives = merge_serials(
         drives, {drive.path: read_serial(drive.name, sys=folder) for drive in drives}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.drives import identity
-from appliance.drives.identity import check_identity, compare_identity, find_by_identity
+from appliance.drives.identity import check_identity, compare_identity, find_by_identity, is_model
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 
@@ -62,3 +62,21 @@ def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.Mon
     monkeypatch.setattr(identity, "find_drives", lambda: (zoo["sda"],))
     with pytest.raises(Refusal, match="gone"):
         check_identity(zoo["sdn"])
+
+
+@pytest.mark.parametrize(
+    ("stored", "same"),
+    [
+        ("SEAGATE ST4000NM0035", True),
+        ("ST4000NM0035", True),  # as an earlier version has stored it
+        ("NM0035", False),
+        ("", False),
+        ("HGST ST4000NM0035", False),
+    ],
+)
+def test_a_model_stored_without_its_vendor_is_still_the_same(
+    zoo: Drives,
+    stored: str,
+    same: bool,  # noqa: FBT001
+) -> None:
+    assert is_model(zoo["sda"], stored) is same

@@ -86,6 +86,22 @@ def test_everything_else_about_a_drive(zoo: Drives) -> None:
     assert zoo["sdi"].removable
 
 
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("sda", "SEAGATE ST4000NM0035"),
+        ("sdz", "HGST HUS724040ALS640"),
+        ("sdt", "JMicron Tech"),
+        ("sdu", "QEMU HARDDISK"),  # its vendor is QEMU
+        ("sdo", "Samsung SSD 860 EVO 500GB"),  # its vendor is ATA
+        ("nvme0n1", "QEMU NVMe Ctrl"),
+        ("vda", ""),  # its vendor is a number of PCI's
+    ],
+)
+def test_a_model_has_its_vendors_name(zoo: Drives, name: str, model: str) -> None:
+    assert zoo[name].model == model
+
+
 def test_model_texts_keep_their_control_characters(zoo: Drives) -> None:
     assert zoo["sdp"].model == 'Evil\x1b]0;x\x07 <b>"M"'
 

@@ -1,0 +1,73 @@
+"""Loop devices that lie over drives: the one way to stack that the kernel shows in no `holders/`.
+
+A loop device opens what it lies over as any program would: lsblk lists it apart from its drive, and
+an exclusive opening of the drive is granted beside it (loop_configure in drivers/block/loop.c).
+Reads /sys, and sends nothing to a drive.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance import sysfs
+from appliance.errors import StepFailed
+
+type _Node = dict[str, Any]
+
+# What the kernel adds to the path of a node that was removed since (d_path in fs/d_path.c).
+_DELETED = " (deleted)"
+
+
+def read_loops(*, sys: Path = Path("/sys")) -> dict[str, str]:
+    """By the kernel name of each loop device over a device node, the name of what it lies over.
+
+    Those over files are left out: their file system is mounted, and says so itself.
+    """
+    found = {}
+    for loop in sorted((sys / "block").glob("loop*")):
+        backing = sysfs.read_text(loop / "loop/backing_file").removesuffix(_DELETED)
+        # The last /dev: a node that was opened inside another root counts too. In /sys a slash in
+        # a kernel name is an exclamation mark.
+        _, is_node, name = backing.rpartition("/dev/")
+        if is_node:
+            found[loop.name] = name.replace("/", "!")
+    return found
+
+
+def find_loops_over(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:
+    """Loop devices over the disk with this kernel name, or over one of its partitions."""
+    return tuple(
+        loop
+        for loop, backing in read_loops(sys=sys).items()
+        if backing == name or (sys / "block" / name / backing).is_dir()
+    )
+
+
+def hang_loops(text: str, loops: Mapping[str, str]) -> str:
+    """Lsblk's JSON with each of `loops` below what it lies over. Pure. Raises StepFailed.
+
+    Whatever lies on a loop device so lies on its drive: mounts, swap space, file systems.
+    """
+    if not loops:
+        return text
+    try:
+        listed = json.loads(text)
+        # A tree names a device once below each of its parents.
+        named: dict[str, list[_Node]] = {}
+        for node in _with_descendants(listed["blockdevices"]):
+            named.setdefault(node["kname"], []).append(node)
+        hung = {loop for loop, backing in loops.items() if loop in named and backing in named}
+        for loop in hung:
+            for node in named[loops[loop]]:
+                node.setdefault("children", []).append(named[loop][0])
+        top = [node for node in listed["blockdevices"] if node["kname"] not in hung]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+    return json.dumps(listed | {"blockdevices": top})
+
+
+def _with_descendants(nodes: Iterable[_Node]) -> Iterator[_Node]:
+    for node in nodes:
+        yield node
+        yield from _with_descendants(node.get("children") or ())
