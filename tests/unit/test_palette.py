@@ -1,0 +1,52 @@
+"""The console's 16 colours can be told from what they are drawn on."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.lab.picture import Colour, parse_palette
+
+_REPO = Path(__file__).resolve().parents[2]
+_PALETTE = parse_palette((_REPO / "mkosi.extra/usr/share/kaltstart/console/palette").read_text())
+_BLACK, _WHITE, _GREY, _BRIGHT = 0, 7, 8, 15
+_COLOURS = [*range(1, 8), *range(9, 16)]
+
+
+def _luminance(colour: Colour) -> float:
+    """Relative luminance, as WCAG 2 has it."""
+    red, green, blue = (
+        part / 255 / 12.92 if part / 255 <= 0.04045 else ((part / 255 + 0.055) / 1.055) ** 2.4
+        for part in colour
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: int, other: int) -> float:
+    bright, dark = sorted((_luminance(_PALETTE[number]) for number in (one, other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colour", _COLOURS)
+def test_each_colour_is_read_on_black(colour: int) -> None:
+    assert _contrast(colour, _BLACK) >= 4.5
+
+
+def test_bars_and_the_cursor_are_read_in_reverse() -> None:
+    assert _contrast(_BLACK, _WHITE) >= 7
+    # Bold and reversed the kernel draws grey on white (drivers/tty/vt/vt.c, build_attr).
+    assert _contrast(_GREY, _WHITE) >= 3
+    assert _contrast(_GREY, _BLACK) >= 3
+
+
+def test_bold_text_stands_out() -> None:
+    assert _contrast(_BRIGHT, _WHITE) >= 1.4
+
+
+def test_the_interface_draws_colours_on_black_alone_or_black_on_white() -> None:
+    styles = (_REPO / "tui/app.tcss").read_text()
+    papers = set(re.findall(r"background(?:-\w+)*: (\w+)", styles))
+    assert papers == {"ansi_default", "ansi_white", "transparent"}
+    on_white = re.findall(r"background: ansi_white;\s*color: (\w+)", styles)
+    assert len(on_white) == len(re.findall(r"background: ansi_white", styles))
+    assert set(on_white) == {"ansi_black"}
