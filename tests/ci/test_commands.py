@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.campaign import REPO
 
-_COMMANDS = ("bench", "build", "demo", "lab", "test", "toolbox", "write")
+_COMMANDS = ("bench", "build", "demo", "fonts", "lab", "screens", "test", "toolbox", "write")
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
