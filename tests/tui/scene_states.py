@@ -73,6 +73,28 @@ def prepare_drives(engine: FakeEngine) -> None:
     )
 
 
+def _step(
+    position: int,
+    of: int,
+    kind: str,
+    device: str,
+    *,
+    part: str = "",
+    number: int = 0,
+    parts: int = 0,
+) -> dict[str, object]:
+    """Where a campaign is; without a part the step is being prepared."""
+    return {
+        "position": position,
+        "of": of,
+        "kind": kind,
+        "device": device,
+        "part": part,
+        "part_number": number,
+        "parts": parts,
+    }
+
+
 def run_step(engine: FakeEngine) -> None:
     campaign_id = add_steps(engine)
     engine.add_event("step-start", "lottery on W761CPRN: attempt 1")
@@ -80,15 +102,7 @@ def run_step(engine: FakeEngine) -> None:
         phase="running",
         message="lottery on W761CPRN: direct",
         campaign_id=campaign_id,
-        step={
-            "position": 6,
-            "of": 7,
-            "kind": "lottery",
-            "device": "W761CPRN",
-            "part": "direct",
-            "part_number": 3,
-            "parts": 5,
-        },
+        step=_step(6, 7, "lottery", "W761CPRN", part="direct", number=3, parts=5),
         progress={
             "label": "direct: ticket 41 of 100",
             "done_bytes": 4_299_161_600,
@@ -105,15 +119,7 @@ def prepare_step(engine: FakeEngine) -> None:
         phase="running",
         message="sql on W761CPRN",
         campaign_id=campaign_id,
-        step={
-            "position": 7,
-            "of": 7,
-            "kind": "sql",
-            "device": "W761CPRN",
-            "part": "",
-            "part_number": 0,
-            "parts": 0,
-        },
+        step=_step(7, 7, "sql", "W761CPRN"),
         progress={"label": "making ext4", "done_bytes": 0, "total_bytes": 0},
     )
 
@@ -160,27 +166,18 @@ def run_array_step(engine: FakeEngine) -> None:
         phase="running",
         message="lottery on array",
         campaign_id=campaign_id,
-        step={
-            "position": 8,
-            "of": 8,
-            "kind": "lottery",
-            "device": "array",
-            "part": "cold",
-            "part_number": 1,
-            "parts": 2,
-        },
+        step=_step(8, 8, "lottery", "array", part="cold", number=1, parts=2),
         progress={"label": "cold: ticket 12 of 100", "done_bytes": 12, "total_bytes": 100},
     )
 
 
 def make_array(engine: FakeEngine) -> None:
     run_array_step(engine)
-    step = {"position": 8, "of": 8, "kind": "lottery", "device": "array", "part": ""}
     engine.say(
         phase="running",
         message="lottery on array",
         campaign_id=1,
-        step=step | {"part_number": 0, "parts": 0},
+        step=_step(8, 8, "lottery", "array"),
         progress={"label": "making the array: registering sda", "done_bytes": 0, "total_bytes": 0},
     )
 
