@@ -173,47 +173,49 @@ class SqlPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurfacePlan:
-    """The drive is read from end to end, or a sample of it, and nothing else."""
+class BareDrivePlan:
+    """What goes past every file system."""
 
     on: tuple[str, ...]
+    filesystem: FileSystem = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurfacePlan(BareDrivePlan):
+    """The drive is read from end to end, or a sample of it, and nothing else."""
+
     sample: float
     """How much of the drive is read, 0 < sample <= 1; less than 1: chunks drawn in each slice."""
     max_unreadable_bytes: int
     """More than this is a hopeless drive: the step ends there."""
     seed: int
 
-    filesystem: FileSystem = ""
     writes: bool = False
     """Whether the drive must be released."""
     kind: Literal["surface"] = "surface"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyPlan:
+class VerifyPlan(BareDrivePlan):
     """A seeded pattern is written and read back."""
 
-    on: tuple[str, ...]
     size_bytes: int
     """How much is written, spread over the whole drive; 0: all of it."""
     power_cycle: bool
     """Whether it is read once more after a power-off."""
     seed: int
 
-    filesystem: FileSystem = ""
     writes: bool = True
     """Whether the drive must be released."""
     kind: Literal["verify"] = "verify"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelftestPlan:
+class SelftestPlan(BareDrivePlan):
     """The drive tests itself."""
 
-    on: tuple[str, ...]
     test: SelftestKind
 
-    filesystem: FileSystem = ""
     writes: bool = False
     """Whether the drive must be released."""
     kind: Literal["selftest"] = "selftest"
