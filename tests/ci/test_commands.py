@@ -31,6 +31,6 @@ def test_write_refuses_what_is_no_whole_disk(device: str) -> None:
 
 def test_sbom_lists_debian_and_python_packages() -> None:
     manifest = REPO / "tests/fixtures/mkosi/manifest.json"
-    done = _run(sys.executable, "ci/sbom.py", str(manifest), "ci/locks/image.txt")
+    done = _run(sys.executable, "ci/sbom.py", str(manifest), "ci/locks/image.txt", "font=1-2")
     names = {component["name"] for component in json.loads(done.stdout)["components"]}
-    assert {"systemd", "textual"} <= names
+    assert {"systemd", "textual", "font"} <= names

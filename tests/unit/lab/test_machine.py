@@ -32,6 +32,11 @@ def test_firmware(firmware: str, present: str, absent: str) -> None:
     assert ("smm=on" in line) == (firmware == "secureboot")
 
 
+def test_the_display_is_the_standard_one_or_another() -> None:
+    assert "-vga std" in " ".join(command())
+    assert "-vga none -device isa-vga" in " ".join(command(display="isa-vga"))
+
+
 def test_serial_line_is_always_logged() -> None:
     for interactive in (False, True):
         line = " ".join(command(interactive=interactive))
