@@ -37,7 +37,7 @@ def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
     if len(wrapped) <= height:
         return "\n".join(lines)
     kept = wrapped[: max(0, height - 1)]
-    return "\n".join([*kept, f"... {len(wrapped) - len(kept)} more lines: press Enter"])
+    return "\n".join([*kept, f"... {len(wrapped) - len(kept)} more lines: press d"])
 
 
 def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
-from tests.tui.steps import finish, press, settle, type_text
+from tests.tui.steps import finish, press, settle, shown, type_text
 
 type Steps = Callable[[Pilot[Any], FakeEngine], Awaitable[None]]
 
@@ -20,6 +20,12 @@ def press_keys(*keys: str) -> Steps:
         await press(pilot, *keys)
 
     return steps
+
+
+async def offer_inspection(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "enter")
+    await shown(pilot, "#start")
+    await finish(pilot, "estimate")
 
 
 async def release_wrongly(pilot: Pilot[Any], engine: FakeEngine) -> None:

@@ -67,6 +67,15 @@ async def scrolled_to(pilot: Pilot[Any], text: str) -> None:
     raise AssertionError(f"{text!r} does not come into view:\n{drawn(pilot)}")
 
 
+async def shown(pilot: Pilot[Any], selector: str) -> None:
+    """Let a dialog come up that waits for a thread first."""
+    for _ in range(_TURNS):
+        if pilot.app.screen.query(selector):
+            return
+        await pilot.pause()
+    raise AssertionError(f"no {selector!r}:\n{drawn(pilot)}")
+
+
 def drawn(pilot: Pilot[Any]) -> str:
     """The whole screen as text."""
     return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())

@@ -120,7 +120,7 @@ async def test_everything_known_of_a_drive_is_told_what_matters_first(engine: Fa
         ]
 
 
-async def test_what_does_not_fit_is_counted_and_shown_with_enter(engine: FakeEngine) -> None:
+async def test_what_does_not_fit_is_counted_and_shown_with_d(engine: FakeEngine) -> None:
     findings = tuple(f"finding {number} of a drive that has a lot" for number in range(1, 21))
     asked = Asked(details=replace(DISK_DETAILS, findings=findings), health=DISK_HEALTH)
     many = [replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "bcdefghijk"]
@@ -131,8 +131,8 @@ async def test_what_does_not_fit_is_counted_and_shown_with_enter(engine: FakeEng
         assert len(lines) == 12
         assert pilot.app.screen.query_one(Table).size.height == 7
         assert lines[-1].startswith("... ")
-        assert lines[-1].endswith(" more lines: press Enter")
-        await press(pilot, "enter")
+        assert lines[-1].endswith(" more lines: press d")
+        await press(pilot, "d")
         assert isinstance(pilot.app.screen, Ask)
         assert "finding 8 of" in drawn(pilot)
         assert "On it: table gpt" not in drawn(pilot)
@@ -179,7 +179,7 @@ async def test_hostile_details_are_shown_escaped(engine: FakeEngine) -> None:
         screen = drawn(pilot)
         assert "hybrid: EVIL" in screen
         assert not set(screen) - ALLOWED - {"\n"}
-        await press(pilot, "enter")
+        await press(pilot, "d")
         assert not set(drawn(pilot)) - ALLOWED - {"\n"}
 
 

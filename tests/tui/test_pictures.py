@@ -17,7 +17,7 @@ LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
     *("drives-array", "run-array", "results-array"),
-    *("drives-asked", "compose-field-tests", "results-field-test"),
+    *("drives-asked", "compose-field-tests", "results-field-test", "drives-inspect"),
 )
 
 

@@ -1,5 +1,6 @@
 """Page 1: every drive the machine has, and why one is not offered."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
@@ -11,9 +12,13 @@ from textual.binding import Binding, BindingType
 from tui.charset import shorten
 from tui.drive_facts import ArrayMember, DriveRow
 from tui.drive_texts import describe_drive, describe_parting, fit_lines
+from tui.inspection import Inspection, find_inspection
 from tui.screens.dialog import Ask
+from tui.screens.inspect import InspectDialog
 from tui.screens.page import Page
+from tui.screens.starting import start_composed
 from tui.state import Snapshot
+from tui.step_times import describe_times
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 from tui.widgets.table import Table
@@ -40,17 +45,26 @@ class DrivesPage(Page):
         "Looking at drives never changes them: nothing is written to a drive before somebody "
         "has typed the end of its serial number, or named it in the plan.\n\n"
         "Up, Down  choose a drive and see its details\n"
-        "Enter     all that is known of it, to be scrolled with PgUp and PgDn\n\n"
+        "d         all that is known of it, to be scrolled with PgUp and PgDn\n"
+        "Enter     the same; as long as the stick has no plan and no campaign yet, Enter offers to "
+        "inspect all drives, which writes nothing. i offers that at any time\n\n"
         "A drive may belong to an array. One that a campaign of this stick made is taken apart at "
         "that campaign's end; where it was left behind, t does it here, after a question. "
         "An array that was not made here is left alone."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("t", "take_apart", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "show_all_details", show=False),
+        Binding("i", "inspect", show=False),
+        Binding("t", "take_apart", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
         self._listed: tuple[DriveRow, ...] = ()
         self._cells: _Cells = _Cells((), ())
+        self._inspecting = False
+        self._news = asyncio.Event()
+        """There is another snapshot, or the page was left."""
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -62,20 +76,77 @@ class DrivesPage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        keys = [("Up/Down", "choose"), ("Enter", "all details")]
+        keys = [("Up/Down", "choose"), ("d", "details")]
+        if not _is_hindered(snapshot):
+            keys.append(("Enter" if _is_untouched(snapshot) else "i", "inspect all"))
         return [*keys, ("t", "take apart")] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
         self._fill(snapshot.drives, self.size.width or 80)
         self._show_details()
+        self._news.set()
+
+    def on_screen_suspend(self) -> None:
+        """Whoever leaves while it waits for the drives does not want the inspection any more."""
+        self._news.set()
 
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
         self.show_all()
 
     def on_data_table_row_selected(self) -> None:
-        """Enter: everything about the drive, however long it is."""
+        """Enter: on a stick that has no work yet what most people want first, else the details."""
+        if _is_untouched(self.kaltstart.snapshot):
+            self.action_inspect()
+        else:
+            self.action_show_all_details()
+
+    def action_inspect(self) -> None:
+        """Offer to inspect all drives."""
+        app, snapshot = self.kaltstart, self.kaltstart.snapshot
+        if self._inspecting:
+            return
+        if snapshot.busy:
+            app.say("A campaign is running: stop it first (page 3).")
+        elif _is_hindered(snapshot):
+            app.say("Nothing can be started: see above.")
+        else:
+            self._inspecting = True
+            app.run_flow(self._inspect())
+
+    async def _inspect(self) -> None:
+        app = self.kaltstart
+        try:
+            while not _is_ready(app.snapshot):
+                if not self.is_current or _is_hindered(app.snapshot):
+                    return
+                app.say("Looking for drives: the inspection is offered once all are found ...")
+                self._news.clear()
+                await self._news.wait()
+            app.say("")
+            at_most = await asyncio.to_thread(app.port.max_drives)
+            inspection = find_inspection(app.snapshot.drives, at_most=at_most)
+            if not inspection.drives:
+                app.say("There is no drive that can be inspected: the lines below say why.")
+                return
+            if self.is_current and await self._ask(inspection):
+                await start_composed(app, inspection.campaign)
+        finally:
+            self._inspecting = False
+
+    async def _ask(self, inspection: Inspection) -> bool:
+        app, dialog = self.kaltstart, InspectDialog(inspection)
+
+        async def estimate() -> None:
+            times = await app.call_port(lambda: app.port.estimate(inspection.campaign))
+            dialog.show_duration("not known" if times is None else describe_times(times))
+
+        app.run_worker(estimate(), group="estimate", exit_on_error=False)
+        return bool(await app.push_screen_wait(dialog))
+
+    def action_show_all_details(self) -> None:
+        """Everything about the drive, however long it is."""
         drive = self._selected()
         if drive is not None:
             title = f" {drive.device}: all details (PgUp, PgDn) "
@@ -156,6 +227,22 @@ class _Cells:
     columns: tuple[tuple[str, int], ...]
     """Title and width of each."""
     rows: tuple[tuple[str, ...], ...]
+
+
+def _is_untouched(snapshot: Snapshot) -> bool:
+    """Nobody has planned or done anything with this stick yet."""
+    has_plan = snapshot.status is not None and snapshot.status.plan.state != "absent"
+    return not (has_plan or snapshot.campaigns or snapshot.busy or snapshot.trouble)
+
+
+def _is_ready(snapshot: Snapshot) -> bool:
+    """The engine takes requests now, and the list of drives is whole."""
+    return snapshot.status is not None and snapshot.status.phase == "idle" and not snapshot.looking
+
+
+def _is_hindered(snapshot: Snapshot) -> bool:
+    """Something else has the machine, or nothing can be started at all."""
+    return snapshot.busy or (snapshot.status is not None and snapshot.status.phase == "refused")
 
 
 def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:

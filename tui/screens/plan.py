@@ -15,6 +15,7 @@ from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
+from tui.screens.starting import find_change, start_composed
 from tui.state import Snapshot
 from tui.widgets.line import Line
 
@@ -118,7 +119,7 @@ class PlanPage(Page):
             return
         released = composed.released
         for number, drive in enumerate(released, 1):
-            problem = self._find_change(drive)
+            problem = find_change(app, drive)
             if problem:
                 app.say(f"{problem} Nothing was started.")
                 return
@@ -126,31 +127,10 @@ class PlanPage(Page):
             if not await self.app.push_screen_wait(dialog):
                 app.say("Not released. Nothing was started, nothing was written.")
                 return
-        await self._start_composed(composed)
+        await start_composed(app, composed)
 
     async def _check(self, composed: ComposedCampaign) -> Sequence[Mistake]:
         return await asyncio.to_thread(self.kaltstart.port.check_plan, composed)
-
-    async def _start_composed(self, composed: ComposedCampaign) -> None:
-        app = self.kaltstart
-        for drive in composed.drives:
-            problem = self._find_change(drive)
-            if problem:
-                app.say(f"{problem} Nothing was started.")
-                return
-        toml = await app.call_port(lambda: app.port.compose_plan(composed))
-        if toml is not None:
-            await app.ask_engine("start", {"plan_toml": toml})
-
-    def _find_change(self, drive: DriveRow) -> str:
-        """Why a drive picked a minute ago may not be released now; empty if it may."""
-        if self.kaltstart.snapshot.busy:
-            return "A campaign has started meanwhile."
-        now = [d for d in self.kaltstart.snapshot.drives if d.raw_identity == drive.raw_identity]
-        if len(now) != 1:
-            found = "is gone" if not now else "is there more than once"
-            return f"The drive {drive.identity} {found}."
-        return "" if now[0].offered else f"The drive {drive.identity}: {now[0].reason}."
 
 
 def describe_plan(snapshot: Snapshot) -> str:

@@ -1,0 +1,118 @@
+"""From the first screen to a running inspection of all drives: Enter, Enter; nothing written."""
+
+from dataclasses import replace
+
+from tests.tui.asked import SILENT
+from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
+from tests.tui.test_plan_page import started_plan
+from tui.app import KaltstartApp
+from tui.screens.dialog import Ask
+from tui.screens.drives import DrivesPage
+from tui.screens.inspect import InspectDialog
+
+
+async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "Enter inspect all" in text_of(pilot, "#keys")
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await finish(pilot, "estimate")
+        told = text_of(pilot, "#inspection")
+        assert "NOTHING IS WRITTEN" in told
+        # Four self-tests of 2 min; 2 % of each drive at 100 and 300 MB/s, 100 s for each disk.
+        assert "Estimated duration: about 12 min" in told
+        for drive in (HDD, SSHD, NO_SERIAL):
+            assert (drive.serial or drive.wwn) in told
+        assert "this is the Kaltstart stick itself" in told
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id == "start"
+        await press(pilot, "enter")
+        plan = await started_plan(pilot, engine)
+    assert [each.get("serial", each.get("wwn")) for each in plan["drive"]] == [
+        HDD.serial,
+        SSHD.serial,
+        NO_SERIAL.wwn,
+        EVIL.serial,
+    ]
+    assert not [each for each in plan["drive"] if "erase" in each]
+    assert "boot" not in plan
+    assert plan["workload"] == [
+        {"kind": "selftest", "test": "short"},
+        {"kind": "surface", "sample": 0.02},
+    ]
+
+
+async def test_leaving_the_offer_starts_nothing(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, DrivesPage)
+        assert engine.requests() == []
+        await press(pilot, "i")
+        await shown(pilot, "#start")
+
+
+async def test_enter_shows_details_where_there_is_a_plan_or_a_campaign(engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Ask)
+        await press(pilot, "escape")
+        engine.say()
+        engine.add_campaign("older", state="done", cycles=1, boots={SSHD: [46.0]})
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Ask)
+
+
+async def test_the_offer_waits_for_the_engine_and_for_all_drives(engine: FakeEngine) -> None:
+    engine.say(phase="starting")
+    engine.show_drives(HDD, looking=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "enter")
+        assert "once all are found" in app_of(pilot).message
+        assert not isinstance(pilot.app.screen, InspectDialog)
+        engine.say()
+        engine.show_drives(HDD, SSHD, looking=False)
+        await settle(pilot)
+        await shown(pilot, "#start")
+        assert SSHD.serial in text_of(pilot, "#inspection")
+        assert engine.requests() == []
+
+
+async def test_what_cannot_be_inspected_is_left_out_with_the_reason(engine: FakeEngine) -> None:
+    nameless = replace(SSHD, path="/dev/sde", serial="", wwn="")
+    engine.show_drives(HDD, nameless, NO_SERIAL, STICK, asked={NO_SERIAL: SILENT})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "i")
+        await shown(pilot, "#start")
+        told = text_of(pilot, "#inspection")
+        assert "it has no serial number and no WWN" in told
+        assert "it does not answer" in told
+        assert "the only drive" in drawn(pilot)
+        await press(pilot, "enter")
+        plan = await started_plan(pilot, engine)
+        assert [each["serial"] for each in plan["drive"]] == [HDD.serial]
+
+
+async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: FakeEngine) -> None:
+    many = [
+        replace(SSHD, path=f"/dev/sd{letter}", serial=letter) for letter in "abcdefghijklmnopqr"
+    ]
+    engine.show_drives(*many)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        assert text_of(pilot, "#inspection").count("inspect it next") == 2
+        await press(pilot, "enter")
+        plan = await started_plan(pilot, engine)
+        assert len(plan["drive"]) == 16

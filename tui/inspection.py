@@ -1,0 +1,84 @@
+"""The incoming inspection: every drive that is there looked at, and nothing written. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui.charset import shorten
+from tui.composed import ComposedCampaign, PlanTable
+from tui.drive_facts import DriveRow
+
+SHARE_READ = 0.02
+"""Of each drive: minutes for the largest disks, and places in each hundredth of it."""
+_TABLES: tuple[PlanTable, ...] = (
+    {"kind": "selftest", "test": "short"},
+    {"kind": "surface", "sample": SHARE_READ},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What would be inspected."""
+
+    drives: tuple[DriveRow, ...]
+    left_out: tuple[tuple[DriveRow, str], ...]
+    """With the reason."""
+
+    @property
+    def campaign(self) -> ComposedCampaign:
+        """As a campaign; there must be drives."""
+        return ComposedCampaign(
+            name="incoming inspection",
+            drives=self.drives,
+            roles={each.raw_identity: "target" for each in self.drives},
+            boot=None,
+            workloads=_TABLES,
+            writes=False,
+        )
+
+
+def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
+    """All drives that a plan can name; `at_most` is how many a plan takes."""
+    taken: list[DriveRow] = []
+    left_out = []
+    for drive in drives:
+        reason = _find_obstacle(drive)
+        if not reason and len(taken) >= at_most:
+            reason = f"a campaign takes {at_most} drives: inspect it next"
+        if reason:
+            left_out.append((drive, reason))
+        else:
+            taken.append(drive)
+    return Inspection(tuple(taken), tuple(left_out))
+
+
+def describe_inspection(inspection: Inspection, *, duration: str) -> str:
+    """What is done, to which drives, how long it takes, and what is left out."""
+    share = f"{100 * SHARE_READ:.0f} %"
+    lines = [
+        f"Health, the drive's own short self-test, and {share} of each surface read.",
+        "NOTHING IS WRITTEN TO THEM, so no drive has to be released.",
+        f"Estimated duration: {duration}",
+        "",
+        *(_describe(drive) for drive in inspection.drives),
+    ]
+    if inspection.left_out:
+        lines += ["", "Left out:"]
+        lines += [f"{_describe(drive)}: {reason}" for drive, reason in inspection.left_out]
+    return "\n".join(lines)
+
+
+def _find_obstacle(drive: DriveRow) -> str:
+    if not drive.offered:
+        return drive.reason
+    if drive.answer == "not answering":
+        return "it does not answer"
+    if not drive.raw_identity:
+        return "it has no serial number and no WWN to name it by"
+    if drive.twins:
+        return "another drive shows the same identity"
+    return ""
+
+
+def _describe(drive: DriveRow) -> str:
+    model, identity = shorten(drive.model, 22), shorten(drive.identity, 20)
+    return f"{drive.device:8} {model:22} {identity:20} {drive.size:>7}"

@@ -1,0 +1,23 @@
+"""How long a plan takes, by what the database knows of the past and the plan's own defaults."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from appliance.plan_defaults import read_defaults
+from appliance.store.connect import open_read_only
+from appliance.units import parse_size
+from tui.drive_facts import DriveRow
+from tui.durations import select_durations
+from tui.step_times import Basis, StepTime, find_step_times
+
+
+def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tuple[StepTime, ...]:
+    """Each step of a plan without mistakes. Raises KaltstartError, sqlite3.Error."""
+    connection = open_read_only(database)
+    try:
+        past = select_durations(connection.execute).past
+    finally:
+        connection.close()
+    basis = Basis(past, read_defaults().tables, parse_size)
+    return find_step_times(tomllib.loads(toml), drives, basis)
