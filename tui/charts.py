@@ -19,7 +19,7 @@ UNKNOWN = "·"
 """Stands on the axis where there is no value."""
 
 # Each has a half that is short to write, too.
-_STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
+_STEPS = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10)
 _NARROWEST_BOX = 32
 
 

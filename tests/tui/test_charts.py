@@ -32,10 +32,10 @@ def columns(
 def test_columns_end_in_eighths_and_tell_zero_from_unknown() -> None:
     assert columns(RISING, height=4) == picture("""
         ms
-        200┤
-           │      ▃▅
-           │     ███
-          0┤· ▁▃████·▁
+        150┤      ▂▄
+           │     ▅██
+           │    ▃███
+          0┤· ▁▄████·▁
             #1     #10
         """)
 
@@ -77,7 +77,16 @@ def test_columns_can_be_wider_than_a_character() -> None:
 
 @pytest.mark.parametrize(
     ("highest", "top"),
-    [(0, 1), (-1, 1), (130, 200), (200, 200), (201, 300), (0.1 + 0.2, 0.3), (7e-5, 8e-5)],
+    [
+        (0, 1),
+        (-1, 1),
+        (130, 150),
+        (106, 120),
+        (200, 200),
+        (201, 300),
+        (0.1 + 0.2, 0.3),
+        (7e-5, 8e-5),
+    ],
 )
 def test_an_axis_ends_at_a_round_number(highest: float, top: float) -> None:
     assert find_top(highest) == pytest.approx(top)

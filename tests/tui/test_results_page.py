@@ -1,11 +1,34 @@
 from appliance.store.steps import insert_results, update_step_ended
 from appliance.store.verdicts import upsert_judging_problem
 from tests.tui.fake import HDD, SSHD, FakeEngine
-from tests.tui.measured import FIO, add_array_steps, add_field_test, add_steps
+from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.campaigns import Figure, Step
 from tui.screens.results import describe_steps
+
+BOOTS = """\
+Boot s: least, quartiles with median, most
+WD-WX41A47H2291                                                   │█  105.00
+W761CPRN         █│██────────┤                                         28.00
+                 27.00                                        106.00
+
+Boot s by cycle: WD-WX41A47H2291        Boot s by cycle: W761CPRN
+120┤▄▄▄   ▄▄▄▄▄▄                        50┤▅▅▅
+   │███   ██████                          │███▂▂▂▂▂▂▁▁▁
+   │███   ██████                          │████████████
+  0┤███···██████                         0┤████████████
+    #1        #4                           #1        #4"""
+SIDE_BY_SIDE = """\
+sql side by side, shorter is better
+ total
+  WD-WX41A47H2291  ████████████████████                     231.4 s  partial
+  W761CPRN         ███████████████████████████████████████  462.9 s  partial
+
+fio side by side
+ rand-read
+  WD-WX41A47H2291  ███████████████████████████████   149 IOPS  cold unproven
+  W761CPRN         ████████████████                 74.7 IOPS  cold unproven"""
 
 
 async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: FakeEngine) -> None:
@@ -19,7 +42,10 @@ async def test_the_boots_of_the_chosen_campaign_are_tabled_and_drawn(engine: Fak
         assert ["W761CPRN", "46.00", "28.00", "-"] in [line.split() for line in lines]
         assert [HDD.serial, "106.20", "106.10", "FAILED"] in [line.split() for line in lines]
         assert ["W761CPRN", "37.00", "28.00", "1.64", "2", "0"] in [line.split() for line in lines]
-        bars = [line.count("█") for line in lines if "█" in line]
+        begin = next(
+            n for n, line in enumerate(lines) if line.startswith(f"{HDD.serial}  {HDD.model}")
+        )
+        bars = [line.count("█") for line in lines[begin:] if "█" in line]
         assert bars[0] == max(bars)
         assert bars[3] < bars[2] < bars[1]
         assert any("FAILED  did not come back within 3 attempts" in line for line in lines)
@@ -90,7 +116,7 @@ async def test_each_step_stands_with_its_figures_and_their_cache_states(
         assert ["rand-read", "0.6", "MB/s", "149", "IOPS", "cold", "unproven"] in lines
         assert ["total", "231.4", "s", "partial"] in lines
         assert "5. sql on WD-WX41A47H2291: FAILED: sda: read error" in text_of(pilot, "#results")
-        assert lines[-1] == ["7.", "sql", "on", SSHD.serial + ":", "planned"]
+        assert ["7.", "sql", "on", SSHD.serial + ":", "planned"] in lines
         assert all(len(line) <= 76 for line in text_of(pilot, "#results").splitlines())
 
 
@@ -143,3 +169,27 @@ async def test_an_array_alone_is_compared_with_nothing(engine: FakeEngine) -> No
         await settle(pilot)
         await press(pilot, "4")
         assert text_of(pilot, "#results").startswith("Steps")
+
+
+async def test_boots_have_boxplots_on_one_axis_and_a_column_per_cycle(engine: FakeEngine) -> None:
+    engine.add_campaign(
+        "new", cycles=4, boots={HDD: [106.0, None, 104.0, 105.0], SSHD: [46.0, 28.0, 28.0, 27.0]}
+    )
+    async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        text = text_of(pilot, "#results")
+        assert BOOTS in text
+
+
+async def test_what_ran_on_several_drives_is_set_side_by_side(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("two", cycles=0, boots={HDD: [], SSHD: []})
+    for drive, factor in ((HDD, 1.0), (SSHD, 0.5)):
+        engine.add_step(campaign_id, "sql", drive, results=scaled(SQL[5:], factor))
+        engine.add_step(
+            campaign_id, "fio", drive, results=scaled(FIO[:3], factor), workload_index=1
+        )
+    async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results").endswith(f"\n\n{SIDE_BY_SIDE}")

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 
 from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
+from tui.result_charts import draw_boots, draw_comparisons
 from tui.screens.page import Page
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
@@ -37,12 +38,16 @@ class ResultsPage(Page):
         "whether the drive's own power-cycle counter proves the power-off.\n\n"
         "FAILED boots have no time; a time in brackets is not valid. CHARTED boots were recorded "
         "in detail, which slows them: they do not count. first/last above 1: it got faster.\n\n"
+        "Boxplots: the boots of each drive that count, from the least over the lower quartile, the "
+        "median and the upper quartile to the most, all on one axis. Below them a column per "
+        "cycle, a dot where its boot has no time that counts.\n\n"
         "Steps: the main figures of each workload, and at the end of the line the page cache that "
         "was met: cold (empty, so the drive answered), warm (the RAM answered), bypass (O_DIRECT), "
         "bounded, partial; unproven where there is no proof of it. "
         "A step on an array also has the share of reads that its cache drive answered (hit), and "
         "what was only on the cache drive (dirty). Where a workload ran on the array and on its "
-        "drives alone, a table sets them side by side. "
+        "drives alone, a table sets them side by side. Where one ran on several, bars "
+        "below the steps set each figure side by side; for seconds the longest is the slowest. "
         "verify: what came back wrong or not at all, and whether the drive was really off between. "
         "A lottery's repeat/first: how many times faster a file's later reads are than its first."
         "\n\n"
@@ -131,9 +136,12 @@ def describe_results(campaign: Campaign, width: int) -> str:
     blocks += [_describe_matrix(campaign.drives, width)] if has_boots else []
     if not has_boots and (campaign.planned or not campaign.steps):
         blocks.append("No boot of this campaign has finished yet.")
+    if has_boots:
+        blocks += draw_boots(campaign.drives, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)
         blocks.append(describe_steps(campaign.steps, width))
+        blocks += draw_comparisons(campaign, width)
     if has_boots:
         longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
         blocks += [
