@@ -1,7 +1,8 @@
-"""Writes the list of everything in the image as CycloneDX JSON: `sbom.py MANIFEST LOCK [NAME=VERSION...] > SBOM`.
+"""Writes the list of everything in the image as CycloneDX JSON.
 
-MANIFEST is mkosi's list of Debian packages, LOCK the Python packages with their hashes; NAME is a Debian
-package from which something in the image was made.
+`sbom.py MANIFEST LOCK [NAME=VERSION...] > SBOM`: MANIFEST is mkosi's list of Debian packages, LOCK
+the Python packages with their hashes, NAME a Debian package
+from which something in the image was made.
 """
 
 import json
