@@ -14,7 +14,7 @@ from appliance.campaign.booted_array import (
     read_sets,
 )
 from appliance.campaign.thisboot import monotonic_s
-from appliance.drives.identity import find_by_identity
+from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import Refusal, StepFailed
@@ -31,7 +31,8 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     The serial number of a USB bridge stays when the disk behind it is changed. Raises Refusal.
     """
     drive = find_by_identity(found, serial=row.serial, wwn=row.wwn)
-    if (drive.model, drive.size_bytes) != (row.released_model, row.released_size_bytes):
+    is_same_size = drive.size_bytes == row.released_size_bytes
+    if not (is_same_size and is_model(drive, row.released_model)):
         raise Refusal(
             f"drive {row.identity} is not the one that was released: it was {row.released_model} "
             f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
