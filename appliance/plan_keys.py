@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from appliance.plan_lines import Path
 from appliance.plan_text import show_size, show_value
 from appliance.units import parse_size
 
@@ -53,6 +54,16 @@ class Table(BaseModel):
 def drop_default(schema: dict[str, Any]) -> None:
     """An absent key that has no default stays out of the schema; here it is empty."""
     del schema["default"]
+
+
+def value_at(path: Path, data: Any) -> Any:  # noqa: ANN401 - TOML has every type
+    """What stands at `path`; None where nothing does."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
 
 
 def join_words(words: Iterable[str]) -> str:

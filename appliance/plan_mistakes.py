@@ -19,6 +19,7 @@ from appliance.plan_keys import (
     AllowedNames,
     Table,
     join_words,
+    value_at,
 )
 from appliance.plan_lines import Path
 from appliance.plan_places import ShapedWorkload
@@ -127,7 +128,7 @@ def _locate(loc: Path, kind: str, data: Mapping[str, Any]) -> _Place:
     elif loc[0] in _TABLES and len(loc) > (1 + (loc[0] == "drive")):
         table, start = _TABLES[loc[0]], 1 + (loc[0] == "drive")
     path, rest = loc[: start + 1], loc[start + 1 :]
-    value = _value_at(path, data)
+    value = value_at(path, data)
     is_element = bool(rest) and (
         isinstance(value, list) or (isinstance(value, dict) and rest[0] in value)
     )
@@ -140,23 +141,13 @@ def _locate(loc: Path, kind: str, data: Mapping[str, Any]) -> _Place:
     )
 
 
-def _value_at(path: Path, data: Any) -> Any:  # noqa: ANN401 - TOML has every type
-    """What stands at `path`; None where nothing does."""
-    for part in path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
-
-
 def _explain(place: _Place, kind: str, data: Mapping[str, Any]) -> str:
     if kind == "extra_forbidden":
         return _explain_unknown(place)
     allowed = _allowed(place)
     if kind in {"missing", "union_tag_not_found"}:
         return f"is missing; must be {allowed}"
-    value = _value_at(place.path, data)
+    value = value_at(place.path, data)
     if isinstance(value, str) and (place.key, value) in _LATER_VALUES:
         return f'"{value}": {NOT_YET}; must be {allowed}'
     if place.is_name:

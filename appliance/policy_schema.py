@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from appliance.plan_keys import Allowed, Size, Table, one_of
+from appliance.plan_keys import Allowed, Size, Table, one_of, value_at
 from appliance.plan_lines import Path
 from appliance.plan_text import show_value
 from appliance.policy import CLASSES, Consequence, Limit, PolicyTables
@@ -189,19 +189,10 @@ def _shorten(loc: Path, data: Any) -> Path:  # noqa: ANN401 - TOML has every typ
         path = (*path, part)
         if not isinstance(data, dict | list):
             return path[:-1]
-        data = _value_at((part,), data)
+        data = value_at((part,), data)
         if data is None:
             return path
     return path
-
-
-def _value_at(path: Path, data: Any) -> Any:  # noqa: ANN401 - TOML has every type
-    for part in path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
 
 
 def _explain(path: Path, kind: str, data: Mapping[str, Any]) -> str:
@@ -210,7 +201,7 @@ def _explain(path: Path, kind: str, data: Mapping[str, Any]) -> str:
     allowed = _allowed(path)
     if kind == "missing":
         return f"is missing; must be {allowed}"
-    return f"must be {allowed}, not {show_value(_value_at(path, data))}"
+    return f"must be {allowed}, not {show_value(value_at(path, data))}"
 
 
 def _allowed(path: Path) -> str:
