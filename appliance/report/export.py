@@ -97,24 +97,17 @@ def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
 
 def _render_workloads(rows: CampaignRows) -> dict[str, str]:
     """Files that only a campaign with workloads has."""
-    texts = {}
-    if rows.workloads.steps:
-        texts["steps.csv"] = render_steps(rows)
-    if rows.workloads.tickets:
-        texts["tickets.csv"] = render_tickets(rows)
-    if rows.workloads.activity:
-        texts["activity.csv"] = render_activity(rows)
-    if rows.workloads.dirty:
-        texts["array_dirty.csv"] = render_dirty(rows)
-    if rows.workloads.slices:
-        texts["slices.csv"] = render_slices(rows)
-    if rows.workloads.ranges:
-        texts["ranges.csv"] = render_ranges(rows)
-    if rows.health.records:
-        texts["health.csv"] = render_health(rows)
-    if rows.health.temperatures:
-        texts["temperatures.csv"] = render_temperatures(rows)
-    return texts
+    files = (
+        ("steps.csv", rows.workloads.steps, render_steps),
+        ("tickets.csv", rows.workloads.tickets, render_tickets),
+        ("activity.csv", rows.workloads.activity, render_activity),
+        ("array_dirty.csv", rows.workloads.dirty, render_dirty),
+        ("slices.csv", rows.workloads.slices, render_slices),
+        ("ranges.csv", rows.workloads.ranges, render_ranges),
+        ("health.csv", rows.health.records, render_health),
+        ("temperatures.csv", rows.health.temperatures, render_temperatures),
+    )
+    return {name: render(rows) for name, found, render in files if found}
 
 
 def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:

@@ -3,6 +3,8 @@
 import sqlite3
 from dataclasses import dataclass
 
+from appliance.report.workload_rows import select_rows
+
 HEALTH = (
     "campaign_id",
     "drive_serial",
@@ -53,13 +55,12 @@ def select_health_rows(connection: sqlite3.Connection, campaign_id: int) -> Heal
                 (campaign_id,),
             )
         ),
-        temperatures=tuple(
-            TemperatureRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.drive_serial, v.t_s, v.celsius FROM temperatures v"
-                " JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ?"
-                " ORDER BY t.position, v.drive_serial, v.t_s",
-                (campaign_id,),
-            )
+        temperatures=select_rows(
+            connection,
+            TemperatureRow,
+            "SELECT v.step_id, v.drive_serial, v.t_s, v.celsius FROM temperatures v"
+            " JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ?"
+            " ORDER BY t.position, v.drive_serial, v.t_s",
+            campaign_id,
         ),
     )

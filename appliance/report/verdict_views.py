@@ -11,6 +11,7 @@ from appliance import VERSION
 from appliance.measure.health_samples import Delta, compare
 from appliance.policy_limits import show_figure, title_of
 from appliance.report.blocks import DASH
+from appliance.report.health_section import CounterView
 from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.step_views import format_time
 from appliance.store.health import HealthRow
@@ -41,17 +42,6 @@ class LimitView:
     measured: str
     allowed: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class CounterView:
-    """One health counter before and after the campaign."""
-
-    name: str
-    before: str
-    after: str
-    change: str
-    doubt: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Tables are read where the views lack a column: the reason of a proof, the parts 
 """
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 
 RESULTS = (
@@ -207,69 +208,70 @@ def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> Worklo
     """Everything about one campaign's steps, in the order of the plan and of their storing."""
     return WorkloadRows(
         steps=_select_steps(connection, campaign_id),
-        results=tuple(
-            ResultRow(*row)
-            for row in connection.execute(
-                "SELECT r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
-                " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
-                " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
-                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
-                " FROM result r JOIN step t ON t.id = r.step_id"
-                " LEFT JOIN drive d ON d.id = t.drive_id"
-                " LEFT JOIN campaign_drive cd"
-                " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
-                (campaign_id,),
-            )
+        results=select_rows(
+            connection,
+            ResultRow,
+            "SELECT r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
+            " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
+            " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
+            " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
+            " FROM result r JOIN step t ON t.id = r.step_id"
+            " LEFT JOIN drive d ON d.id = t.drive_id"
+            " LEFT JOIN campaign_drive cd"
+            " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
+            campaign_id,
         ),
-        tickets=tuple(
-            TicketRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes, v.seconds,"
-                " v.major_faults, v.device_read_bytes, v.resident_before_bytes"
-                " FROM tickets v JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
-                (campaign_id,),
-            )
+        tickets=select_rows(
+            connection,
+            TicketRow,
+            "SELECT v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes, v.seconds,"
+            " v.major_faults, v.device_read_bytes, v.resident_before_bytes"
+            " FROM tickets v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
+            campaign_id,
         ),
-        activity=tuple(
-            ActivityRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios,"
-                " v.write_ios, v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.device, v.t_s",
-                (campaign_id,),
-            )
+        activity=select_rows(
+            connection,
+            ActivityRow,
+            "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios,"
+            " v.write_ios, v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, v.device, v.t_s",
+            campaign_id,
         ),
-        dirty=tuple(
-            DirtyRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.t_s, v.dirty_bytes FROM array_dirty v"
-                " JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.t_s",
-                (campaign_id,),
-            )
+        dirty=select_rows(
+            connection,
+            DirtyRow,
+            "SELECT v.step_id, v.t_s, v.dirty_bytes FROM array_dirty v"
+            " JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, v.t_s",
+            campaign_id,
         ),
-        slices=tuple(
-            SliceRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.slice, v.first_byte, v.end_byte, v.read_bytes,"
-                " v.unreadable_bytes, v.min_bytes_s, v.mean_bytes_s, v.max_bytes_s"
-                " FROM slices v JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.slice",
-                (campaign_id,),
-            )
+        slices=select_rows(
+            connection,
+            SliceRow,
+            "SELECT v.step_id, v.slice, v.first_byte, v.end_byte, v.read_bytes,"
+            " v.unreadable_bytes, v.min_bytes_s, v.mean_bytes_s, v.max_bytes_s"
+            " FROM slices v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, v.slice",
+            campaign_id,
         ),
-        ranges=tuple(
-            RangeRow(*row)
-            for row in connection.execute(
-                "SELECT v.step_id, v.part, v.kind, v.first_byte, v.size_bytes, v.seconds, v.detail"
-                " FROM ranges v JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.first_byte, v.kind, v.part",
-                (campaign_id,),
-            )
+        ranges=select_rows(
+            connection,
+            RangeRow,
+            "SELECT v.step_id, v.part, v.kind, v.first_byte, v.size_bytes, v.seconds, v.detail"
+            " FROM ranges v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? ORDER BY t.position, v.first_byte, v.kind, v.part",
+            campaign_id,
         ),
     )
+
+
+def select_rows[T](
+    connection: sqlite3.Connection, make: Callable[..., T], query: str, campaign_id: int
+) -> tuple[T, ...]:
+    """What `make` makes of each row of `query`, whose only parameter is the campaign."""
+    return tuple(make(*row) for row in connection.execute(query, (campaign_id,)))
 
 
 def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
