@@ -1,11 +1,13 @@
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 from textual.pilot import Pilot
 
 from appliance.plan import parse_plan
+from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
-from tests.tui.steps import app_of, finish, press, settle, text_of, type_text
+from tests.tui.steps import app_of, drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
@@ -202,3 +204,22 @@ async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
         await press(pilot, "escape")
         await finish(pilot, "flow")
         assert app_of(pilot).screen.query("#plan")
+
+
+async def test_drives_whose_serials_end_alike_are_told_apart_by_more(engine: FakeEngine) -> None:
+    twin = replace(SSHD, serial="OTHER-7H2291")
+    engine.show_drives(HDD, twin, STICK, asked={HDD: WELL_ASKED, twin: WELL_ASKED})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        told = drawn(pilot)
+        assert "type the last 7 characters of its serial number" in told
+        for line in ("SYSTEM, Daten (table gpt)", "On it       ntfs, ext4"):
+            assert line in told
+        await release(pilot, "7H2291")
+        assert isinstance(pilot.app.screen, ReleaseDialog)
+        pilot.app.screen.query_one("#cancel").focus()
+        await pilot.pause()
+        await release(pilot, "47H2291")
+        await finish(pilot, "flow")
+        assert len(engine.requests()) == 1

@@ -123,7 +123,9 @@ class PlanPage(Page):
             if problem:
                 app.say(f"{problem} Nothing was started.")
                 return
-            dialog = ReleaseDialog(drive, number=number, count=len(released))
+            dialog = ReleaseDialog(
+                drive, number=number, count=len(released), others=app.snapshot.drives
+            )
             if not await self.app.push_screen_wait(dialog):
                 app.say("Not released. Nothing was started, nothing was written.")
                 return

@@ -3,6 +3,7 @@
 Never skipped, and never answered by anything but typing.
 """
 
+from collections.abc import Iterable
 from typing import override
 
 from textual.app import ComposeResult
@@ -17,42 +18,59 @@ from tui.widgets.line import Line
 _TYPED = 6
 
 
-def required_text(drive: DriveRow) -> str:
+def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     """What must be typed: the last six characters of the serial, or all of a shorter one.
 
-    The WWN stands in where there is no serial. What is shown is what is typed, escapes included.
+    More where another drive ends alike, so that what is typed tells this one from all that are
+    here. The WWN stands in where there is no serial. What is shown is what is typed, escapes
+    included.
     """
-    return drive.identity[-_TYPED:]
+    own = drive.identity
+    endings = {each.identity.casefold() for each in others} - {own.casefold()}
+    length = min(_TYPED, len(own))
+    while length < len(own) and any(each.endswith(own[-length:].casefold()) for each in endings):
+        length += 1
+    return own[-length:]
 
 
 def describe_loss(drive: DriveRow) -> str:
     """Everything that tells this drive from another, and what is on it."""
-    found = ", ".join(drive.partitions) or "none found (there may be data all the same)"
+    details = drive.details
+    partitions = ", ".join(drive.partitions)
+    if details and details.partition_table:
+        partitions = f"{partitions or 'none'} (table {details.partition_table})"
+    file_systems = ", ".join(details.file_systems) if details else ""
     lines = [
         f"Model       {drive.model or '-'}",
         f"Serial      {drive.serial or '- (none)'}",
         f"WWN         {drive.wwn or '-'}",
         f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
-        f"Partitions  {found}",
+        f"Partitions  {partitions or 'none found'}",
+        f"On it       {file_systems or 'no file system found; there may be data all the same'}",
     ]
     if drive.array is not None:
         lines.append(f"Array       {drive.array.explanation}")
     if drive.holders:
         lines.append(f"In use by   {', '.join(drive.holders)}")
+    if drive.mountpoints:
+        lines.append(f"Mounted at  {', '.join(drive.mountpoints)}")
     return "\n".join(lines)
 
 
 class ReleaseDialog(Dialog[bool]):
     """True when the drive was released; None when left."""
 
-    def __init__(self, drive: DriveRow, *, number: int, count: int) -> None:
+    def __init__(
+        self, drive: DriveRow, *, number: int, count: int, others: Iterable[DriveRow]
+    ) -> None:
         super().__init__(f" Release drive {number} of {count} ")
         self._drive = drive
+        self._wanted = required_text(drive, others)
 
     @override
     def compose_box(self) -> ComposeResult:
         what = "serial number" if self._drive.serial else "WWN"
-        length = len(required_text(self._drive))
+        length = len(self._wanted)
         yield Line("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:", classes="title")
         yield Line(describe_loss(self._drive), classes="gap")
         yield Line(
@@ -61,7 +79,7 @@ class ReleaseDialog(Dialog[bool]):
         )
         with Horizontal(classes="field"):
             yield Line("Serial ends in:" if self._drive.serial else "WWN ends in:")
-            yield Field(id="typed", placeholder="_" * length, max_length=4 * _TYPED)
+            yield Field(id="typed", placeholder="_" * length, max_length=4 * length)
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
             yield Choice("Cancel", id="cancel")
@@ -74,7 +92,7 @@ class ReleaseDialog(Dialog[bool]):
     @override
     def choose(self, choice_id: str) -> None:
         field = self.query_one(Field)
-        wanted = required_text(self._drive).strip().casefold()
+        wanted = self._wanted.strip().casefold()
         typed = field.value.strip()
         if wanted and typed.casefold() == wanted:
             self.dismiss(True)
