@@ -19,6 +19,8 @@ from appliance.units import printable
 
 DriveClass = Literal["hdd", "sata-ssd", "nvme", "hybrid", "usb"]
 CLASSES: tuple[DriveClass, ...] = ("hdd", "sata-ssd", "nvme", "hybrid", "usb")
+# "scsi" is what does not say how it is connected: a controller that hides it, or a virtual one.
+_WITH_SATA_SSDS = frozenset({"sata", "sas", "scsi"})
 BUILT_IN = "built-in"
 DEFAULTS = Path(__file__).with_name("policy_defaults.toml")
 """Complete and commented: what holds without a `policy.toml`, and the example on the stick."""
@@ -64,7 +66,7 @@ class Policy:
     def class_of(
         self, *, transport: str, rotational: bool, model: str, hybrid: bool = False
     ) -> DriveClass | None:
-        """The class of a drive; None where what is known of it does not say.
+        """The class of a drive, or the nearest; None where what is known of it does not say.
 
         `hybrid`: it says itself that it is one. Others are known by their model alone.
         """
@@ -77,7 +79,7 @@ class Policy:
             return "hybrid"
         if rotational:
             return None if transport == "other" else "hdd"
-        return "sata-ssd" if transport == "sata" else None
+        return "sata-ssd" if transport in _WITH_SATA_SSDS else None
 
     def limits_of(self, drive_class: DriveClass | None) -> Mapping[str, Limit]:
         """The limits of a class, or those that all classes share."""

@@ -27,7 +27,7 @@ class Figure:
     compared: float | None = None
     """By what drives of one model are compared where `value` is not to be held against a limit."""
     excuse: str = ""
-    """What went wrong and is not shown to be the drive's fault: a remark at least, whatever the value."""
+    """What went wrong and is not shown to be the drive's fault: a remark, whatever the value."""
 
     @property
     def comparable(self) -> float | None:
@@ -92,6 +92,8 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Figure) -> Judged:
     measured = False
     if drive_class is None:
         rows.append(_remark_class(drive))
+    elif drive_class == "sata-ssd" and drive.transport != "sata":
+        rows.append(_note_nearest(drive, drive_class))
     limits = policy.limits_of(drive_class)
     for name, kind in LIMITS.items():
         limit = limits.get(name)
@@ -169,6 +171,17 @@ def _remark_class(drive: Evidence) -> LimitRow:
         "one of the policy's classes",
         f"a drive behind {printable(drive.transport) or 'an unknown bus'}, {medium}, may be "
         "anything: only the limits of all classes were held against it",
+    )
+
+
+def _note_nearest(drive: Evidence, nearest: DriveClass) -> LimitRow:
+    return LimitRow(
+        _NO_CLASS,
+        "kept",
+        nearest,
+        "one of the policy's classes",
+        f"flash memory behind {printable(drive.transport)} has no class of its own: "
+        "held against the limits of the nearest",
     )
 
 

@@ -174,6 +174,19 @@ def test_a_drive_of_no_class_is_said_so_and_held_against_what_all_share() -> Non
     assert "surface_mean_mb_s" not in {row.name for row in judged.limits}
 
 
+def test_flash_memory_behind_sas_is_held_against_the_nearest_class_and_says_so() -> None:
+    figures = {"surface_mean_mb_s": Figure(1), "crc_errors": Figure(0)}
+    (judged,) = judge(
+        make_policy("surface_mean_mb_s = { reject = 100 }\n"),
+        [Evidence(1, "S1", "PX05SMB040", "sas", False, figures)],
+    )
+    assert (judged.drive_class, judged.verdict) == ("sata-ssd", "reject")
+    row = row_of(judged, "class")
+    assert (row.outcome, row.measured) == ("kept", "sata-ssd")
+    assert "behind sas has no class of its own" in row.detail
+    assert "class" not in judged.reasons  # it is no remark
+
+
 COMPARED = "worse_than_model_percent = { remark = 15 }\nsurface_mean_mb_s = { reject = 1 }\n"
 
 

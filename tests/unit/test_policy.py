@@ -110,7 +110,10 @@ def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:
         ("usb", True, "Portable", "usb"),
         ("sata", True, "ST1000LX015-1U7172", "hybrid"),
         ("sata", True, "Lab sshd", "hybrid"),
-        ("sas", False, "PX05SMB040", None),
+        ("sas", False, "TOSHIBA PX05SMB040", "sata-ssd"),
+        ("scsi", False, "", "sata-ssd"),
+        ("scsi", True, "", "hdd"),
+        ("other", False, "", None),
         ("other", True, "", None),
     ],
 )

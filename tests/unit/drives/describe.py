@@ -16,7 +16,7 @@ from appliance.drives.safety import may_offer, may_write
 from appliance.policy import parse_policy
 from appliance.store.health import HealthRow, Moment
 from appliance.units import format_drive_size, printable
-from appliance.verdict import Evidence, judge
+from appliance.verdict import Evidence, Judged, judge
 from tests.unit.drives.machines import FOLDER, NAMES, FoundMachine, load_machine
 
 _MOMENTS: tuple[Moment, ...] = ("before", "after")
@@ -24,11 +24,11 @@ _MOMENTS: tuple[Moment, ...] = ("before", "after")
 
 def describe(machine: FoundMachine) -> str:
     """All drives: who they are, what may be done with them and why, what they say, the verdict."""
-    verdicts = _judge(machine)
+    verdicts = judge_health(machine)
     lines: list[str] = []
     for drive in machine.drives:
         lines += _describe(drive, machine)
-        lines += [f"    verdict: {verdicts[drive.path]}", ""]
+        lines += [f"    verdict: {_say_verdict(verdicts[drive.path])}", ""]
     return "\n".join(lines) or "no drive\n"
 
 
@@ -96,8 +96,13 @@ def _say_health(health: Health) -> str:
     return "; ".join([passed, *counters, *heat, *filter(None, [printable(health.reason)])])
 
 
-def _judge(machine: FoundMachine) -> dict[str, str]:
-    """By path: the class and what the built-in policy says of the drive's health alone."""
+def _say_verdict(judged: Judged) -> str:
+    words = f"{judged.drive_class or 'no class'}, {judged.verdict or 'none'}"
+    return words + (f": {judged.reasons}" if judged.reasons else "")
+
+
+def judge_health(machine: FoundMachine) -> dict[str, Judged]:
+    """By path, what the built-in policy says of each drive by its health alone."""
     evidence = []
     for number, drive in enumerate(machine.drives):
         answer = machine.answers.get(drive.path)
@@ -115,11 +120,8 @@ def _judge(machine: FoundMachine) -> dict[str, str]:
                 hybrid=bool(answer and answer.details and answer.details.hybrid),
             )
         )
-    return {
-        drive.path: f"{judged.drive_class or 'no class'}, {judged.verdict or 'none'}"
-        + (f": {judged.reasons}" if judged.reasons else "")
-        for drive, judged in zip(machine.drives, judge(parse_policy(""), evidence), strict=True)
-    }
+    judged = judge(parse_policy(""), evidence)
+    return {drive.path: each for drive, each in zip(machine.drives, judged, strict=True)}
 
 
 def _rows(number: int, drive: Drive, health: Health) -> list[HealthRow]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.safety import may_offer, may_write
-from tests.unit.drives.describe import describe
+from tests.unit.drives.describe import describe, judge_health
 from tests.unit.drives.machines import FOLDER, NAMES, load_machine
 
 
@@ -31,6 +31,23 @@ def test_nothing_is_writable_without_its_own_identity_or_beside_two_sticks(
         if not drive.identity or drive.twins or drive.mountpoints or drive.holders:
             for released in (drive.serial, drive.wwn):
                 assert not may_write(drive, stick=machine.stick, released_identity=released)[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_drive_has_a_class_or_a_reason_why_not(name: str, tmp_path: Path) -> None:
+    machine = load_machine(name, tmp_path)
+    verdicts = judge_health(machine)
+    assert len(verdicts) == len(machine.drives)
+    for drive in machine.drives:
+        judged = verdicts[drive.path]
+        classes = [row for row in judged.limits if row.name == "class"]
+        if judged.drive_class is None:
+            assert drive.transport == "other"
+            assert "only the limits of all classes" in judged.reasons
+        elif judged.drive_class == "sata-ssd" and drive.transport != "sata":
+            assert [row.outcome for row in classes] == ["kept"]
+        else:
+            assert classes == []
 
 
 @pytest.mark.parametrize("name", NAMES)
