@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
+from appliance import sysfs
 from appliance.drives.identity import check_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
@@ -23,6 +25,7 @@ from appliance.run import run
 _LOCK_TRIES = 50
 _LOCK_PAUSE_S = 0.2
 _GUARD_TIMEOUT_S = 10
+_BLOCK = Path("/sys/class/block")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> It
         check_not_held(now.path)
         undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
+        _check_protection(now)
         writing = _open(now.path, os.O_RDWR)
         try:
             yield Unlocked(now, writing)
@@ -117,6 +121,21 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
     if not allowed:
         raise Refusal(f"{now.path} {reason}")
     return now
+
+
+def _check_protection(drive: Drive) -> None:
+    """Raises Refusal where the drive itself forbids writing; it was just made writable.
+
+    The kernel keeps two marks, ours (BLKROSET) and the one its driver sets for what the drive says:
+    WP of SCSI's MODE SENSE, NSATTR of NVMe, the switch of a card. `ro` is either of them, see
+    get_disk_ro() in include/linux/blkdev.h, and --setrw takes ours away only.
+    """
+    if sysfs.read_text(_BLOCK / Path(drive.path).name / "ro") == "1":
+        raise Refusal(
+            f"{drive.path} is write-protected by the drive itself: nothing was written",
+            hint="look for a switch on it or on its case; flash memory that is worn out protects "
+            "itself for good",
+        )
 
 
 def _open(path: str, flags: int) -> int:

@@ -27,12 +27,19 @@ class Machine:
     commands: list[str] = field(default_factory=list)
     locked_during: list[bool] = field(default_factory=list)
     failing: str = ""
+    ro: Path = Path("ro")
+    """What the kernel says of the disk."""
+    is_protected: bool = False
+    """Whether the disk forbids writing by itself."""
 
     def run(self, command: Sequence[str], **_: object) -> Finished:
         """Stand in for `appliance.run.run`."""
         words = " ".join(command).replace(self.drive.path, "DISK")
         self.commands.append(words)
         self.locked_during.append(self.locked())
+        if words in {SETRW, SETRO}:
+            # As include/linux/blkdev.h, get_disk_ro: our mark or the driver's.
+            self.ro.write_text(f"{int(words == SETRO or self.is_protected)}\n")
         if words == self.failing:
             raise StepFailed(f"{words} failed")
         return Finished(tuple(command), 0, "", "")
@@ -53,7 +60,11 @@ class Machine:
 def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     disk = tmp_path / "disk"
     disk.write_bytes(bytes(4096))
-    machine = Machine(replace(zoo["sdn"], path=str(disk)), zoo["sdu"])
+    folder = tmp_path / "kernel" / disk.name
+    folder.mkdir(parents=True)
+    machine = Machine(replace(zoo["sdn"], path=str(disk)), zoo["sdu"], ro=folder / "ro")
+    machine.ro.write_text("1\n")
+    monkeypatch.setattr(writable, "_BLOCK", tmp_path / "kernel")
     monkeypatch.setattr(writable, "run", machine.run)
     monkeypatch.setattr(
         writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
@@ -78,6 +89,19 @@ def test_unlocks_locks_and_leaves_it_read_only(machine: Machine) -> None:
     # udev is asked to look again only when it can: after the lock has gone.
     assert machine.locked_during == [True, True, False]
     assert Path(machine.drive.path).read_bytes().startswith(b"written")
+
+
+def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
+    machine: Machine,
+) -> None:
+    machine.is_protected = True
+    with (
+        pytest.raises(Refusal, match="write-protected by the drive itself"),
+        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+    ):
+        pytest.fail("unlocked")
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    assert not machine.locked()
 
 
 def test_read_only_again_after_an_error_inside(machine: Machine) -> None:
