@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import measure
+from appliance.campaign import boot_sample, measure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
@@ -28,13 +28,14 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     world.power_rows.clear()
     this_boot = ThisBoot(boot_id="boot-1", slot=1, charted=False, firmware="uefi")
     monkeypatch.setattr(measure, "read_this_boot", lambda: this_boot)
-    monkeypatch.setattr(measure, "_root_disk", lambda _: "sda")
+    for module in (boot_sample, measure):
+        monkeypatch.setattr(module, "find_root_disk", lambda _: "sda")
     startup = Startup(None, None, 2.0, 6.0, 12.5, 20.5)
-    monkeypatch.setattr(measure, "_wait_for_startup", lambda: startup)
-    monkeypatch.setattr(measure, "mount_session_set", Path)
-    monkeypatch.setattr(measure, "read_session_set", lambda _: 8 << 20)
-    monkeypatch.setattr(measure, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))
-    monkeypatch.setattr(measure, "_wait_for_quiet", lambda _: 30.0)
+    monkeypatch.setattr(boot_sample, "_wait_for_startup", lambda: startup)
+    monkeypatch.setattr(boot_sample, "mount_session_set", Path)
+    monkeypatch.setattr(boot_sample, "read_session_set", lambda _: 8 << 20)
+    monkeypatch.setattr(boot_sample, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))
+    monkeypatch.setattr(boot_sample, "_wait_for_quiet", lambda _: 30.0)
     monkeypatch.setattr(measure, "find_stick", lambda _: STICK)
     monkeypatch.setattr(measure, "mount_data", lambda _: None)
     monkeypatch.setattr(measure, "mount_fat", lambda _: None)

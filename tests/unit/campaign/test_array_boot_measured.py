@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
-from appliance.campaign import measure
+from appliance.campaign import boot_sample, measure
 from appliance.campaign.measure import measure_boot
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
@@ -47,7 +47,8 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
         replace(SSD, holders=("bcache0 (bcache)",), partition_uuids=(root_partuuid(1),)),
     )
     booted.sets = {HDD.path: set_uuid, SSD.path: set_uuid}
-    monkeypatch.setattr(measure, "_root_disk", lambda _: "bcache0")
+    for module in (boot_sample, measure):
+        monkeypatch.setattr(module, "find_root_disk", lambda _: "bcache0")
     monkeypatch.setattr(measure, "check_root", lambda *_: None)
     monkeypatch.setattr(measure, "check_settings", lambda *_, **__: None)
     monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(1))

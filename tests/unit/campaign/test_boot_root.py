@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import measure
+from appliance.campaign import boot_sample
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.workloads.reference_os import root_partuuid
@@ -34,9 +34,9 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
-    monkeypatch.setattr(measure, "_MOUNTED_ROOT", machine.mounted)
-    monkeypatch.setattr(measure, "_BY_PARTUUID", machine.named)
-    monkeypatch.setattr(measure, "_DEVICES", machine.devices)
+    monkeypatch.setattr(boot_sample, "_MOUNTED_ROOT", machine.mounted)
+    monkeypatch.setattr(boot_sample, "_BY_PARTUUID", machine.named)
+    monkeypatch.setattr(boot_sample, "_DEVICES", machine.devices)
     return machine
 
 
@@ -47,22 +47,22 @@ def test_the_disk_is_the_one_the_root_was_mounted_from(
     machine: Machine, number: str, named: str, disk: str
 ) -> None:
     machine.mount(number, named=named)
-    assert measure._root_disk(1) == disk
+    assert boot_sample.find_root_disk(1) == disk
 
 
 def test_a_root_whose_uuid_leads_elsewhere_gives_no_sample(machine: Machine) -> None:
     machine.mount("254:1", named="sda1")
     with pytest.raises(StepFailed, match=r"mounted from bcache0p1, and its UUID leads to .*/sda1"):
-        measure._root_disk(1)
+        boot_sample.find_root_disk(1)
 
 
 def test_a_root_that_is_gone_or_not_known_gives_no_sample(machine: Machine) -> None:
     unknown = "what this boot's root was mounted from is not known: "
     with pytest.raises(StepFailed, match=f"{unknown}.*/volatile-root: No such file"):
-        measure._root_disk(1)
+        boot_sample.find_root_disk(1)
     machine.mount("8:17", named="sda1")
     with pytest.raises(StepFailed, match=f"{unknown}.*/8:17: No such file"):
-        measure._root_disk(1)
+        boot_sample.find_root_disk(1)
 
 
 # I/O quiet
@@ -99,10 +99,10 @@ def test_quiet_is_the_last_read_before_a_quiet_second(
     monkeypatch: pytest.MonkeyPatch, reads: list[float], quiet_s: float | None
 ) -> None:
     disk = Disk(reads)
-    monkeypatch.setattr(measure, "_read_stats", disk.read_stats)
-    monkeypatch.setattr(measure, "monotonic_s", lambda: disk.now_s)
-    monkeypatch.setattr("appliance.campaign.measure.time.sleep", disk.sleep)
-    measured_s = measure._wait_for_quiet("sda")
+    monkeypatch.setattr(boot_sample, "_read_stats", disk.read_stats)
+    monkeypatch.setattr(boot_sample, "monotonic_s", lambda: disk.now_s)
+    monkeypatch.setattr("appliance.campaign.boot_sample.time.sleep", disk.sleep)
+    measured_s = boot_sample._wait_for_quiet("sda")
     if quiet_s is None:
         assert measured_s is None
     else:

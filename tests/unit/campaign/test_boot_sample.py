@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import measure
+from appliance.campaign import sample_store
 from appliance.campaign.booted_array import BootedDrives
-from appliance.campaign.measure import _find_due, _store
+from appliance.campaign.measure import _find_due
+from appliance.campaign.sample_store import store_sample
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
 from appliance.run import Finished
@@ -34,7 +35,7 @@ def store(world: World, *, slot: int = 1, charted: bool = False, drive: Drive = 
     site = world.site(slot=slot, charted=charted)
     due = _find_due(site, slot)
     assert due is not None
-    _store(site, due, BootedDrives(drive), SAMPLE)
+    store_sample(site, due, BootedDrives(drive), SAMPLE)
 
 
 def test_the_sample_is_committed_before_the_drive_is_asked(
@@ -49,7 +50,7 @@ def test_the_sample_is_committed_before_the_drive_is_asked(
     world.make_campaign()
     world.counts = {HDD.path: 41}
     start_measured(world)
-    monkeypatch.setattr(measure, "read_power_cycles", read_power_cycles)
+    monkeypatch.setattr(sample_store, "read_power_cycles", read_power_cycles)
     store(world)
     ((states, (boot,)),) = seen
     assert states == ["done", "planned", "planned", "planned"]
@@ -65,7 +66,7 @@ def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(
 
     world.make_campaign()
     start_measured(world)
-    monkeypatch.setattr(measure, "read_power_cycles", read_power_cycles)
+    monkeypatch.setattr(sample_store, "read_power_cycles", read_power_cycles)
     with pytest.raises(KeyboardInterrupt):
         store(world)
     (boot,) = world.boots()
@@ -181,9 +182,9 @@ def test_a_chart_is_kept_with_its_cycle(
     world.make_campaign([HDD], cycles=1, charts="all")
     world.site().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
     start_measured(world)
-    monkeypatch.setattr(measure, "run", run)
-    monkeypatch.setattr(measure, "_CHARTS", tmp_path)
-    monkeypatch.setattr(measure, "RAW", tmp_path / "raw")
+    monkeypatch.setattr(sample_store, "run", run)
+    monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
+    monkeypatch.setattr(sample_store, "RAW", tmp_path / "raw")
     store(world, charted=True)
     assert commands == [["systemctl", "stop", "kaltstart-bootchart.service"]]
     assert (tmp_path / "raw/cycle-2/bootchart.svg").read_text() == "<svg/>"
@@ -196,8 +197,8 @@ def test_a_chart_that_is_missing_is_told_and_the_sample_stays(
     world.make_campaign([HDD], cycles=1, charts="all")
     world.site().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
     start_measured(world)
-    monkeypatch.setattr(measure, "run", lambda *_, **__: Finished((), 0, "", ""))
-    monkeypatch.setattr(measure, "_CHARTS", tmp_path)
+    monkeypatch.setattr(sample_store, "run", lambda *_, **__: Finished((), 0, "", ""))
+    monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
     store(world, charted=True)
     assert world.events()[-1] == ("no-chart", "systemd-bootchart left no chart")
     assert world.states() == ["done", "done"]

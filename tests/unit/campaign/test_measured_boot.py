@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import measure, power
+from appliance.campaign import boot_sample, measure, power
 from appliance.campaign.measure import _find_due, measure_boot
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import Refusal, StepFailed, StickTrouble
@@ -107,7 +107,7 @@ def test_a_drive_that_fails_under_the_measurement_loses_the_attempt_only(
     def read_session_set(_: Path) -> int:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(measure, "read_session_set", read_session_set)
+    monkeypatch.setattr(boot_sample, "read_session_set", read_session_set)
     measure_boot()
     assert booted.boots() == []
     assert booted.cycles()[0].attempts == 2  # armed again
@@ -169,7 +169,8 @@ def test_a_boot_before_power_was_asked_to_go_is_a_failed_attempt(booted: World) 
 def test_a_boot_from_another_drive_is_not_stored(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "_root_disk", lambda _: "sdd")
+    for module in (boot_sample, measure):
+        monkeypatch.setattr(module, "find_root_disk", lambda _: "sdd")
     measure_boot()
     assert booted.boots() == []
     attempts = [detail for event, detail in booted.events() if event == "attempt-failed"]
@@ -213,7 +214,7 @@ def test_a_start_up_without_an_end_is_a_failed_attempt(
     def wait() -> Startup:
         raise StepFailed("systemd does not say when the start-up finished")
 
-    monkeypatch.setattr(measure, "_wait_for_startup", wait)
+    monkeypatch.setattr(boot_sample, "_wait_for_startup", wait)
     measure_boot()
     assert booted.boots() == []
     reason = "systemd does not say when the start-up finished"

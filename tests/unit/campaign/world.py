@@ -17,12 +17,14 @@ import pytest
 from appliance.campaign import (
     advance,
     attempts,
+    boot_sample,
     journal,
     live_drives,
     measure,
     power,
     prepare,
     rehearsal,
+    sample_store,
     site,
 )
 from appliance.campaign.advance import Outcome, go_on
@@ -281,13 +283,14 @@ class World:
 
     def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for the machine wherever the campaign's code reaches for it."""
-        for module in (advance, attempts, journal, measure, prepare, site):
+        for module in (advance, attempts, journal, prepare, sample_store, site):
             monkeypatch.setattr(module, "announce", self.announce)
         for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
+        for module in (boot_sample, live_drives, sample_store):
             monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
-        for module in (advance, measure):
+        for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
         monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))
         monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
