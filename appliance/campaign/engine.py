@@ -39,7 +39,7 @@ from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
-from appliance.errors import KaltstartError
+from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -47,6 +47,7 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
     select_unreported_campaign,
 )
+from appliance.store.connect import telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.requests import Request, select_new_requests, update_request
 
@@ -56,7 +57,7 @@ _HEARTBEAT_S = 5
 
 
 def serve(drives: DriveList) -> None:
-    """Run until power goes. Raises only on a bug, after pausing the campaign."""
+    """Run until power goes. Raises only on a bug, after pausing the campaign, and StickTrouble."""
     status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
     write_status(status)
     try:
@@ -68,7 +69,11 @@ def serve(drives: DriveList) -> None:
     drives.all_found(stick)
     appliance = Appliance(status, stick, connection, drives)
     try:
-        appliance.work()
+        with telling_stick_trouble():
+            appliance.work()
+    except StickTrouble as error:
+        show_trouble(status, error)  # nothing can be stored, not even that it pauses
+        raise
     except Exception as error:
         appliance.pause_after_bug(error)
         raise
@@ -177,7 +182,15 @@ class Appliance:
         except StoppedByPersonError:
             pause(self.site, campaign_id, "stopped by a key")
         except KaltstartError as error:
-            pause(self.site, campaign_id, error.message)
+            self._pause_for(campaign_id, error)
+
+    def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
+        try:
+            with telling_stick_trouble():
+                pause(self.site, campaign_id, error.message)
+        except StickTrouble as second:
+            # Of two troubles with the stick the first one says more.
+            raise (error if isinstance(error, StickTrouble) else second) from second
 
     def _advance(self, campaign_id: int) -> None:
         if not self._machine_drives.any_needed_is_here(campaign_id):

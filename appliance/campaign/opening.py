@@ -35,6 +35,7 @@ def show_trouble(status: Status, error: KaltstartError) -> None:
     """Say on every console and on the screen why this stick cannot be used."""
     status.phase = "refused"
     status.message = error.message
+    status.countdown = status.progress = status.step = None
     status.error = {"message": error.message, "hint": error.hint, "exit_code": error.exit_code}
     write_status(status)
     announce("refused", reason=str(error))

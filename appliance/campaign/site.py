@@ -10,7 +10,7 @@ from appliance.campaign.journal import record
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles, update_disarmed
@@ -65,6 +65,16 @@ def disarm(site: Site) -> None:
 
 
 def leave(site: Site, action: Callable[[], None]) -> None:
-    """Close the database and let go of the stick; then power goes."""
+    """Close the database and let go of the stick; then power goes.
+
+    Raises StickTrouble where it does not: nothing can be stored from then on.
+    """
     site.connection.close()
-    action()
+    try:
+        action()
+    except (KaltstartError, OSError) as error:
+        raise StickTrouble(
+            f"the power did not go: {error}",
+            hint="the stick was let go of for it, so nothing more is stored; what was stored is "
+            "kept, and the campaign goes on from there at the next start",
+        ) from error

@@ -21,7 +21,7 @@ from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
-from appliance.errors import KaltstartError, Refusal, StepFailed, blame_of
+from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
 from appliance.measure.activity import peak_bytes
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
@@ -123,7 +123,8 @@ class StepRun:
         except (StepFailed, Refusal):
             raise
         except BaseException:
-            with transaction(connection):
+            # What went wrong first is what counts; at the next start it is an interruption as well.
+            with suppress(StickTrouble), transaction(connection):
                 # Not counted where it was stored as done, or as interrupted already.
                 update_step_interrupted(connection, step.id)
             raise
@@ -154,7 +155,7 @@ class StepRun:
                 self._store_rest()
             raise
         except BaseException:
-            with transaction(connection):
+            with suppress(StickTrouble), transaction(connection):
                 self._store_rest()
                 update_step_interrupted(connection, step.id)
                 self._record("step-interrupted")

@@ -6,13 +6,23 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SCHEMA_VERSION = len(MIGRATIONS)
+_OF_THE_STICK = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_READONLY,
+    }
+)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -85,12 +95,44 @@ def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> No
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, on stable storage when the block has ended."""
-    connection.execute("BEGIN IMMEDIATE")
+    """All or nothing, on stable storage when the block has ended.
+
+    Raises StickTrouble where the stick does not take it.
+    """
+    with telling_stick_trouble():
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            # Of a stick that is gone the transaction goes with the connection.
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def telling_stick_trouble() -> Iterator[None]:
+    """Around what needs the database. Raises StickTrouble where its file cannot be reached.
+
+    Anything else that is wrong with a statement is a bug and stays what it is.
+    """
     try:
         yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    except sqlite3.Error as error:
+        if not _is_of_the_stick(error):
+            raise
+        raise StickTrouble(
+            f"nothing can be stored any more: {error}",
+            hint="switch the machine off, see that the stick is plugged in well and not full, and "
+            "switch it on: what was stored is kept, and the campaign goes on from there",
+        ) from error
+
+
+def _is_of_the_stick(error: sqlite3.Error) -> bool:
+    # The module's own error has no code: closed is what is let go of before power goes.
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)
+    return (code & 0xFF) in _OF_THE_STICK  # the rest is the extended code

@@ -276,9 +276,23 @@ def test_a_full_disk_inside_a_transaction_leaves_what_was(connection: sqlite3.Co
     insert_campaign(connection)
     pages = pragma(connection, "page_count")
     connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(sqlite3.OperationalError, match="full"), transaction(connection):
+    with pytest.raises(StickTrouble, match="full") as trouble, transaction(connection):
         connection.execute("UPDATE campaign SET plan_toml = ?", ("x" * 1_000_000,))
+    assert trouble.value.exit_code == 5
+    assert "what was stored is kept" in trouble.value.hint
     assert connection.execute("SELECT plan_toml FROM campaign").fetchone()[0] == ""
+
+
+def test_a_database_that_is_let_go_of_is_no_bug(connection: sqlite3.Connection) -> None:
+    connection.close()
+    with pytest.raises(StickTrouble, match="closed database"), transaction(connection):
+        pytest.fail("there is nothing to write to")
+
+
+def test_a_mistake_in_a_statement_is_none_of_the_sticks(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="no such table"), transaction(connection):
+        connection.execute("SELECT 1 FROM absent")
+    assert not connection.in_transaction
 
 
 def test_references_are_checked(connection: sqlite3.Connection) -> None:
