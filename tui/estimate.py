@@ -106,29 +106,26 @@ def find_time_left(
 
 
 def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:
-    """`Time left, estimated ...`: one line, or that nothing is known."""
+    """`Time left (estimate): ...`, or that nothing is known."""
     if not left.learned_from:
         return "Time left: unknown yet, nothing like it was done with this stick before"
     parts = []
     if has_step:
         step = "unknown yet" if left.step_s is None else _name_span(left.step_s)
         parts.append(f"step {step}")
-    whole = _name_span(left.campaign_s)
-    if left.unknown:
-        what = "1 part" if left.unknown == 1 else f"{left.unknown} parts"
-        whole = f"{whole} and {what} unknown yet"
-    parts.append(f"campaign {whole}")
-    return f"Time left, by {left.learned_from} earlier: {', '.join(parts)}"
+    more = f" + {left.unknown} unknown yet" if left.unknown else ""
+    parts.append(f"campaign {_name_span(left.campaign_s)}{more}")
+    return f"Time left (estimate): {', '.join(parts)}"
 
 
 def _name_span(seconds: float) -> str:
-    """`about 2 h 10 min`: as exact as an estimate can be, and redrawn as seldom."""
+    """`2 h 10 min`: as exact as an estimate can be, and redrawn as seldom."""
     if seconds < 0:
         return "longer than before"
     minutes = round(seconds / 60)
     if minutes < 1:
         return "less than 1 min"
     if minutes < 60:
-        return f"about {minutes} min"
+        return f"{minutes} min"
     hours, minutes = divmod(5 * round(minutes / 5), 60)
-    return f"about {hours} h {minutes:02} min"
+    return f"{hours} h {minutes:02} min"

@@ -14,7 +14,7 @@ _NARROWEST = 34
 _LOWEST_ROWS = 4
 _TALL_ROWS = 7
 _TALL_SCREEN = 34
-_BAR = 20
+_BAR = 12
 
 
 def draw_course(course: Course, *, width: int, screen_height: int) -> str:

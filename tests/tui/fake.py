@@ -144,11 +144,13 @@ class FakeEngine:
         """The interface's side."""
         return Port(run=self.run, data=self.data, block=self.block, clock=lambda: self.clock_s)
 
-    def count(self, device: str, *, read_bytes: int, read_ios: int) -> None:
+    def count(
+        self, device: str, *, read_bytes: int, read_ios: int, wait_ms: int = 0, busy_ms: int = 0
+    ) -> None:
         """The kernel's counters of one drive."""
         folder = self.block / device
         folder.mkdir(parents=True, exist_ok=True)
-        stat = [read_ios, 0, read_bytes // 512, *[0] * 14]
+        stat = [read_ios, 0, read_bytes // 512, wait_ms, *[0] * 5, busy_ms, *[0] * 7]
         (folder / "stat").write_text(" ".join(map(str, stat)))
 
     def say(self, **status: object) -> None:
@@ -266,6 +268,17 @@ class FakeEngine:
         insert_results(self.connection, step_id, device, results, array=array)
         insert_tickets(self.connection, step_id, tickets)
         return step_id
+
+    def time_step(self, campaign_id: int, step_id: int, device: str, *, seconds: float) -> None:
+        """How long a step was at work, in a campaign that has a plan."""
+        self.connection.execute(
+            "UPDATE campaign SET plan_toml = ? WHERE id = ?",
+            ("[[workload]]\nkind = 'lottery'\n", campaign_id),
+        )
+        self.connection.execute(
+            "INSERT INTO activity_sample VALUES (?, ?, ?, 0, 0, 0, 0, 0)",
+            (step_id, device, seconds),
+        )
 
     def add_power_off(self, step_id: int, drive: Drive, *, cold_proof: str) -> None:
         """The power was off in the middle of a step."""

@@ -97,6 +97,7 @@ def _step(
 
 def run_step(engine: FakeEngine) -> None:
     campaign_id = add_steps(engine)
+    engine.time_step(campaign_id, 1, HDD.serial, seconds=1500.0)
     engine.add_event("step-start", "lottery on W761CPRN: attempt 1")
     engine.say(
         phase="running",

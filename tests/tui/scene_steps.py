@@ -122,12 +122,24 @@ async def look_at_array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "enter")
 
 
-async def read_twice(pilot: Pilot[Any], engine: FakeEngine) -> None:
-    engine.count("sdb", read_bytes=0, read_ios=0)
-    await settle(pilot)
-    engine.clock_s += 2.0
-    engine.count("sdb", read_bytes=256 << 20, read_ios=2048)
-    await settle(pilot)
+async def read_for_minutes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """The drive of the step becomes faster and answers sooner, and rests for a while."""
+    read_bytes = read_ios = wait_ms = 0
+    for number in range(28):
+        engine.count("sda", read_bytes=0, read_ios=0)
+        engine.count(
+            "sdb",
+            read_bytes=read_bytes,
+            read_ios=read_ios,
+            wait_ms=wait_ms,
+            busy_ms=number * 4350,
+        )
+        await settle(pilot)
+        engine.clock_s += 5.0
+        if number not in {12, 13}:
+            read_bytes += (number + 2) * 25 << 20
+            read_ios += (number + 2) * 200
+            wait_ms += 20_000 - number * 300
 
 
 async def read_array(pilot: Pilot[Any], engine: FakeEngine) -> None:

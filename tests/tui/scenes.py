@@ -23,7 +23,7 @@ from tests.tui.scene_steps import (
     open_kernel_settings,
     press_keys,
     read_array,
-    read_twice,
+    read_for_minutes,
     release_wrongly,
 )
 from tests.tui.steps import settle
@@ -68,7 +68,7 @@ SCENES = {
     "run-countdown": Scene(at.count_down, do_nothing),
     "run-preparing": Scene(at.prepare_drives, do_nothing),
     "run-paused": Scene(at.pause, press_keys("3")),
-    "run-step": Scene(at.run_step, read_twice),
+    "run-step": Scene(at.run_step, read_for_minutes),
     "run-step-prepared": Scene(at.prepare_step, do_nothing),
     "run-array": Scene(at.run_array_step, read_array),
     "run-array-made": Scene(at.make_array, do_nothing),

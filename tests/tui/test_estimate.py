@@ -64,8 +64,7 @@ def test_what_has_passed_of_the_running_step_is_taken_off() -> None:
     )
     assert found == TimeLeft(2400.0, 6400.0, 1, 2)
     assert describe_time_left(found, has_step=True) == (
-        "Time left, by 2 earlier: step about 40 min, "
-        "campaign about 1 h 45 min and 1 part unknown yet"
+        "Time left (estimate): step 40 min, campaign 1 h 45 min + 1 unknown yet"
     )
 
 
@@ -74,7 +73,7 @@ def test_a_step_that_takes_longer_than_before_takes_nothing_from_the_rest() -> N
     found = left([work("sql", HDD)], past, running=work("fio", HDD), elapsed_s=100.0)
     assert found == TimeLeft(-40.0, 20.0, 0, 2)
     assert describe_time_left(found, has_step=True) == (
-        "Time left, by 2 earlier: step longer than before, campaign less than 1 min"
+        "Time left (estimate): step longer than before, campaign less than 1 min"
     )
 
 
@@ -82,8 +81,8 @@ def test_an_unknown_step_says_so_beside_a_known_rest() -> None:
     past = [Past(work("sql", HDD), 120.0)]
     found = left([work("sql", HDD)], past, running=work("fio", HDD))
     assert describe_time_left(found, has_step=True) == (
-        "Time left, by 1 earlier: step unknown yet, campaign about 2 min and 1 part unknown yet"
+        "Time left (estimate): step unknown yet, campaign 2 min + 1 unknown yet"
     )
     assert describe_time_left(left([work("sql", HDD)], past), has_step=False) == (
-        "Time left, by 1 earlier: campaign about 2 min"
+        "Time left (estimate): campaign 2 min"
     )
