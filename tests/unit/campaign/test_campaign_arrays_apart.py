@@ -1,0 +1,155 @@
+"""What taking the campaign's array apart commits, and what it leaves alone."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign.step_run import StoppedByPersonError
+from appliance.errors import Refusal
+from tests.unit.campaign.array_use import INTERRUPTIONS, interrupt, mark, part, use
+from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
+from tests.unit.campaign.world import HDD, SSD, World
+
+
+@pytest.fixture
+def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArrayMachine:
+    """No array is made yet."""
+    return make_array_machine(world, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("interruption", INTERRUPTIONS, ids=repr)
+def test_taking_apart_that_was_cut_short_is_done_again(
+    machine: ArrayMachine, interruption: BaseException
+) -> None:
+    first = use(machine)
+    machine.trouble["part"] = interruption
+    with pytest.raises(type(interruption)):
+        part(machine)
+    assert machine.state() == "parting"
+    assert machine.carried.keys() == {SSD.path}
+    row = machine.row()
+    assert row is not None
+    assert row.reason == str(interruption)
+    second = use(machine)
+    assert machine.states() == {first: "apart", second: "made"}
+
+
+def test_what_is_there_is_taken_apart_and_what_is_missing_is_said(machine: ArrayMachine) -> None:
+    set_uuid = use(machine)
+    hdd, ssd, other = machine.world.drives
+    machine.world.drives = (hdd, other)
+    machine.world.lines.clear()
+    part(machine)
+    row = machine.row()
+    assert row is not None
+    assert row.state == "parting"
+    assert "LAB-SSD-1" in row.reason
+    assert machine.carried == {SSD.path: set_uuid}
+    # Nobody is told that it is apart.
+    assert [fields["state"] for _, fields in machine.world.lines] == ["parting", "parting"]
+    assert "array-apart" not in dict(machine.world.events())
+    machine.world.drives = (hdd, ssd, other)
+    part(machine)
+    assert machine.states() == {set_uuid: "apart"}
+    assert machine.carried == {}
+    assert machine.rows("SELECT reason FROM array_made") == [("",)]
+
+
+def test_without_any_of_its_drives_nothing_can_be_taken_apart(machine: ArrayMachine) -> None:
+    set_uuid = use(machine)
+    machine.world.drives = machine.world.drives[2:]
+    with pytest.raises(Refusal, match="LAB-HDD-1"):
+        part(machine)
+    row = machine.row()
+    assert row is not None
+    assert (row.state, "LAB-HDD-1" in row.reason) == ("parting", True)
+    assert machine.carried == {HDD.path: set_uuid, SSD.path: set_uuid}
+
+
+def test_what_a_lone_drive_carries_since_is_not_forgotten(machine: ArrayMachine) -> None:
+    """The cache drive died; the array stays `parting`, and steps on the disk go on."""
+    use(machine)
+    machine.world.drives = (machine.world.drives[0], machine.world.drives[2])
+    part(machine)
+    mark(machine, 1, HDD.path)
+    part(machine)
+    assert machine.marked() == {"LAB-HDD-1", "LAB-HDD-2"}
+    assert machine.on_drive[HDD.path] == "the file system"
+
+
+@pytest.mark.parametrize("state", ["made", "parting"])
+@pytest.mark.parametrize("role", ["backing", "cache"])
+def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
+    machine: ArrayMachine, role: str, state: str
+) -> None:
+    """It would be left alone, then taken for cleared, and overwritten by what comes next."""
+    drive = HDD if role == "backing" else SSD
+    set_uuid = use(machine)
+    if state == "parting":
+        machine.trouble["part"] = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            part(machine)
+    machine.carried.pop(drive.path, None)
+    machine.foreign.add(drive.path)
+    carried, marked = dict(machine.carried), machine.marked()
+    machine.log.clear()
+    said = f"drive {drive.serial} no longer carries its part of the array"
+    with pytest.raises(Refusal, match=said):
+        part(machine)
+    assert machine.log == []
+    assert (machine.carried, machine.marked()) == (carried, marked)
+    row = machine.row()
+    assert row is not None
+    assert (row.set_uuid, row.state, row.reason) == (set_uuid, state, said)
+
+
+def test_another_array_on_a_member_is_not_ours_either(machine: ArrayMachine) -> None:
+    use(machine)
+    machine.carried[HDD.path] = "somebody-elses"
+    with pytest.raises(Refusal, match="no longer carries its part"):
+        part(machine)
+    assert machine.carried[HDD.path] == "somebody-elses"
+    assert machine.state() == "made"
+
+
+def test_a_member_that_carries_nothing_is_no_other_disk(machine: ArrayMachine) -> None:
+    """Cut between clearing the cache drive and making its cache again."""
+    set_uuid = use(machine)
+    del machine.carried[SSD.path]
+    part(machine)
+    assert machine.states() == {set_uuid: "apart"}
+
+
+def test_an_array_in_the_making_stays_so_until_it_is_apart(machine: ArrayMachine) -> None:
+    """Until then its drives may carry what was on them before, which has lost its marks."""
+    machine.foreign = {HDD.path, SSD.path}
+
+    def stop(text: str, _done: int, _total: int) -> None:
+        if text.startswith("clearing"):
+            raise StoppedByPersonError
+
+    with pytest.raises(StoppedByPersonError):
+        use(machine, stop)
+    for _ in range(2):
+        with pytest.raises(StoppedByPersonError):
+            part(machine, stop)
+        assert machine.state() == "making"
+    machine.world.drives = (machine.world.drives[0], machine.world.drives[2])
+    part(machine)
+    row = machine.row()
+    assert row is not None
+    assert row.state == "making"
+    assert "LAB-SSD-1" in row.reason
+    assert {each[1][row.set_uuid] for each in machine.seen} == {"making"}
+
+
+def test_what_was_lost_on_the_way_is_in_the_diary(machine: ArrayMachine) -> None:
+    interrupt(machine, "making")
+    del machine.carried[SSD.path]
+    machine.foreign.add(SSD.path)
+    part(machine)
+    assert (
+        "array-remark",
+        "LAB-HDD-1 with the cache LAB-SSD-1: /dev/sdb was left alone",
+    ) in machine.world.events()
+    assert machine.foreign == {SSD.path}
