@@ -13,6 +13,7 @@ from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
 from appliance.stick import DISK_UUID
+from tests.unit.drives.captured import lay_out
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "machines"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -41,15 +42,7 @@ def load_drives(machine: str, folder: Path) -> tuple[Drive, ...]:
 def load_machine(machine: str, folder: Path) -> FoundMachine:
     """The drives and their answers. `folder` gets the machine's part of /sys."""
     captured = json.loads((FOLDER / f"{machine}.json").read_text())
-    for name, text in captured["files"].items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode("latin-1"))
-    for name, target in captured["links"].items():
-        link = folder / name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        (folder / target).mkdir(parents=True, exist_ok=True)
-        link.symlink_to(folder / target)
+    lay_out(captured, folder)
     listed = hang_loops(json.dumps(captured["lsblk"]), read_loops(sys=folder))
     drives = parse_lsblk(listed)
     drives = merge_serials(

@@ -10,6 +10,7 @@ from appliance.drives.health import parse_health
 from appliance.drives.kernel_texts import KernelTexts, read_kernel_texts
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
+from tests.unit.drives.captured import lay_out
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "drives"
 
@@ -44,15 +45,7 @@ class Single:
 def load_single(name: str, folder: Path) -> Single:
     """`folder` gets the drive's part of /sys."""
     captured = json.loads((FOLDER / f"{name}.json").read_text())
-    for path, text in captured["files"].items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode("latin-1"))
-    for path, target in captured["links"].items():
-        link = folder / path
-        link.parent.mkdir(parents=True, exist_ok=True)
-        (folder / target).mkdir(parents=True, exist_ok=True)
-        link.symlink_to(folder / target)
+    lay_out(captured, folder)
     listed = json.dumps(captured["lsblk"])
     (drive,) = parse_lsblk(listed)
     serials = {drive.path: read_serial(drive.name, sys=folder)}
