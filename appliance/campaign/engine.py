@@ -39,6 +39,7 @@ from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
+from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -133,6 +134,8 @@ class Appliance:
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
+        for folder in release_hushed():
+            record(self.connection, self.this_boot, "switches-released", folder, level="warning")
         try:
             release_bounded()
             release_mounts()

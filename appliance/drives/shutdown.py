@@ -5,10 +5,14 @@ the power goes. Linux asks at each power-off: sd_shutdown() in drivers/scsi/sd.c
 SYNCHRONIZE CACHE where it believes in a write cache, then START STOP UNIT where one of the
 manage_* switches says so. All of them are switches of this boot only. NVMe drives are always told
 (nvme_shutdown), and bridges of USB may keep their power: for these there is no such power-off.
+
+How the switches were is noted in RAM before the first is moved: an engine that is killed in between
+leaves a drive that nothing flushes, and the next one puts it right. Both last as long as the boot.
 """
 
+import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from appliance import sysfs
@@ -16,6 +20,8 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 
 _BLOCK = Path("/sys/class/block")
+_NOTES = Path("/run/kaltstart/hushed")
+"""One file per drive."""
 _STOPS = ("manage_system_start_stop", "manage_runtime_start_stop", "manage_shutdown")
 _CACHE = "cache_type"
 # "temporary": for the kernel alone, no MODE SELECT goes to the drive (cache_type_store).
@@ -27,7 +33,10 @@ _ABRUPT = frozenset({"sata", "scsi", "sas"})
 class Hush:
     """The switches of one drive as they were."""
 
-    folder: Path
+    folder: str
+    inode: int
+    """The folder's: another one as soon as the drive was plugged in anew, with switches of its own
+    (fs/kernfs takes the next number for each)."""
     stops: tuple[tuple[str, str], ...]
     cache_type: str
 
@@ -36,14 +45,27 @@ class Hush:
 
         Raises StepFailed.
         """
-        sysfs.write_text(self.folder / _CACHE, f"{_TEMPORARY} write through")
+        sysfs.write_text(Path(self.folder) / _CACHE, f"{_TEMPORARY} write through")
 
     def take_back(self) -> None:
         """As it was: the machine stays on."""
-        with suppress(StepFailed):  # a drive that is gone needs no switches
-            sysfs.write_text(self.folder / _CACHE, f"{_TEMPORARY} {self.cache_type}")
-            for name, value in self.stops:
-                sysfs.write_text(self.folder / name, value)
+        if _inode_of(Path(self.folder)) == self.inode:
+            for name, value in ((_CACHE, f"{_TEMPORARY} {self.cache_type}"), *self.stops):
+                with suppress(StepFailed):  # a drive that is gone needs no switches
+                    sysfs.write_text(Path(self.folder) / name, value)
+        self._note.unlink(missing_ok=True)
+
+    def keep(self) -> None:
+        """Note it for `release_hushed`. Raises OSError."""
+        _NOTES.mkdir(parents=True, exist_ok=True)
+        # Never half a note: a note is there, or no switch was moved.
+        fresh = self._note.with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(self)))
+        fresh.replace(self._note)
+
+    @property
+    def _note(self) -> Path:
+        return _NOTES / f"{self.inode}.json"
 
 
 def hush(drive: Drive) -> Hush | None:
@@ -62,7 +84,11 @@ def hush(drive: Drive) -> Hush | None:
     cache_type = sysfs.read_text(folder / _CACHE)
     if not cache_type:
         return None
-    switches = Hush(folder, stops, cache_type)
+    switches = Hush(str(folder), _inode_of(folder), stops, cache_type)
+    try:
+        switches.keep()
+    except OSError:
+        return None  # what could not be put back is not moved
     try:
         # Whether the kernel takes such words at all, before anything hangs on it.
         sysfs.write_text(folder / _CACHE, f"{_TEMPORARY} {cache_type}")
@@ -72,3 +98,25 @@ def hush(drive: Drive) -> Hush | None:
         switches.take_back()
         return None
     return switches
+
+
+def release_hushed() -> tuple[str, ...]:
+    """Put back what an engine that was killed has left; the folders of the drives it was.
+
+    Before any drive is written to.
+    """
+    released = []
+    for note in sorted(_NOTES.glob("*.json")):
+        kept = json.loads(note.read_text())
+        stops = tuple((name, value) for name, value in kept["stops"])
+        Hush(kept["folder"], kept["inode"], stops, kept["cache_type"]).take_back()
+        released.append(kept["folder"])
+    return tuple(released)
+
+
+def _inode_of(folder: Path) -> int:
+    """0 where it has gone."""
+    try:
+        return folder.stat().st_ino
+    except FileNotFoundError:
+        return 0

@@ -44,6 +44,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
     monkeypatch.setattr(step_power, "_await_the_end", go_off)
     monkeypatch.setattr(step_power, "read_power_cycles", world.read_power_cycles)
     monkeypatch.setattr(shutdown, "_BLOCK", tmp_path / "class")
+    monkeypatch.setattr(shutdown, "_NOTES", tmp_path / "hushed")
     return machine
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives import shutdown
-from appliance.drives.shutdown import hush
+from appliance.drives.shutdown import hush, release_hushed
 from tests.unit.campaign.world import HDD
 
 _TEXTS = {
@@ -21,6 +21,7 @@ _TEXTS = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The switches of a SATA drive."""
     monkeypatch.setattr(shutdown, "_BLOCK", tmp_path)
+    monkeypatch.setattr(shutdown, "_NOTES", tmp_path / "notes")
     made = tmp_path / "sda/device/scsi_disk/2:0:0:0"
     made.mkdir(parents=True)
     for name, text in _TEXTS.items():
@@ -55,6 +56,63 @@ def test_all_is_taken_back_where_the_machine_stays_on(written: list[tuple[str, s
     written.clear()
     hushed.take_back()
     assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_killed_engine_leaves_is_put_back_once(written: list[tuple[str, str]]) -> None:
+    hushed = hush(HDD)
+    assert hushed is not None
+    hushed.fall_silent()
+    written.clear()
+    assert release_hushed() == (hushed.folder,)
+    assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
+    assert release_hushed() == ()
+
+
+@pytest.mark.usefixtures("folder")
+def test_it_is_noted_before_the_first_switch_is_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[int] = []
+
+    def write_text(_path: Path, _text: str) -> None:
+        noted.append(len(list(shutdown._NOTES.glob("*.json"))))
+
+    monkeypatch.setattr("appliance.sysfs.write_text", write_text)
+    hush(HDD)
+    assert noted[0] == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_the_engine_took_back_itself_is_not_put_back_again(
+    written: list[tuple[str, str]],
+) -> None:
+    hushed = hush(HDD)
+    assert hushed is not None
+    hushed.take_back()
+    written.clear()
+    assert release_hushed() == ()
+    assert written == []
+
+
+def test_a_drive_that_was_plugged_in_anew_keeps_its_own_switches(
+    folder: Path, written: list[tuple[str, str]]
+) -> None:
+    assert hush(HDD) is not None
+    written.clear()
+    folder.rename(folder.with_name("before"))
+    folder.mkdir()
+    release_hushed()
+    assert written == []
+    assert release_hushed() == ()
+
+
+@pytest.mark.usefixtures("folder")
+def test_where_nothing_can_be_noted_nothing_is_moved(
+    written: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(shutdown, "_NOTES", tmp_path / "file/notes")
+    assert hush(HDD) is None
+    assert written == []
 
 
 @pytest.mark.usefixtures("folder")
