@@ -10,7 +10,7 @@ from appliance.drives.health import find_complaint, parse_answer, part, rows, sa
 from appliance.errors import Blame
 
 SMARTCTL = ["smartctl", "--json=c", "--capabilities", "--log=selftest"]
-"""The device's path belongs behind it. Reads only."""
+"""`name_device` belongs behind it. Reads only."""
 
 NOT_THE_DRIVES = (
     "the drive has no self-test",
@@ -64,6 +64,15 @@ class SelftestState:
     """How long the short and the long one take, as the drive says."""
     reason: str = ""
     """Why the drive could not be asked."""
+
+
+def name_device(path: str) -> list[str]:
+    """How smartctl is told whose self-test it is about: the whole drive's.
+
+    Asked for the log of one namespace, some NVMe drives see an invalid field; smartctl 7.5 asks for
+    the whole drive's by itself (https://github.com/smartmontools/smartmontools/issues/217).
+    """
+    return ["--device=nvme,0xffffffff", path] if path.startswith("/dev/nvme") else [path]
 
 
 def parse_selftest(text: str) -> SelftestState:

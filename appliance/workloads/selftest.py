@@ -17,6 +17,7 @@ from appliance.drives.selftest import (
     Entry,
     SelftestState,
     find_refusal,
+    name_device,
     parse_selftest,
 )
 from appliance.errors import KaltstartError, StepFailed
@@ -92,7 +93,7 @@ class SelftestWorkload(Workload):
         except BaseException:
             # Whatever it was, a stop among others: nobody waits for the drive any more.
             with suppress(KaltstartError):
-                run(["smartctl", "--abort", bench.device], check=False, timeout_s=_ANSWER_S)
+                _abort(bench)
             with suppress(OSError):
                 marker.unlink(missing_ok=True)
             raise
@@ -122,7 +123,7 @@ class SelftestWorkload(Workload):
         if state.running and is_open:
             # The machine was restarted and the drive kept its power: it must not go on beside
             # the next measurement, and when it began is not known any more.
-            run(["smartctl", "--abort", bench.device], check=False, timeout_s=_ANSWER_S)
+            _abort(bench)
             state = _ask(bench)
         if state.running:
             raise StepFailed(
@@ -131,7 +132,8 @@ class SelftestWorkload(Workload):
         begun = _Begun(boot_id, time.monotonic(), state.entries)
         # First: an engine that ends right here must not be taken for a stranger by the next one.
         marker.write_text(json.dumps(asdict(begun)))
-        command = ["smartctl", "--json=c", f"--test={self._plan.test}", bench.device]
+        test = f"--test={self._plan.test}"
+        command = ["smartctl", "--json=c", test, *name_device(bench.device)]
         refusal = find_refusal(run(command, check=False, timeout_s=_ANSWER_S).stdout)
         if refusal:
             # smartctl also complains of other things than what it was asked to do.
@@ -198,8 +200,13 @@ def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running:
     raise StepFailed("the drive says nothing of how its self-test ended")
 
 
+def _abort(bench: Bench) -> None:
+    command = ["smartctl", "--abort", *name_device(bench.device)]
+    run(command, check=False, timeout_s=_ANSWER_S)
+
+
 def _ask(bench: Bench) -> SelftestState:
-    said = run([*SMARTCTL, bench.device], check=False, timeout_s=_ANSWER_S).stdout
+    said = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
     state = parse_selftest(said)
     if state.reason:
         raise StepFailed(f"the drive cannot be asked for its self-test: {printable(state.reason)}")

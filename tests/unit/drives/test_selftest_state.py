@@ -1,11 +1,22 @@
-"""Self-tests out of smartctl's JSON. The shapes are those that smartmontools 7.4 prints."""
+"""Self-tests out of smartctl's JSON.
+
+Drives of the lab have no self-test but the emulated SATA ones, so nothing here is captured. Tests
+called real_ have the figures of real drives that others have published, each with its address; the
+others are made after what smartmontools 7.4 prints (ataprint.cpp, nvmeprint.cpp, scsiprint.cpp).
+"""
 
 import json
 from typing import Any
 
 import pytest
 
-from appliance.drives.selftest import Entry, SelftestState, find_refusal, parse_selftest
+from appliance.drives.selftest import (
+    Entry,
+    SelftestState,
+    find_refusal,
+    name_device,
+    parse_selftest,
+)
 
 type Json = dict[str, Any]
 
@@ -34,6 +45,91 @@ def ata_entry(value: int, string: str, **more: object) -> Json:
         "lifetime_hours": 4660,
         **more,
     }
+
+
+def test_a_real_disk_that_cannot_read_a_sector() -> None:
+    # The newest three of the log in https://github.com/dak180/FreeNAS-Report/issues/9, which does
+    # not show what the disk said beside it.
+    log = [
+        ata_entry(
+            121,
+            "Completed: read failure",
+            remaining_percent=90,
+            passed=False,
+            lifetime_hours=hours,
+            lba=4200736,
+        )
+        for hours in (57058, 57009, 56961)
+    ]
+    state = state_of(ata({"value": 121, "string": "said"}, *log))
+    assert not state.running
+    assert state.entries[0] == Entry(
+        "Short offline", passed=False, status="Completed: read failure", hours=57058, lba=4200736
+    )
+    assert [entry.hours for entry in state.entries] == [57058, 57009, 56961]
+    assert state.last is not None
+    assert state.last.passed is False
+
+
+def test_a_real_disk_that_is_testing_itself() -> None:
+    # What https://github.com/ashaduri/gsmartcontrol quotes in its parser of JSON as "Testing".
+    status = {"value": 249, "string": "in progress, 90% remaining", "remaining_percent": 90}
+    state = state_of(ata(status))
+    assert (state.running, state.percent, state.last) == (True, 10, None)
+
+
+def test_a_real_nvme_drives_log() -> None:
+    # A TEAM TM8FP6256G, in test_smart.py of https://github.com/truenas/middleware (NAS-140652).
+    # smartctl writes null where the drive's log has a place that is not used.
+    tests = (1, "Short", 23575), (2, "Extended", 23335)
+    done = {"value": 0, "string": "Completed without error"}
+    table = [
+        {
+            "self_test_code": {"value": code, "string": name},
+            "self_test_result": done,
+            "power_on_hours": hours,
+        }
+        for code, name, hours in tests
+    ]
+    idle = {"value": 0, "string": "No self-test in progress"}
+    log = {"current_self_test_operation": idle, "table": [None, *table]}
+    state = state_of({"device": {"protocol": "NVMe"}, "nvme_self_test_log": log})
+    assert (state.supported, state.running, state.percent) == (True, False, None)
+    assert state.entries == tuple(
+        Entry(name, passed=True, status="Completed without error", hours=hours)
+        for _, name, hours in tests
+    )
+
+
+def test_a_real_sas_drives_log() -> None:
+    # A Seagate ST300MM0006 under smartctl 7.4, in https://github.com/JT4862/driveforge; 65535 hours
+    # is where SPC's counter stands still.
+    rows = (1, "Background short", 64, 65535), (7, "Reserved(7)", 32, 3)
+    data: Json = {
+        f"scsi_self_test_{number}": {
+            "code": {"value": code, "string": name},
+            "result": {"value": 0, "string": "Completed"},
+            "failed_segment": {"value": segment, "aka": "self_test_number"},
+            "power_on_time": {"hours": hours, "aka": "accumulated_power_on_hours"},
+        }
+        for number, (code, name, segment, hours) in enumerate(rows)
+    }
+    state = state_of(
+        {"device": {"protocol": "SCSI"}, "scsi_extended_self_test_seconds": 1905} | data
+    )
+    assert state == SelftestState(
+        supported=None,
+        entries=(
+            Entry("Background short", passed=True, status="Completed", hours=65535),
+            Entry("Reserved(7)", passed=True, status="Completed", hours=3),
+        ),
+        estimate_s=(120, 1905),
+    )
+
+
+def test_an_nvme_drive_is_asked_for_all_of_it() -> None:
+    assert name_device("/dev/nvme0n1") == ["--device=nvme,0xffffffff", "/dev/nvme0n1"]
+    assert name_device("/dev/sda") == ["/dev/sda"]
 
 
 def test_a_disk_that_is_testing_itself() -> None:
