@@ -37,7 +37,8 @@ def find_link(drive: Drive, kernel: KernelTexts, data: Json) -> Link:
         return _pci(kernel)
     if drive.transport == "usb":
         return Link("usb", now=_usb(kernel.usb_speed))
-    if kernel.sata_speed:
+    # A SATA drive behind a SAS controller tells its speed itself; the kernel has none for it.
+    if kernel.sata_speed or part(data, "interface_speed"):
         return _sata(kernel, data)
     rate = _RATE.search(
         str(part(data, "scsi_sas_port_0", "phy_0").get("negotiated_logical_link_rate") or "")

@@ -70,6 +70,15 @@ def test_a_sata_link_below_what_the_drive_can_is_found(
     assert any(words in finding for finding in details.findings)
 
 
+def test_a_sata_drive_behind_a_sas_controller_tells_its_link_itself(sata: Single) -> None:
+    behind = replace(sata.drive, transport="sas")
+    kernel = replace(sata.kernel, sata_speed="", ahci_capabilities="")
+    smart = json.dumps(json.loads(sata.smart) | {"interface_speed": _FAST})
+    details = parse_details(behind, contents=Contents(), kernel=kernel, smart=smart)
+    assert (details.link_now, details.link_max) == ("3.0 Gb/s", "6.0 Gb/s")
+    assert any("although it can do 6.0 Gb/s" in finding for finding in details.findings)
+
+
 def test_a_full_speed_sata_link_is_no_finding(sata: Single) -> None:
     kernel = replace(sata.kernel, sata_speed="6.0 Gbps")
     assert sata.details(kernel=kernel, interface_speed=_FAST).findings == ()
