@@ -3,9 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import override
 
 import pytest
 
@@ -14,55 +12,6 @@ from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
 from tests.report.judged import JUDGED, add_judged
 from tests.report.workloads import add_workloads
-
-_VOID = {"meta", "br", "link", "img", "hr", "input"}
-
-
-class PageReader(HTMLParser):
-    """Reads a page strictly: every element is closed where it was opened."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str]] = []
-        self.ids: list[str] = []
-        self.text: list[str] = []
-
-    @override
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    @override
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes += [(name, value or "") for name, value in attrs]
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-
-    @override
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
-
-    @override
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.text.append(data)
-
-    @property
-    def words(self) -> str:
-        """All that is shown, with single spaces."""
-        return " ".join(" ".join(self.text).split())
-
-
-def read_page(page: str) -> PageReader:
-    reader = PageReader()
-    reader.feed(page)
-    reader.close()
-    assert reader.open == []
-    return reader
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from appliance.measure.samples import Result
-from appliance.report import export_campaign
 from appliance.report.array_section import read_settings
 from appliance.report.blocks import find_ram_share
 from appliance.report.figures import Workload, group_workloads
@@ -28,22 +27,11 @@ from tests.report.arrays import (
     add_array_results,
     add_array_step,
 )
-from tests.report.conftest import read_page
 from tests.report.database import make_database
+from tests.report.pages_read import export, words_of
 from tests.report.workloads import BALLAST, BYPASS, PARTIAL, add_results, make_results
 
 _PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
-
-
-def _words(folder: Path) -> str:
-    return read_page((folder / "report.html").read_text(encoding="utf-8")).words
-
-
-def _export(connection: sqlite3.Connection, tmp_path: Path) -> str:
-    folder = export_campaign(
-        connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw"
-    )
-    return _words(folder)
 
 
 def _group(connection: sqlite3.Connection) -> tuple[Workload, ...]:
@@ -71,7 +59,7 @@ def _add_totals(connection: sqlite3.Connection, totals: Sequence[float]) -> None
 
 
 def test_the_array_stands_between_its_drives_as_in_the_article(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert (
         "SQL, all phases : the array took 4 min 11 s, between the cache drive alone (LAB-SSD-1,"
         " 3 min 51 s) and the backing drive alone (LAB-HDD-1, 5 min 23 s). 1.29 times as fast as"
@@ -97,7 +85,7 @@ def test_an_order_is_told_as_it_was(
     pair: sqlite3.Connection, tmp_path: Path, totals: Sequence[float], said: str, kind: str
 ) -> None:
     _add_totals(pair, totals)
-    assert said in _export(pair, tmp_path)
+    assert said in words_of(export(pair, tmp_path))
     page = next((tmp_path / "r").glob("*/report.html")).read_text()
     assert re.search(rf'<li class="{kind}"><strong>SQL, all phases', page)
 
@@ -113,7 +101,7 @@ def test_no_sentence_where_one_of_the_three_is_not_proven(
 ) -> None:
     _add_totals(pair, (100, 200, 150))
     pair.execute("UPDATE result SET page_cache_proof = 'unproven' WHERE device = 'array'")
-    words = _export(pair, tmp_path)
+    words = words_of(export(pair, tmp_path))
     assert "the array took" not in words
     assert "cold, not proven; writeback, clean" in words
 
@@ -121,11 +109,11 @@ def test_no_sentence_where_one_of_the_three_is_not_proven(
 def test_what_is_invalid_is_in_no_comparison(pair: sqlite3.Connection, tmp_path: Path) -> None:
     _add_totals(pair, (100, 200, 150))
     pair.execute("UPDATE result SET valid = 0 WHERE device = 'array'")
-    assert "the array took" not in _export(pair, tmp_path)
+    assert "the array took" not in words_of(export(pair, tmp_path))
 
 
 def test_a_figure_of_a_dirty_array_is_marked(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert (
         "The array was not clean when these began: 1G/seq-read/randommap (12 MiB). Writing back"
     ) in words
@@ -159,7 +147,7 @@ def test_parsers_leave_out_what_is_about_the_cache(pair: sqlite3.Connection) -> 
 
 
 def test_modes_stand_in_one_table_with_their_warming(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert "Cache modes compared Test writethrough writeback writearound" in words
     assert "rand-write, IOPS 205 30500 190" in words
     assert "writethrough 5 0 % 72 % after 5" in words
@@ -187,13 +175,13 @@ def test_rounds_in_a_mode_are_its_own(pair: sqlite3.Connection) -> None:
 
 
 def test_the_pair_with_and_without_random_map_is_told(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert "1G 227 21 % 331 46 % 1.46 × writeback, clean" in words
     assert "array, sweep, rand-read on 1G : 227 IOPS with each block asked for once" in words
 
 
 def test_the_price_is_told_for_each_mode_that_was_used(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     price = words[words.index("What is lost when the cache drive dies") :]
     assert "The most that was dirty at once in this campaign: 117 MiB." in price
     assert price.index("writeback :") < price.index("writethrough :") < price.index("writearound :")
@@ -205,7 +193,7 @@ def test_nothing_is_called_lost_where_nothing_was(pair: sqlite3.Connection, tmp_
     step = add_array_step(pair, "sql", "array")
     rows = make_results("recovery", BALLAST, seconds=1.0)
     add_array_results(pair, step, rows, mode="writethrough")
-    words = _export(pair, tmp_path)
+    words = words_of(export(pair, tmp_path))
     assert "writethrough : Each write is acknowledged when both drives have it." in words
     assert "the price of writeback" not in words
     assert "all that is dirty is lost" not in words
@@ -225,11 +213,11 @@ def test_interrupted_counters_are_told_as_such(pair: sqlite3.Connection, tmp_pat
     add_array_results(pair, step, make_results("seq-read", BYPASS, bw_bytes_s=1e6))
     rows = [Result("array", "cache_hits", 77.0, COUNTED, valid=False)]
     add_array_results(pair, step, rows)
-    assert "array (interrupted: since its last start) – 77 –" in _export(pair, tmp_path)
+    assert "array (interrupted: since its last start) – 77 –" in words_of(export(pair, tmp_path))
 
 
 def test_boots_of_the_array_are_named_after_it(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert "array (LAB-HDD-1) : from cycle 2 on 2.5 times as fast as at its first boot" in words
     # Its cache drive is not booted alone: no column, no missing boots.
     assert "no valid timed boot" not in words
@@ -237,11 +225,11 @@ def test_boots_of_the_array_are_named_after_it(array_report: Path) -> None:
 
 def test_an_array_that_was_left_is_told(hybrid: sqlite3.Connection, tmp_path: Path) -> None:
     hybrid.execute("UPDATE array_made SET state = 'parting', reason = 'the SSD is gone'")
-    assert "not taken apart completely: the SSD is gone" in _export(hybrid, tmp_path)
+    assert "not taken apart completely: the SSD is gone" in words_of(export(hybrid, tmp_path))
 
 
 def test_settings_are_those_of_the_plan(array_report: Path) -> None:
-    words = _words(array_report)
+    words = words_of(array_report)
     assert "sequential_cutoff 0 off, for benchmarking." in words
     assert "block the larger logical block of the two drives default" in words
     assert read_settings("[array") is None
@@ -252,7 +240,7 @@ def test_settings_that_the_plan_leaves_out_are_its_defaults(
     pair: sqlite3.Connection, tmp_path: Path
 ) -> None:
     pair.execute("UPDATE campaign SET plan_toml = '[array]\nsequential_cutoff = \"4M\"'")
-    words = _export(pair, tmp_path)
+    words = words_of(export(pair, tmp_path))
     assert "sequential_cutoff 4M longer sequential requests go past the cache" in words
     assert "congested_read_threshold_us 0 default off, for benchmarking." in words
     assert "cache_mode writeback default" in words

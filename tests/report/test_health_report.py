@@ -12,8 +12,8 @@ from appliance.measure.samples import CacheState, Result, TemperatureSample
 from appliance.report import export_campaign
 from appliance.store.connect import transaction
 from appliance.store.health import Moment, insert_health, insert_temperatures
-from tests.report.conftest import PageReader, read_page
 from tests.report.judged import drive_id
+from tests.report.pages_read import read_report
 from tests.report.workloads import add_results, add_step, end_step
 
 BYPASS = CacheState("bypass", "proven", "the drive tests itself")
@@ -69,12 +69,8 @@ def asked(lab: sqlite3.Connection, tmp_path: Path) -> Path:
     return export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path / "raw")
 
 
-def page_of(folder: Path) -> PageReader:
-    return read_page((folder / "report.html").read_text())
-
-
 def test_what_moved_stands_at_the_top(asked: Path) -> None:
-    words = page_of(asked).words
+    words = read_report(asked).words
     assert "before: passed; after: passed; moved: reallocated sectors 0 → 8" in words
     assert "reallocated sectors 0 8 +8" in words
     assert "power on hours 100 h 101 h +1 h" in words
@@ -84,18 +80,18 @@ def test_what_moved_stands_at_the_top(asked: Path) -> None:
 
 
 def test_silence_is_not_called_health(asked: Path) -> None:
-    words = page_of(asked).words
+    words = read_report(asked).words
     assert "before: passed; after: drive LAB-SSD-1 is\\x1b gone" in words
     assert "reallocated sectors 0 – –" in words
     assert "before: not asked; after: not asked" in words
 
 
 def test_how_hot_drives_became(asked: Path) -> None:
-    assert "1: selftest LAB-HDD-1 38 41 2" in page_of(asked).words
+    assert "1: selftest LAB-HDD-1 38 41 2" in read_report(asked).words
 
 
 def test_a_failed_self_test_is_called_so(asked: Path) -> None:
-    words = page_of(asked).words
+    words = read_report(asked).words
     assert "Self-test" in words
     assert "LAB-HDD-1 short failed 121.500" in words
 
@@ -114,6 +110,6 @@ def test_the_same_as_files(asked: Path) -> None:
 
 
 def test_a_campaign_without_readings_has_no_such_section(report: Path) -> None:
-    assert "What each drive says of itself" not in page_of(report).words
+    assert "What each drive says of itself" not in read_report(report).words
     assert not (report / "health.csv").exists()
     assert not (report / "temperatures.csv").exists()

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.report import export_campaign
-from tests.report.conftest import PageReader, read_page
 from tests.report.database import LAB, Boot, Disk, make_database
+from tests.report.pages_read import PageReader, read_report
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m\'"&amp;]]>\u202e -->\x07\r\n'
 
@@ -26,7 +26,7 @@ def _export(tmp_path: Path, disks: Sequence[Disk], *, name: str = "hostile") -> 
 
 
 def _read(folder: Path) -> PageReader:
-    return read_page((folder / "report.html").read_text(encoding="utf-8"))
+    return read_report(folder)
 
 
 @pytest.fixture(params=["lab", "hostile", "empty", "no drive"])

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from appliance.measure.samples import LbaRange, Result, SliceSample
-from appliance.report import export_campaign
 from appliance.report.workload_rows import RANGES, SLICES
 from appliance.store.ranges import insert_ranges, insert_slices, select_ranges, select_slices
 from appliance.store.steps import insert_part
-from tests.report.conftest import read_page
 from tests.report.database import Disk, make_database
+from tests.report.pages_read import export, words_of
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import BYPASS, MB, add_results, add_step, end_step, make_results
 
@@ -78,10 +77,8 @@ def one(tmp_path: Path) -> sqlite3.Connection:
 
 
 def _export(connection: sqlite3.Connection, tmp_path: Path) -> tuple[Path, str]:
-    folder = export_campaign(
-        connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw"
-    )
-    return folder, read_page((folder / "report.html").read_text(encoding="utf-8")).words
+    folder = export(connection, tmp_path)
+    return folder, words_of(folder)
 
 
 def test_the_profile_and_the_ranges_are_shown(one: sqlite3.Connection, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from appliance.report import export_campaign
 from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
 from appliance.store.verdicts import upsert_judging_problem
-from tests.report.conftest import read_page
+from tests.report.pages_read import read_page, words_of
 
 SERIALS = ["LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1", "LAB-ODD\\x1b1", "LAB-NEW-1"]
 
@@ -20,7 +20,7 @@ def test_columns_are_those_of_the_views(judged: sqlite3.Connection) -> None:
 
 
 def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:
-    words = read_page((verdicts / "report.html").read_text()).words
+    words = words_of(verdicts)
     assert words.index("Verdicts") < words.index("What the figures say")
     for verdict, serial in (
         ("✓ accept", "LAB-GOOD-1"),
@@ -81,7 +81,7 @@ def test_a_policy_with_mistakes_marks_what_is_older(
 ) -> None:
     upsert_judging_problem(judged, 1, problem="policy.toml line 3: <i>a mistake</i>\nanother")
     folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "again", raw=tmp_path)
-    words = read_page((folder / "report.html").read_text()).words
+    words = words_of(folder)
     assert "These verdicts are older than the policy:" in words
     assert "policy.toml line 3: <i>a mistake</i> another" in words
     assert "! accept with remarks · LAB-SLOW-1" in words
@@ -94,7 +94,7 @@ def test_with_mistakes_from_the_start_there_is_no_verdict(
 ) -> None:
     upsert_judging_problem(lab, 1, problem="policy.toml line 1: a mistake")
     folder = export_campaign(lab, campaign_id=1, reports=tmp_path / "none", raw=tmp_path)
-    words = read_page((folder / "report.html").read_text()).words
+    words = words_of(folder)
     assert "No verdict: policy.toml has mistakes" in words
     assert words.count("– no verdict") == 3
     assert "Judged by" not in words
@@ -103,4 +103,4 @@ def test_with_mistakes_from_the_start_there_is_no_verdict(
 def test_a_campaign_that_nobody_judged_says_nothing_of_verdicts(report: Path) -> None:
     assert not (report / "verdicts.html").exists()
     assert not (report / "verdicts.csv").exists()
-    assert "verdict" not in read_page((report / "report.html").read_text()).words.lower()
+    assert "verdict" not in words_of(report).lower()

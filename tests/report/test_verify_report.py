@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from appliance.measure.samples import LbaRange
-from appliance.report import export_campaign
 from appliance.store.ranges import insert_ranges
-from tests.report.conftest import read_page
 from tests.report.database import Disk, make_database
+from tests.report.pages_read import export, words_of
 from tests.report.workloads import BYPASS, MB, add_results, add_step, end_step, make_results
 
 _SIZE = 512 << 20
@@ -49,10 +48,8 @@ def _add_verify(
 
 
 def _read(connection: sqlite3.Connection, tmp_path: Path) -> str:
-    folder = export_campaign(
-        connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw"
-    )
-    return read_page((folder / "report.html").read_text(encoding="utf-8")).words
+    folder = export(connection, tmp_path)
+    return words_of(folder)
 
 
 def test_every_fault_stands_there_with_its_address(one: sqlite3.Connection, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.measure.samples import ActivitySample, Result, Ticket
-from appliance.report import export_campaign
 from appliance.report.figures import group_workloads
 from appliance.report.kinds import fio, lottery
 from appliance.report.kinds.activity import Interval, thin
@@ -19,8 +18,8 @@ from appliance.report.workload_charts import _find_scale, _five_numbers
 from appliance.report.workload_rows import RESULTS, TICKETS
 from appliance.stats import find_quartiles
 from appliance.store import steps as store
-from tests.report.conftest import read_page
 from tests.report.database import Disk, make_database
+from tests.report.pages_read import export, read_page, words_of
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import (
     BYPASS,
@@ -32,14 +31,6 @@ from tests.report.workloads import (
     end_step,
     make_results,
 )
-
-
-def _words(folder: Path) -> str:
-    return read_page((folder / "report.html").read_text(encoding="utf-8")).words
-
-
-def _export(connection: sqlite3.Connection, tmp_path: Path) -> Path:
-    return export_campaign(connection, campaign_id=1, reports=tmp_path / "r", raw=tmp_path / "raw")
 
 
 @pytest.fixture
@@ -59,7 +50,7 @@ def test_page_is_well_formed_and_needs_nothing(workloads: Path) -> None:
 
 
 def test_a_campaign_without_boots_speaks_of_none(workloads: Path) -> None:
-    words = _words(workloads)
+    words = words_of(workloads)
     assert "Boot time over cycle" not in words
     assert "no valid timed boot" not in words
     assert "14 of 15 steps done, 1 failed" in words
@@ -88,7 +79,7 @@ def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
 
 
 def test_each_line_has_its_caches(workloads: Path) -> None:
-    words = _words(workloads)
+    words = words_of(workloads)
     assert re.search(r"bypass proven \d 0 %", words)
     assert re.search(r"partial unproven \d 30 %", words)
     assert re.search(r"cold proven \d 2 % 3 GiB idle", words)
@@ -101,19 +92,19 @@ def test_each_line_has_its_caches(workloads: Path) -> None:
 
 
 def test_the_total_of_sql_speaks_where_all_phases_are_proven(workloads: Path) -> None:
-    words = _words(workloads)
+    words = words_of(workloads)
     assert "SQL, all phases : LAB-HDD-1 200.0 s (3 min 20 s), LAB-SSHD-1 181.8 s" in words
     assert "sql: the cache state" not in words
 
 
 def test_failed_steps_and_their_reasons_are_told(workloads: Path) -> None:
-    words = _words(workloads)
+    words = words_of(workloads)
     assert "LAB-SSD-1 : sql failed: the drive answered with an I/O error." in words
     assert "failed the drive answered with an I/O error" in words
 
 
 def test_raw_output_is_named_where_it_is_and_not_copied(workloads: Path) -> None:
-    words = _words(workloads)
+    words = words_of(workloads)
     assert "raw/1/" in words
     assert "raw/2/" not in words
     assert not (workloads / "raw").exists()
@@ -154,7 +145,7 @@ def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
 ) -> None:
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS, valid=False)])
-    words = _words(_export(one, tmp_path))
+    words = words_of(export(one, tmp_path))
     assert "fio: 1 of 1 figure invalid and in no mean." in words
     assert "invalid: the device served 100 % of the bytes asked for" in words
     # Struck out among all figures, and nowhere else.
@@ -167,7 +158,7 @@ def test_no_sentence_is_built_on_what_is_not_proven(
 ) -> None:
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", PARTIAL, bw_bytes_s=77.7 * MB))
-    words = _words(_export(one, tmp_path))
+    words = words_of(export(one, tmp_path))
     findings = words[: words.index("The rules behind")]
     assert "77.7" not in findings
     assert "the cache state of 1 of 1 figure is not proven" in findings
@@ -205,7 +196,7 @@ def test_a_sentence_says_where_a_drive_did_not_get_steady(
         add_results(one, step, row)
     mean = sum(rates[-5:]) / len(rates[-5:])
     add_results(one, step, make_results("seq-write", BYPASS, bw_bytes_s=mean * MB))
-    assert said in _words(_export(one, tmp_path))
+    assert said in words_of(export(one, tmp_path))
 
 
 def test_the_workloads_own_sum_over_rounds_counts(one: sqlite3.Connection) -> None:
@@ -256,7 +247,7 @@ def test_what_thinning_averaged_is_told(one: sqlite3.Connection, tmp_path: Path)
         for t in range(1, 901)
     ]
     store.insert_activity(one, step, samples)
-    words = _words(_export(one, tmp_path))
+    words = words_of(export(one, tmp_path))
     assert "each point is the mean of 3 recorded intervals (about 3 s), 900 in all" in words
     assert "highest single interval 90.0 MB/s read" in words
 
@@ -265,7 +256,7 @@ def test_an_idle_device_can_be_drawn(one: sqlite3.Connection, tmp_path: Path) ->
     step = add_step(one, "fio", "A", position=0)
     add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=0.0))
     store.insert_activity(one, step, [ActivitySample("sda", 1.0, 0, 0, 0, 0, 0.0)])
-    assert "chart-activity-" in (_export(one, tmp_path) / "report.html").read_text()
+    assert "chart-activity-" in (export(one, tmp_path) / "report.html").read_text()
 
 
 def test_boxes_have_the_quartiles_of_the_tables() -> None:
@@ -309,7 +300,7 @@ def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:
     store.insert_activity(connection, step, [ActivitySample(HOSTILE, 1.0, 9, 9, 1, 1, 0.1)])
     end_step(connection, step, "failed", HOSTILE)
     connection.execute("UPDATE result SET proof_reason = ?, drive_state = ?", (HOSTILE, HOSTILE))
-    folder = _export(connection, tmp_path)
+    folder = export(connection, tmp_path)
     connection.close()
     text = (folder / "report.html").read_text(encoding="utf-8")
     read_page(text)
@@ -320,14 +311,14 @@ def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:
 def test_an_unknown_kind_is_a_plain_table(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = add_step(one, "other-kind", "A", position=0)
     add_results(one, step, make_results("all", BYPASS, unreadable_bytes=4096.0))
-    assert "unreadable" in _words(_export(one, tmp_path))
-    assert "4 KiB" in _words(_export(one, tmp_path))
+    assert "unreadable" in words_of(export(one, tmp_path))
+    assert "4 KiB" in words_of(export(one, tmp_path))
 
 
 def test_a_step_without_figures_is_in_the_table_of_steps(
     one: sqlite3.Connection, tmp_path: Path
 ) -> None:
     end_step(one, add_step(one, "sql", "A", position=0), "skipped", "the drive is not released")
-    words = _words(_export(one, tmp_path))
+    words = words_of(export(one, tmp_path))
     assert "skipped the drive is not released" in words
     assert "0 of 1 steps done, 1 skipped" in words

@@ -1,0 +1,73 @@
+"""A report made of a database, and read as a person would see it."""
+
+import sqlite3
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import override
+
+from appliance.report import export_campaign
+
+_VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+class PageReader(HTMLParser):
+    """Reads a page strictly: every element is closed where it was opened."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.ids: list[str] = []
+        self.text: list[str] = []
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    @override
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    @override
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    @override
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        """All that is shown, with single spaces."""
+        return " ".join(" ".join(self.text).split())
+
+
+def read_page(page: str) -> PageReader:
+    """What stands in the text of a page, which must be well-formed."""
+    reader = PageReader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def export(connection: sqlite3.Connection, folder: Path) -> Path:
+    """The report of the database's first campaign, below `folder`."""
+    return export_campaign(connection, campaign_id=1, reports=folder / "r", raw=folder / "raw")
+
+
+def read_report(folder: Path) -> PageReader:
+    """The page of an exported report."""
+    return read_page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def words_of(folder: Path) -> str:
+    """All that the page of an exported report shows."""
+    return read_report(folder).words
