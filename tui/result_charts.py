@@ -1,13 +1,10 @@
-"""The pictures of the page Results: boots over cycles, their spread, workloads side by side. Pure.
-
-No bar stands without the cache state that its figure was taken under.
-"""
+"""The boots of a campaign as pictures: over their cycles, and their spread. Pure text."""
 
 from collections.abc import Sequence
 
-from tui.campaigns import Campaign, CampaignDrive, Figure, Step
+from tui.campaigns import CampaignDrive
 from tui.charset import shorten
-from tui.charts import Bar, Box, draw_bars, draw_boxes, draw_columns, set_beside
+from tui.charts import Box, draw_boxes, draw_columns, set_beside
 
 _ROWS = 4
 _CELL = 3
@@ -48,35 +45,3 @@ def _draw_course(drive: CampaignDrive, width: int) -> str:
         name_ends=lambda shown: (f"#{cycles[-shown]}", f"#{cycles[-1]}"),
         cell=_CELL if len(cycles) * _CELL <= width - _GAP * 2 else 1,
     )
-
-
-def draw_comparisons(campaign: Campaign, width: int) -> list[str]:
-    """A group of bars for each figure of a workload that ran on several drives."""
-    blocks = []
-    for index in dict.fromkeys(step.workload_index for step in campaign.steps):
-        steps = [s for s in campaign.steps if s.workload_index == index and s.figures]
-        names = dict.fromkeys(f.name for step in steps for f in step.figures if f.value > 0)
-        groups = [group for name in names if (group := _draw_group(name, steps, width))]
-        if groups:
-            are_times = all(f.short.endswith(" s") for step in steps for f in step.figures)
-            better = ", shorter is better" if are_times else ""
-            blocks.append("\n".join([f"{steps[0].kind} side by side{better}", *groups]))
-    return blocks
-
-
-def _draw_group(name: str, steps: Sequence[Step], width: int) -> str:
-    found = [
-        (step, figure)
-        for step in steps
-        for figure in step.figures
-        if figure.name == name and figure.value > 0
-    ]
-    if len({step.device for step, _ in found}) < 2:
-        return ""
-    bars = [Bar(step.device, figure.value, _name_figure(figure)) for step, figure in found]
-    return f" {shorten(name, width - 1)}\n{draw_bars(bars, width=width)}"
-
-
-def _name_figure(figure: Figure) -> str:
-    short = figure.short if figure.valid else f"({figure.short})"
-    return f"{short}  {figure.cache}"

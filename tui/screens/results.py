@@ -11,7 +11,8 @@ from textual.containers import VerticalScroll
 
 from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
-from tui.result_charts import draw_boots, draw_comparisons
+from tui.comparisons import describe_comparisons, draw_comparisons
+from tui.result_charts import draw_boots
 from tui.screens.page import Page
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
@@ -199,51 +200,6 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
 
 def _bracket(figure: Figure) -> str:
     return figure.text if figure.valid else f"({figure.text.strip()})"
-
-
-def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
-    """A table for each workload that ran on the array and on a drive alone: figure by device."""
-    names = {
-        drive.identity: f"{drive.role} drive"
-        for drive in campaign.drives
-        if drive.role in {"backing", "cache"}
-    }
-    indexes = dict.fromkeys(step.workload_index for step in campaign.steps if step.on_array)
-    beside = [
-        [step for step in campaign.steps if step.workload_index == index and step.figures]
-        for index in indexes
-    ]
-    return [
-        _compare(steps, [shorten(names.get(step.device, step.device), 15) for step in steps], width)
-        for steps in beside
-        if len(steps) > 1 and any(step.on_array for step in steps)
-    ]
-
-
-def _compare(steps: list[Step], titles: list[str], width: int) -> str:
-    names = list(dict.fromkeys(figure.name for step in steps for figure in step.figures))
-    name = min(max([len(steps[0].kind), *map(len, names)]), 26)
-    columns = [
-        max([len(title), *(len(_bracket_short(each)) for each in step.figures)])
-        for step, title in zip(steps, titles, strict=True)
-    ]
-    head = "".join(f"  {title:>{column}}" for title, column in zip(titles, columns, strict=True))
-    lines = [f"{steps[0].kind:{name}}{head}  Page cache"]
-    for each in names:
-        found = [next((f for f in step.figures if f.name == each), None) for step in steps]
-        cells = "".join(
-            f"  {_bracket_short(figure) if figure else '-':>{column}}"
-            for figure, column in zip(found, columns, strict=True)
-        )
-        cache = " / ".join(dict.fromkeys(figure.cache for figure in found if figure))
-        start = f"{shorten(each, name):{name}}{cells}"
-        line = f"{start}  {cache}"
-        lines += [start, f"{cache:>{width}}"] if len(line) > width else [line]
-    return "\n".join(lines)
-
-
-def _bracket_short(figure: Figure) -> str:
-    return figure.short if figure.valid else f"({figure.short})"
 
 
 def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
