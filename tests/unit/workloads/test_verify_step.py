@@ -174,24 +174,20 @@ def test_a_drive_that_takes_nothing_fails_the_step(make: Make) -> None:
         lab.run(workload)
 
 
-def test_a_drive_that_is_gone_fails_the_step(make: Make) -> None:
+@pytest.mark.parametrize(
+    ("trouble", "said", "blame"),
+    [("gone", "went away", "drive"), ("no_memory", "too little RAM", "other")],
+)
+def test_what_ends_the_step_says_whose_fault_it_is(
+    make: Make, trouble: str, said: str, blame: str
+) -> None:
     lab = make()
     workload = lab.start()
     lab.run(workload, until="read-03")
-    lab.drive.gone = True
-    with pytest.raises(StepFailed, match="went away") as failed:
+    setattr(lab.drive, trouble, True)
+    with pytest.raises(StepFailed, match=said) as failed:
         lab.run(workload)
-    assert failed.value.blame == "drive"
-
-
-def test_a_machine_without_memory_says_nothing_of_the_drive(make: Make) -> None:
-    lab = make()
-    workload = lab.start()
-    lab.run(workload, until="read-03")
-    lab.drive.no_memory = True
-    with pytest.raises(StepFailed, match="too little RAM") as failed:
-        lab.run(workload)
-    assert failed.value.blame == "other"
+    assert failed.value.blame == blame
 
 
 def test_an_interruption_repeats_its_part_only_and_sums_stay_right(make: Make) -> None:
