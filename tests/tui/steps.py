@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from rich.color import Color
+from rich.style import Style
 from textual.pilot import Pilot
 
 from tui.app import KaltstartApp
@@ -79,3 +81,18 @@ async def shown(pilot: Pilot[Any], selector: str) -> None:
 def drawn(pilot: Pilot[Any]) -> str:
     """The whole screen as text."""
     return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+def drawn_colours(pilot: Pilot[Any]) -> set[tuple[int, int]]:
+    """Ink and paper of all that is drawn, by their numbers; -1 for none of the 16."""
+    strips = pilot.app.screen._compositor.render_strips()
+    styles = [
+        segment.style or Style() for strip in strips for segment in strip if segment.text.strip()
+    ]
+    return {(_number(style.color, 7), _number(style.bgcolor, 0)) for style in styles}
+
+
+def _number(colour: Color | None, default: int) -> int:
+    if colour is None or colour.is_default:
+        return default
+    return colour.number if colour.number is not None and colour.number < 16 else -1

@@ -8,10 +8,12 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn
+from tests.tui.steps import drawn, drawn_colours
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 
+# Ink and paper that tests/unit/test_palette.py finds readable.
+READABLE = {(ink, 0) for ink in range(1, 16)} | {(0, 7)}
 SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
@@ -30,14 +32,17 @@ def test_scene_looks_the_same_in_allowed_characters(
     name: str, size: tuple[int, int], engine: FakeEngine, snap_compare: Callable[..., bool]
 ) -> None:
     seen = ""
+    colours: set[tuple[int, int]] = set()
 
     async def show(pilot: Pilot[Any]) -> None:
         nonlocal seen
         await play(name, pilot, engine)
         seen = drawn(pilot)
+        colours.update(drawn_colours(pilot))
 
     SCENES[name].prepare(engine)
     same = snap_compare(KaltstartApp(engine.port()), terminal_size=size, run_before=show)
     assert seen.strip()
     assert not set(seen) - ALLOWED - {"\n"}
+    assert colours <= READABLE
     assert same
