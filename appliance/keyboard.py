@@ -3,34 +3,44 @@
 The choice is kept on the stick, beside the database.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import KaltstartError, Refusal
 from appliance.run import run
 from appliance.stick import DATA
 
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One keyboard."""
+
+    title: str
+    keymap: str
+    """Debian's name of it (console-data)."""
+
+
 LAYOUTS = {
-    "us": "us",
-    "uk": "uk",
-    "de": "de-latin1-nodeadkeys",
-    "ch-de": "sg-latin1",
-    "ch-fr": "fr_CH-latin1",
-    "fr": "fr-latin9",
-    "be": "be-latin1",
-    "es": "es",
-    "it": "it",
-    "pt": "pt-latin1",
-    "nl": "nl",
-    "dk": "dk-latin1",
-    "no": "no-latin1",
-    "se": "se-latin1",
-    "fi": "fi-latin1",
-    "pl": "pl",
-    "cz": "cz-us-qwertz",
-    "hu": "hu",
-    "br": "br-abnt2",
+    "us": Layout("American", "us"),
+    "uk": Layout("British", "uk"),
+    "de": Layout("German", "de-latin1-nodeadkeys"),
+    "ch-de": Layout("Swiss, German", "sg-latin1"),
+    "ch-fr": Layout("Swiss, French", "fr_CH-latin1"),
+    "fr": Layout("French", "fr-latin9"),
+    "be": Layout("Belgian", "be-latin1"),
+    "nl": Layout("Dutch", "nl"),
+    "es": Layout("Spanish", "es"),
+    "pt": Layout("Portuguese", "pt-latin1"),
+    "br": Layout("Brazilian", "br-abnt2"),
+    "it": Layout("Italian", "it"),
+    "dk": Layout("Danish", "dk-latin1"),
+    "no": Layout("Norwegian", "no-latin1"),
+    "se": Layout("Swedish", "se-latin1"),
+    "fi": Layout("Finnish", "fi-latin1"),
+    "pl": Layout("Polish", "pl"),
+    "cz": Layout("Czech", "cz-us-qwertz"),
+    "hu": Layout("Hungarian", "hu"),
 }
-"""Our name of a layout, and Debian's keymap (console-data)."""
 
 BUILT_IN = "us"
 """What the kernel starts with."""
@@ -41,7 +51,7 @@ def load_layout(layout: str) -> None:
     if layout not in LAYOUTS:
         raise Refusal(f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}')
     # One keymap for all virtual terminals; the terminal is only what it is asked through.
-    run(["loadkeys", "--quiet", "--unicode", "--console=/dev/tty1", LAYOUTS[layout]])
+    run(["loadkeys", "--quiet", "--unicode", "--console=/dev/tty1", LAYOUTS[layout].keymap])
 
 
 def keep_layout(layout: str, *, folder: Path = DATA) -> None:

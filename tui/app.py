@@ -19,10 +19,11 @@ from tui import terminal
 from tui.campaigns import ARRAY
 from tui.charset import drawable
 from tui.pace import TICK_S, read_every_s
-from tui.port import KaltstartError, Port
+from tui.port import KaltstartError, Kept, Port
 from tui.screens.dialog import Ask
 from tui.screens.drives import DrivesPage
 from tui.screens.machine import MachinePage
+from tui.screens.manual import Help, show_manual
 from tui.screens.page import Page
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
@@ -32,12 +33,16 @@ from tui.widgets.scrollbar import CellScrollBar
 
 _KERNEL_MAY_TAKE_S = 1.0
 _ANSWER_DUE_S = 20.0
+_YOUNG_S = 10.0
 _REQUESTS = {
     "start": "Start",
     "resume": "Go on",
     "stop": "Stop",
     "report": "Report",
     "take-apart": "Taking apart",
+    "set-time": "Setting the time",
+    "set-keyboard": "Keyboard",
+    "shell": "Shell",
     "poweroff": "Power off",
     "reboot": "Restart",
 }
@@ -74,6 +79,8 @@ class KaltstartApp(App[None]):
         self.theme = "ansi-dark"
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
+        self._kept = self.port.read_kept()
+        self._begun_s = time.monotonic()
         self.snapshot = Snapshot()
         self.message = ""
         self._reading = False
@@ -83,7 +90,15 @@ class KaltstartApp(App[None]):
         self._read_at_cpu_s = 0.0
 
     def on_mount(self) -> None:
-        """Read at once, then as often as what happens asks for."""
+        """Go where somebody was, read at once, then as often as what happens asks for."""
+        if self._kept.page in self.MODES and self._kept.page != self.DEFAULT_MODE:
+            self.switch_mode(self._kept.page)
+        if self._kept.crash:
+            self.message = drawable(
+                f"Internal error, the interface was started anew: {self._kept.crash}. "
+                "The campaign is not affected."
+            )
+        self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
 
@@ -126,8 +141,10 @@ class KaltstartApp(App[None]):
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
         counting = snapshot.countdown is not None and before.countdown is None
-        if (started or counting) and self.current_mode != RunPage.NAME:
-            self.switch_mode(RunPage.NAME)
+        # What goes on already is no reason to leave the page that somebody was at.
+        goes_on = before.status is None and bool(self._kept.page)
+        if (started or counting) and not goes_on and self.current_mode != RunPage.NAME:
+            self._go_to(RunPage.NAME)
         self._show_page()
         if _has_news(before, snapshot):
             # The kernel writes its messages over this screen, now or in a moment: draw all of it.
@@ -205,17 +222,35 @@ class KaltstartApp(App[None]):
     def action_page(self, name: str) -> None:
         """Go to a page."""
         self.message = ""
+        self._go_to(name)
+
+    def _go_to(self, name: str) -> None:
         self.switch_mode(name)
+        self._keep_page(name)
+
+    def _keep_page(self, name: str, *, crash: str = "") -> None:
+        self.port.keep(Kept(page=name, crash=crash))
+
+    @override
+    def _handle_exception(self, error: Exception) -> None:
+        """A bug ends the interface, and systemd starts it anew, on the page where it was.
+
+        Not where it has just begun: the page that ends it would do so for ever.
+        """
+        is_young = time.monotonic() - self._begun_s < _YOUNG_S
+        page = self.DEFAULT_MODE if is_young else self.current_mode
+        self._keep_page(page, crash=f"{type(error).__name__}: {error}")
+        super()._handle_exception(error)
 
     def action_page_help(self) -> None:
         """What this page is for."""
         page = next((s for s in self.screen_stack if isinstance(s, Page)), None)
         if page is not None:
-            general = (
-                "\n\n1 2 3 4 5  the pages     p  power off or restart"
-                "\nCtrl+L  draw the screen anew and ask the terminal for its size"
-            )
-            self.push_screen(Ask(f" {page.TITLE} ", page.HELP + general, (), cancel="Close"))
+            self.push_screen(Help(f" {page.TITLE} ", page.HELP), self._open_manual)
+
+    def _open_manual(self, answer: str | None) -> None:
+        if answer is not None:
+            self.run_flow(show_manual(self))
 
     def action_power(self) -> None:
         """Power off or restart, after a question."""

@@ -10,6 +10,7 @@ from tui.course import Course
 from tui.drive_facts import DriveRow
 from tui.engine_status import Countdown, Status
 from tui.estimate import TimeLeft
+from tui.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class Snapshot:
     """Of every drive, while a campaign has the machine."""
     time_left: TimeLeft | None = None
     """Of the campaign that has the machine; None where nothing of it is left."""
+    machine: Machine | None = None
+    """None: the engine has not told yet."""
     trouble: str = ""
     """Why something could not be read; empty where all could."""
 

@@ -15,7 +15,7 @@ from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.status import write_json
 from appliance.errors import Refusal
-from appliance.keyboard import keep_layout, load_layout, restore_layout
+from appliance.keyboard import LAYOUTS, keep_layout, load_layout, restore_layout
 from appliance.machine_clock import parse_time, set_time
 from appliance.machine_facts import MachineFacts, StickPlace, parse_versions, read_machine
 from appliance.run import run
@@ -58,7 +58,8 @@ class Machine:
         )
         if facts != self._published:
             self._published = facts
-            write_json(RUN / "machine.json", asdict(facts))
+            layouts = {name: layout.title for name, layout in LAYOUTS.items()}
+            write_json(RUN / "machine.json", {**asdict(facts), "layouts": layouts})
 
     def carry_out(self, kind: str, payload: Mapping[str, Any]) -> str:
         """Do what was asked for; the answer.

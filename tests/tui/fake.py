@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.drives.model import Drive
+from appliance.keyboard import LAYOUTS
 from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, select_recent_requests, update_request
@@ -127,6 +128,40 @@ _STATUS: dict[str, Any] = {
     "can_wake": True,
 }
 
+MACHINE: dict[str, Any] = {
+    "at": "2026-11-22 06:24",
+    "vendor": "LENOVO",
+    "model": "20L5CTO1WW",
+    "serial": "PF-1A2B3C",
+    "firmware": "uefi",
+    "firmware_version": "N24ET61W (1.36 ) 10/13/2020",
+    "secure_boot": "off",
+    "processor": "Intel(R) Core(TM) i5-8350U CPU @ 1.70GHz",
+    "processors": 8,
+    "ram_bytes": 16_650_117_120,
+    "clock_ahead_s": 0,
+    "can_wake": True,
+    "alarm_in_s": None,
+    "stick_model": "SanDisk Ultra",
+    "stick_serial": "4C530001231120117142",
+    "stick_read_only": False,
+    "stick_errors": 0,
+    "data_errors": 0,
+    "data": {"free_bytes": 13_100_000_000, "total_bytes": 14_200_000_000},
+    "fat": {"free_bytes": 118_000_000, "total_bytes": 134_000_000},
+    "keyboard": "us",
+    "layouts": {name: layout.title for name, layout in LAYOUTS.items()},
+    "versions": {
+        "Linux": "6.12.57+deb13-amd64",
+        "Kaltstart": "0.1.0",
+        "database schema": "5",
+        "bcache-tools": "1.0.8-5+b2",
+        "fio": "3.39-1",
+        "smartmontools": "7.4-3",
+        "systemd": "257.13-1~deb13u1",
+    },
+}
+
 
 class FakeEngine:
     """The engine's side of the two folders."""
@@ -142,7 +177,13 @@ class FakeEngine:
 
     def port(self) -> Port:
         """The interface's side."""
-        return Port(run=self.run, data=self.data, block=self.block, clock=lambda: self.clock_s)
+        return Port(
+            run=self.run,
+            data=self.data,
+            block=self.block,
+            terminal="tty1",
+            clock=lambda: self.clock_s,
+        )
 
     def count(
         self, device: str, *, read_bytes: int, read_ios: int, wait_ms: int = 0, busy_ms: int = 0
@@ -187,6 +228,10 @@ class FakeEngine:
             rows.append(row | (asked[drive].to_keys() if asked and drive in asked else {}))
         more = {} if looking is None else {"looking": looking}
         self._write("drives.json", {"drives": rows, **more})
+
+    def show_machine(self, **more: object) -> None:
+        """Write machine.json."""
+        self._write("machine.json", MACHINE | more)
 
     def requests(self) -> list[Request]:
         """Everything that was asked for, in order."""

@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from tests.tui import scene_states as at
 from tests.tui.fake import FakeEngine
+from tests.tui.machine_scenes import open_chapter, open_manual, show_machine, show_poor_machine
 from tests.tui.scene_steps import (
     Steps,
     compose_all_tests,
@@ -80,7 +81,13 @@ SCENES = {
     "results-array-end": Scene(at.show_array_results, press_keys("4", "tab", "end")),
     "results-array-boots": Scene(at.show_array_boots, press_keys("4")),
     "results-steps-and-boots": Scene(at.show_steps_and_boots, press_keys("4")),
-    "machine": Scene(at.idle, press_keys("5")),
+    "machine": Scene(show_machine, press_keys("5")),
+    "machine-trouble": Scene(show_poor_machine, press_keys("5")),
+    "machine-keyboard": Scene(show_machine, press_keys("5", "k", "down", "down")),
+    "machine-time": Scene(show_machine, press_keys("5", "t")),
+    "machine-shell": Scene(show_machine, press_keys("5", "x")),
+    "manual": Scene(at.idle, open_manual),
+    "manual-chapter": Scene(at.idle, open_chapter),
 }
 
 

@@ -27,7 +27,9 @@ from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.course import Counters
 from tui.drive_facts import DriveRow
+from tui.machine import parse_machine
 from tui.meter import find_subjects
+from tui.port.kept import Keeper, Kept, find_terminal, read_manual
 from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
 from tui.port.watched import Watched
@@ -36,7 +38,7 @@ from tui.published_drives import parse_drives
 from tui.state import Snapshot
 from tui.step_times import StepTime
 
-__all__ = ["KaltstartError", "Port"]
+__all__ = ["KaltstartError", "Kept", "Port"]
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -52,6 +54,7 @@ class Port:
         run: Path | None = None,
         data: Path | None = None,
         block: Path | None = None,
+        terminal: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run = run or Path(os.environ.get("KALTSTART_RUN", "/run/kaltstart"))
@@ -63,6 +66,13 @@ class Port:
         self._drives = Watched(
             self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
         )
+        self._machine = Watched(
+            self.run / "machine.json",
+            lambda value: parse_machine(value, show_size=format_drive_size),
+        )
+        self.terminal = find_terminal() if terminal is None else terminal
+        """The kernel's name of the one this is for; empty where it is none."""
+        self._keeper = Keeper(self.run, self.terminal)
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
@@ -78,8 +88,9 @@ class Port:
             if self._status.read():
                 self._heard_at = self._clock()
             self._drives.read()
+            self._machine.read()
             found = self._drives.value
-            trouble = self._status.trouble or self._drives.trouble
+            trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
             try:
                 self._stored.read()
             except (KaltstartError, OSError, sqlite3.Error) as error:
@@ -102,6 +113,7 @@ class Port:
                 time_left=stored.durations.find_time_left(status.campaign_id, now=timestamp())
                 if status and is_busy
                 else None,
+                machine=self._machine.value,
                 trouble=trouble,
             )
 
@@ -109,6 +121,18 @@ class Port:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / "tui-ready").touch()
+
+    def read_kept(self) -> Kept:
+        """What this terminal's interface left behind when it ended."""
+        return self._keeper.read()
+
+    def keep(self, kept: Kept) -> None:
+        """Leave something behind for the next one. In RAM, so it may be called anywhere."""
+        self._keeper.keep(kept)
+
+    def read_manual(self) -> tuple[str, ...]:
+        """The manual's documents, in Markdown. Raises OSError or UnicodeDecodeError."""
+        return read_manual()
 
     def _find_subjects(self, drives: Sequence[DriveRow]) -> list[tuple[str, str]]:
         arrays = [each.name for each in self.block.glob("bcache*")]

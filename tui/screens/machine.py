@@ -1,13 +1,30 @@
 """Page 5: the machine under the stick: what it is, what it can, and what may be set on it."""
 
-from typing import ClassVar, override
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, override
 
+from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
 
+from tui.machine import Machine
+from tui.screens.dialog import Ask, Dialog
 from tui.screens.page import Page
 from tui.state import Snapshot
+from tui.widgets.choice import Choice
+from tui.widgets.field import Field
 from tui.widgets.line import Line
+from tui.widgets.table import Table
+
+_SHELL = (
+    "A shell as root, on this terminal and in place of the interface, which comes back on this "
+    "page when the shell is left with exit.\n\n"
+    "IN A SHELL NOTHING PROTECTS THE DRIVES. Kaltstart has set them read-only, but root can undo "
+    "that; what is erased by hand stands in no report."
+)
+
+type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
 
 
 class MachinePage(Page):
@@ -15,11 +32,23 @@ class MachinePage(Page):
 
     NAME: ClassVar[str] = "machine"
     TITLE: ClassVar[str] = "Machine"
+    AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = (
-        "The machine that the stick is plugged into.\n\n"
-        "Wake-up: whether its clock can switch it on again after a power-off. Without that, cold "
-        "boots need a person (or a switched socket) at the machine."
+        "The machine that the stick is plugged into, and the stick itself.\n\n"
+        "Wake-up: whether its clock can switch it on again after a power-off. Where it cannot, "
+        "cold boots need a person at the machine.\n\n"
+        "Its errors: commands the stick answered with an error, and what its data partition "
+        "remembers. A stick with errors should be copied and replaced: all results are on it.\n\n"
+        "While a campaign runs, nothing here is read anew.\n\n"
+        "k  the keyboard's layout, kept on the stick. A serial line's is its terminal's own\n"
+        "t  set the time, in UTC, of the system and of the hardware clock\n"
+        "x  a root shell, after a question"
     )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k", "keyboard", show=False),
+        Binding("t", "time", show=False),
+        Binding("x", "shell", show=False),
+    ]
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -28,19 +57,121 @@ class MachinePage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        return []
+        if snapshot.machine is None:
+            return []
+        return [("k", "keyboard"), ("t", "time"), ("x", "shell")]
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        status = snapshot.status
-        if status is None:
+        machine = snapshot.machine
+        text = (
+            machine.describe(max(40, self.size.width - 3))
+            if machine
+            else "The engine has not said anything about the machine yet."
+        )
+        self.query_one("#facts", Line).show(text)
+
+    def action_keyboard(self) -> None:
+        """Choose what the keys mean."""
+        self._set(self._choose_keyboard)
+
+    def action_time(self) -> None:
+        """Set the clocks."""
+        self._set(self._ask_time)
+
+    def action_shell(self) -> None:
+        """Open a shell, after a question."""
+        self._set(self._ask_shell)
+
+    def _set(self, flow: _Flow) -> None:
+        machine = self.kaltstart.snapshot.machine
+        if machine is None:
+            self.kaltstart.say("Nothing can be set before the engine is ready.")
+        elif self.kaltstart.snapshot.busy:
+            self.kaltstart.say("A campaign is running: stop it first (page 3, s).")
+        else:
+            self.kaltstart.run_flow(flow(machine))
+
+    async def _choose_keyboard(self, machine: Machine) -> None:
+        layout = await self.app.push_screen_wait(KeyboardDialog(machine))
+        if layout is not None:
+            await self.kaltstart.ask_engine("set-keyboard", {"layout": layout})
+
+    async def _ask_time(self, machine: Machine) -> None:
+        at = await self.app.push_screen_wait(TimeDialog(machine.at))
+        if at is not None:
+            await self.kaltstart.ask_engine("set-time", {"at": at})
+
+    async def _ask_shell(self, _: Machine) -> None:
+        terminal = self.kaltstart.port.terminal
+        if not terminal:
+            self.kaltstart.say("This is no terminal that a shell could be opened on.")
             return
-        wakes = "the clock can switch it on" if status.can_wake else "not possible"
-        facts = (
-            ("Kaltstart", status.version),
-            ("Firmware", status.firmware.upper()),
-            ("Wake-up", wakes),
+        choices = (("shell", "Open a shell"),)
+        if await self.app.push_screen_wait(Ask(" Shell ", _SHELL, choices)) == "shell":
+            await self.kaltstart.ask_engine("shell", {"terminal": terminal})
+
+
+class KeyboardDialog(Dialog[str]):
+    """The result is the short name of a layout."""
+
+    AUTO_FOCUS = "Table"
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(" Keyboard ")
+        self._machine = machine
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        table = Table(show_header=False)
+        table.add_column("layout", key="layout")
+        yield table
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+            yield Line("Up/Down choose  Enter take it  Esc cancel")
+
+    def on_mount(self) -> None:
+        """List them."""
+        table = self.query_one(Table)
+        for row, (name, title) in enumerate(self._machine.layouts):
+            table.add_row(Text(f"{name:8}{title}", no_wrap=True))
+            if name == self._machine.keyboard:
+                table.move_cursor(row=row)
+
+    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
+        """Enter."""
+        self.dismiss(self._machine.layouts[event.cursor_row][0])
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        raise AssertionError(choice_id)
+
+
+class TimeDialog(Dialog[str]):
+    """The result is a time as it was typed; the engine judges it."""
+
+    AUTO_FOCUS = "Field"
+
+    def __init__(self, now: str) -> None:
+        super().__init__(" Time ")
+        self._now = now
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        yield Line(
+            "The system's time and the hardware clock, both in UTC. Reports carry this time."
         )
-        self.query_one("#facts", Line).show(
-            "\n".join(f"{name:16}{value}" for name, value in facts)
-        )
+        with Horizontal(classes="field gap"):
+            yield Line("Date and time, UTC:")
+            yield Field(self._now, id="at", max_length=16)
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+            yield Choice("Set", id="set")
+
+    def on_input_submitted(self) -> None:
+        """Enter in the field."""
+        self.choose("set")
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        self.dismiss(self.query_one(Field).value)

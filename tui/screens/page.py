@@ -8,6 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 
+from tui.charset import drawable
 from tui.engine_status import Countdown
 from tui.state import Snapshot
 from tui.widgets.line import Line
@@ -123,7 +124,14 @@ class Page(Screen[None]):
                 for digit, name, title in PAGES
             )
         )
-        self.show(snapshot)
+        try:
+            self.show(snapshot)
+        # Whatever is wrong with this page, its keys, the message and the other pages go on.
+        except Exception as error:  # noqa: BLE001
+            self.show_message(
+                f"Internal error on this page: {drawable(repr(error))}. The other pages work; "
+                "the campaign is not affected."
+            )
 
     def show_message(self, message: str) -> None:
         """Only the message line: it must work where drawing the rest has just failed."""

@@ -1,0 +1,112 @@
+"""Page 5: what it shows of the machine, and what it asks the engine for."""
+
+import pytest
+
+from tests.tui.fake import HDD, HOSTILE, MACHINE, FakeEngine
+from tests.tui.steps import drawn, finish, press, settle, text_of, type_text
+from tui.app import KaltstartApp
+from tui.charset import ALLOWED
+from tui.machine import parse_machine
+
+
+@pytest.mark.parametrize("width", [40, 77, 117])
+def test_facts_fit_the_screen_and_hold_no_foreign_character(width: int) -> None:
+    machine = parse_machine(
+        MACHINE | {"model": HOSTILE, "serial": "S" * 200, "versions": {HOSTILE: HOSTILE}},
+        show_size=str,
+    )
+    text = machine.describe(width)
+    assert max(map(len, text.splitlines())) <= max(width, 16 + len(HOSTILE) * 9)
+    assert not set(text) - ALLOWED - {"\n"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"can_wake": False}, "NOT POSSIBLE"),
+        ({"alarm_in_s": 600}, "an alarm is set in 10 min"),
+        ({"alarm_in_s": -600}, "no alarm is set"),
+        ({"clock_ahead_s": None}, "NONE FOUND"),
+        ({"clock_ahead_s": -90}, "90 s behind the system's time"),
+        ({"clock_ahead_s": 1}, "agrees"),
+        ({"stick_errors": 1}, "! 1 since it was plugged in; 0 ever in kaltstart-data"),
+        ({"stick_errors": None, "data_errors": None}, "not told"),
+        ({"stick_read_only": True}, "WRITE-PROTECTED"),
+        ({"data": None}, "CANNOT BE READ"),
+        ({"firmware": "secureboot", "secure_boot": "on"}, "Secure Boot     on"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(more: dict[str, object], said: str) -> None:
+    assert said in parse_machine(MACHINE | more, show_size=str).describe(100)
+
+
+async def test_all_is_on_one_screen(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5")
+        screen = drawn(pilot)
+        for text in ("LENOVO 20L5CTO1WW", "Secure Boot", "13 GB free of 14 GB", "systemd 257"):
+            assert text in screen
+
+
+async def test_before_the_engine_has_told_anything_nothing_can_be_set(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "t")
+        assert text_of(pilot, "#message") == "Nothing can be set before the engine is ready."
+        (engine.run / "machine.json").write_text("{}")
+        await settle(pilot)
+        assert "machine.json cannot be read" in text_of(pilot, "#banner")
+
+
+async def test_while_a_campaign_runs_nothing_is_set(engine: FakeEngine) -> None:
+    engine.show_machine()
+    campaign_id = engine.add_campaign("rack 4", boots={HDD: []})
+    engine.say(phase="running", message="Campaign", campaign_id=campaign_id)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for key in "ktx":
+            await press(pilot, "5", key)
+            assert "stop it first" in text_of(pilot, "#message")
+        assert engine.requests() == []
+
+
+async def test_a_layout_is_chosen_with_the_cursor_on_the_present_one(engine: FakeEngine) -> None:
+    engine.show_machine(keyboard="uk")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "k", "down", "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("set-keyboard", {"layout": "de"})
+        engine.answer("accepted", "the keyboard is de, now and at the next start")
+        await settle(pilot)
+        assert text_of(pilot, "#message").startswith("Keyboard accepted: the keyboard is de")
+
+
+async def test_a_time_is_typed_over_the_present_one(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "t")
+        await type_text(pilot, "2027-01-02 03:04")
+        await press(pilot, "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("set-time", {"at": "2027-01-02 03:04"})
+
+
+async def test_a_shell_needs_two_keys_and_is_asked_for_on_this_terminal(
+    engine: FakeEngine,
+) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "x", "enter")
+        await finish(pilot, "flow")
+        assert engine.requests() == [], "the focus starts on Cancel"
+        await press(pilot, "x", "right", "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("shell", {"terminal": "tty1"})

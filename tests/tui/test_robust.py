@@ -1,0 +1,100 @@
+"""What a bug in a page, or the end of the interface, costs the person in front of it."""
+
+import pytest
+
+from tests.tui.fake import HDD, FakeEngine
+from tests.tui.steps import app_of, page, press, settle, text_of
+from tui import app as app_module
+from tui.app import KaltstartApp
+from tui.screens.machine import MachinePage
+from tui.screens.results import ResultsPage
+from tui.state import Snapshot
+
+
+def fail(*_: object) -> None:
+    raise ZeroDivisionError("oh")
+
+
+async def _press_on_results(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        await press(pilot, "w")
+
+
+async def test_it_comes_back_on_the_page_where_it_was_killed(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "results"
+        assert text_of(pilot, "#message") == ""
+
+
+async def test_each_terminal_has_its_own_page(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await press(pilot, "4")
+    other = engine.port()
+    other._keeper = type(other._keeper)(engine.run, "ttyS0")
+    async with KaltstartApp(other).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+
+
+async def test_a_campaign_that_runs_does_not_take_it_from_its_page(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("rack 4", boots={HDD: []})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+    engine.say(phase="running", message="Campaign", campaign_id=campaign_id)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "results"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"page": "nowhere", "crash": ""}', "\x00"])
+async def test_what_it_left_behind_may_be_broken(text: str, engine: FakeEngine) -> None:
+    (engine.run / "page-tty1.json").write_text(text)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+
+
+async def test_a_page_that_cannot_be_drawn_says_so_and_the_others_go_on(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MachinePage, "show", fail)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5")
+        assert text_of(pilot, "#message").startswith(
+            "Internal error on this page: ZeroDivisionError('oh')."
+        )
+        await press(pilot, "4")
+        assert page(pilot).NAME == "results"
+        await press(pilot, "5")
+        assert "Internal error" in text_of(pilot, "#message")
+
+
+@pytest.mark.parametrize(("young_s", "back_on"), [(0.0, "results"), (1e9, "drives")])
+async def test_a_bug_behind_a_key_ends_it_and_the_next_one_says_why(
+    young_s: float, back_on: str, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.add_campaign("rack 4", boots={HDD: []})
+    monkeypatch.setattr(app_module, "_YOUNG_S", young_s)
+    with monkeypatch.context() as patch:
+        patch.setattr(ResultsPage, "action_report", fail)
+        with pytest.raises(ZeroDivisionError):
+            await _press_on_results(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert back_on == page(pilot).NAME
+        assert text_of(pilot, "#message") == (
+            "Internal error, the interface was started anew: ZeroDivisionError: oh. "
+            "The campaign is not affected."
+        )
+        assert app_of(pilot).snapshot != Snapshot()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert text_of(pilot, "#message") == "", "it is said once"

@@ -1,0 +1,64 @@
+"""What outlives the interface: the page each terminal was at, and why it ended; the manual.
+
+All of it in RAM or on the read-only system, so it may be read and written at any moment.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_MANUAL = Path("/usr/share/kaltstart/manual")
+_OURS = Path(__file__).parents[2] / "docs/manual"
+_ORDER = ("field-guide.md", "plan.md", "policy.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one terminal's interface left behind."""
+
+    page: str = ""
+    crash: str = ""
+    """What went wrong; empty where it was ended from outside."""
+
+
+class Keeper:
+    """One terminal's file in `folder`."""
+
+    def __init__(self, folder: Path, terminal: str) -> None:
+        self._path = folder / f"page-{terminal or 'none'}.json"
+
+    def read(self) -> Kept:
+        """What was left behind; nothing where there is none, or none of ours."""
+        try:
+            value = json.loads(self._path.read_text())
+            return Kept(page=str(value["page"]), crash=str(value["crash"]))
+        except (OSError, ValueError, LookupError, TypeError):
+            return Kept()
+
+    def keep(self, kept: Kept) -> None:
+        """Replace it."""
+        with suppress(OSError):  # a trial on another machine: nothing comes back there
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps(asdict(kept)))
+            new.replace(self._path)
+
+
+def find_terminal() -> str:
+    """The kernel's name of the terminal this runs on, such as `tty1`; empty where it is none."""
+    try:
+        return Path(os.ttyname(0)).name
+    except OSError:
+        return ""
+
+
+def read_manual(folder: Path | None = None) -> tuple[str, ...]:
+    """The Markdown of each document on the stick; the project's own in a trial elsewhere."""
+    place = folder or (_MANUAL if _MANUAL.exists() else _OURS)
+    paths = sorted(place.glob("*.md"), key=_place_in_order)
+    return tuple(path.read_text(encoding="utf-8") for path in paths)
+
+
+def _place_in_order(path: Path) -> tuple[int, str]:
+    return (_ORDER.index(path.name) if path.name in _ORDER else len(_ORDER), path.name)

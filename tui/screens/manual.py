@@ -1,0 +1,139 @@
+"""A page's help, and behind it the manual: a list of chapters, and a chapter to be scrolled."""
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, override
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+
+from tui.charset import shorten
+from tui.manual import Chapter, lay_out, split_chapters
+from tui.screens.dialog import Ask, Dialog
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from tui.app import KaltstartApp
+
+_EVERYWHERE = (
+    "\n\n1 2 3 4 5  the pages     p  power off or restart     m  the manual"
+    "\nCtrl+L  draw the screen anew and ask the terminal for its size"
+)
+_FRAME = 4
+"""Columns of a box beside its text: lines and padding."""
+
+
+class Help(Ask):
+    """What a page is for; dismissed with `manual` where somebody wants to know more."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "manual", show=False)]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__(title, text + _EVERYWHERE, (("manual", "Manual"),), cancel="Close")
+
+    def action_manual(self) -> None:
+        """On to the manual."""
+        self.dismiss("manual")
+
+
+class ChaptersDialog(Dialog[int]):
+    """The manual's chapters; the result is the number of the chosen one, from 0."""
+
+    AUTO_FOCUS = "Table"
+
+    def __init__(self, chapters: tuple[Chapter, ...], *, at: int) -> None:
+        super().__init__(" Manual ")
+        self._chapters = chapters
+        self._at = at
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        table = Table(show_header=False)
+        table.add_column("chapter", key="chapter")
+        yield table
+        with Horizontal(classes="buttons"):
+            yield Choice("Close", id="cancel")
+            yield Line("Up/Down choose  Enter read  Esc close")
+
+    def on_mount(self) -> None:
+        """List them."""
+        table = self.query_one(Table)
+        for chapter in self._chapters:
+            lead = "  " * (chapter.level - 1)
+            table.add_row(Text(shorten(lead + chapter.title, 70), no_wrap=True))
+        table.move_cursor(row=self._at)
+
+    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
+        """Enter."""
+        self.dismiss(event.cursor_row)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        raise AssertionError(choice_id)
+
+
+class ChapterDialog(Dialog[str]):
+    """One chapter; dismissed with `next` or `previous`, or None when left."""
+
+    AUTO_FOCUS = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "turn('next')", show=False),
+        Binding("b", "turn('previous')", show=False),
+    ]
+
+    def __init__(self, chapter: Chapter) -> None:
+        super().__init__(f" {shorten(chapter.title, 70)} ")
+        self._chapter = chapter
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Line(id="chapter")
+        with Horizontal(classes="buttons"):
+            yield Choice("Close", id="cancel")
+            yield Line("Up/Down PgUp/PgDn scroll  n next  b back  Esc chapters")
+
+    def on_mount(self) -> None:
+        """Lay the text out for this width."""
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        """And for another one."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.query_one("#box").container_size.width or self.app.size.width
+        columns = min(width, 80) - _FRAME - 1  # the scrollbar
+        self.query_one("#chapter", Line).show(lay_out(self._chapter.source, columns))
+
+    def action_turn(self, where: str) -> None:
+        """The next one, or the one before."""
+        self.dismiss(where)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        raise AssertionError(choice_id)
+
+
+async def show_manual(app: "KaltstartApp") -> None:
+    """The list, a chapter, the list again, until it is left."""
+    try:
+        documents = await asyncio.to_thread(app.port.read_manual)
+    except (OSError, UnicodeDecodeError) as error:
+        app.say(f"The manual cannot be read: {error}")
+        return
+    chapters = tuple(chapter for each in documents for chapter in split_chapters(each))
+    at = 0
+    while (chosen := await app.push_screen_wait(ChaptersDialog(chapters, at=at))) is not None:
+        at = await _show_chapters(app, chapters, chosen)
+
+
+async def _show_chapters(app: "KaltstartApp", chapters: tuple[Chapter, ...], at: int) -> int:
+    """One after the other; the number of the one that was left."""
+    while (turn := await app.push_screen_wait(ChapterDialog(chapters[at]))) is not None:
+        step = 1 if turn == "next" else -1
+        at = min(max(at + step, 0), len(chapters) - 1)
+    return at
