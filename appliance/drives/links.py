@@ -13,6 +13,7 @@ type Json = dict[str, Any]
 
 _SATA = {1: 1.5, 2: 3.0, 3: 6.0}
 _RATE = re.compile(r"(\d+(?:\.\d+)?) *(?:Gbps|Gb/s|Gbit)")
+_SAS_PORTS = ("scsi_sas_port_0", "scsi_sas_port_1")
 _PCI_SPEED = re.compile(r"(\d+(?:\.\d+)?) GT/s")
 # PCI Express spells "unknown" as 0 lanes now and 255 at most (drivers/pci/pci-sysfs.c prints both).
 _PCI_WIDTHS = frozenset({"1", "2", "4", "8", "12", "16", "32"})
@@ -40,10 +41,14 @@ def find_link(drive: Drive, kernel: KernelTexts, data: Json) -> Link:
     # A SATA drive behind a SAS controller tells its speed itself; the kernel has none for it.
     if kernel.sata_speed or part(data, "interface_speed"):
         return _sata(kernel, data)
-    rate = _RATE.search(
-        str(part(data, "scsi_sas_port_0", "phy_0").get("negotiated_logical_link_rate") or "")
-    )
-    return Link("sas", now=_gbits(float(rate[1]))) if rate else Link()
+    return _sas(data)
+
+
+def _sas(data: Json) -> Link:
+    # Most drives have two ports, and mostly one of them is connected: whichever it is.
+    phys = (part(data, port, "phy_0") for port in _SAS_PORTS)
+    now = max(_rate(phy.get("negotiated_logical_link_rate")) for phy in phys)
+    return Link("sas", now=_gbits(now)) if now else Link()
 
 
 def _sata(kernel: KernelTexts, data: Json) -> Link:

@@ -79,6 +79,21 @@ def test_a_sata_drive_behind_a_sas_controller_tells_its_link_itself(sata: Single
     assert any("although it can do 6.0 Gb/s" in finding for finding in details.findings)
 
 
+@pytest.mark.parametrize("connected", [0, 1])
+def test_a_sas_drive_has_the_link_of_the_port_that_is_connected(
+    sata: Single, connected: int
+) -> None:
+    # In these words smartctl 7.4 tells of ports, one of which mostly hangs on nothing.
+    words = ["phy enabled; unknown", "phy enabled; unknown"]
+    words[connected] = "phy enabled; 12 Gbps"
+    ports = {
+        f"scsi_sas_port_{port}": {"phy_0": {"negotiated_logical_link_rate": said}}
+        for port, said in enumerate(words)
+    }
+    details = sata.details(kernel=replace(sata.kernel, sata_speed=""), **ports)
+    assert (details.link_now, details.link_max) == ("12.0 Gb/s", "")
+
+
 def test_a_full_speed_sata_link_is_no_finding(sata: Single) -> None:
     kernel = replace(sata.kernel, sata_speed="6.0 Gbps")
     assert sata.details(kernel=kernel, interface_speed=_FAST).findings == ()
