@@ -227,6 +227,14 @@ def test_another_installation_or_disk_behind_the_same_serial_number_is_not_boote
     assert world.entry == "measure-02"
 
 
+def test_a_campaign_that_stored_the_model_without_its_vendor_goes_on(world: World) -> None:
+    world.make_campaign(cycles=1)
+    hdd, ssd = world.drives
+    world.drives = (replace(hdd, model=f"KALTLAB {hdd.model}"), ssd)
+    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert world.states() == ["armed", "planned"]
+
+
 def test_a_drive_that_is_slow_to_come_up_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
