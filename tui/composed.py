@@ -11,6 +11,10 @@ type PlanTable = Mapping[str, PlanValue]
 """One `[[workload]]` of a plan, or its `[array]`: the keys, as people would write them."""
 
 
+BOOTS = 10
+"""Per drive, as the form offers it first."""
+
+
 @dataclass(frozen=True, slots=True)
 class BootChoice:
     """The boot timing of a composed campaign."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.campaigns import ARRAY
+from tui.charset import shorten
 from tui.drive_facts import DriveRow
 from tui.durations import name_settings
 from tui.estimate import Past, Subject, Work, estimate_s, find_past
@@ -84,11 +85,27 @@ def describe_times(times: Sequence[StepTime]) -> str:
     return f"at least {show_span(known_s)}; {said}" if known_s else said
 
 
+def list_times(times: Sequence[StepTime]) -> str:
+    """A line for each step, what it rests on, and the whole."""
+    sources = {
+        "timed": "timed on this stick",
+        "plan": "at most, by the plan",
+        "usual": "usual for such drives",
+        "": "not known yet",
+    }
+    lines = [
+        f"{each.kind:9} {shorten(each.device, 18):18} "
+        f"{'' if each.seconds is None else show_span(each.seconds):16} {sources[each.source]}"
+        for each in times
+    ]
+    return "\n".join([*lines, "", f"In all: {describe_times(times)}"])
+
+
 def show_span(seconds: float) -> str:
     """As exact as an estimate can be."""
     minutes = round(seconds / 60)
     if minutes < 1:
-        return "less than a minute"
+        return "under a minute"
     if minutes < 60:
         return f"about {minutes} min"
     hours, minutes = divmod(5 * round(minutes / 5), 60)
@@ -164,7 +181,7 @@ def _count_bytes(
     moved: float | None = None
     match table["kind"]:
         case "surface":
-            moved = table["sample"] * size_bytes
+            moved = float(table["sample"]) * size_bytes
         case "selftest":
             moved = size_bytes  # the long one reads all of it
         case "verify":

@@ -28,6 +28,23 @@ async def offer_inspection(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await finish(pilot, "estimate")
 
 
+async def open_templates(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await press(pilot, "2", "t")
+    await finish(pilot, "estimate")
+
+
+async def compose_template(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await open_templates(pilot, engine)
+    await press(pilot, "down", "down", "down", "enter")
+    await pilot.pause()
+
+
+async def show_times(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await compose_template(pilot, engine)
+    await press(pilot, "f2")
+    await shown(pilot, "#text")
+
+
 async def release_wrongly(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "2", "n", "space", "shift+tab", "enter")
     await finish(pilot, "check")

@@ -18,6 +18,7 @@ from tui.screens.dialog import Dialog
 from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
 from tui.screens.test_row import Place, TestRow, WorkloadRow, find_places
 from tui.screens.tests import OFFERS, BootRow, SizedRow
+from tui.templates import Template
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
@@ -25,6 +26,9 @@ from tui.widgets.table import Table
 
 type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
 """What the plan's own checks have against it."""
+
+type ShowTimes = Callable[[ComposedCampaign], None]
+"""Shows how long each of its steps takes."""
 
 _LISTED = 4
 _WIDTH = 75
@@ -38,15 +42,26 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         Binding("space", "pick", show=False),
         Binding("c", "take_control", show=False),
         Binding("a", "take_into_array", show=False),
+        Binding("f2", "show_times", show=False),
     ]
 
-    def __init__(self, drives: tuple[DriveRow, ...], *, can_wake: bool, check: Check) -> None:
-        super().__init__(" New campaign ")
+    def __init__(
+        self,
+        drives: tuple[DriveRow, ...],
+        *,
+        can_wake: bool,
+        check: Check,
+        show_times: ShowTimes,
+        template: Template | None = None,
+    ) -> None:
+        super().__init__(f" {template.label if template else 'New campaign'} ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
         self._roles: Roles = {}
         self._places: tuple[Place, ...] = ()
         self._can_wake = can_wake
         self._check = check
+        self._show_times = show_times
+        self._template = template
         self._checking = False
 
     @override
@@ -73,7 +88,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         with Horizontal(classes="buttons"):
             yield Choice("Cancel", id="cancel")
             yield Choice("Continue", id="continue")
-            yield Line("Space: choose  Tab: next  Esc: leave")
+            yield Line("Space: choose  Tab: next  F2: how long  Esc: leave")
 
     def on_mount(self) -> None:
         """Fill the table."""
@@ -84,6 +99,28 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             table.add_row(Text("No drive can be released; page 1 says why."))
         self._show_array()
         self._show_what_it_does()
+        if self._template is not None:
+            # The rows' own parts are mounted after this.
+            self.call_after_refresh(self._fill, self._template)
+
+    def _fill(self, template: Template) -> None:
+        self.query_one("#name", Field).value = template.label.lower()
+        for row in self.query(TestRow):
+            row.fill(template.tests.get(row.kind))
+        self._give(
+            {
+                number: template.roles[each.raw_identity]
+                for number, each in enumerate(self._drives)
+                if each.raw_identity in template.roles
+            }
+        )
+
+    def action_show_times(self) -> None:
+        """How long each step takes, as far as the form can be read."""
+        problem = self._find_problem()
+        self.query_one("#problem", Line).show(problem)
+        if not problem:
+            self._show_times(self._read())
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, override
 
 from textual.app import ComposeResult
@@ -16,7 +17,10 @@ from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
 from tui.screens.starting import find_change, start_composed
+from tui.screens.templates import TemplatesDialog
 from tui.state import Snapshot
+from tui.step_times import describe_times, list_times
+from tui.templates import Template, find_templates, to_campaign
 from tui.widgets.line import Line
 
 
@@ -34,11 +38,13 @@ class PlanPage(Page):
         "n  compose a campaign: pick drives and tests. Two drives can be put into an array, to be "
         "measured beside its parts. Where a test writes, each drive is then "
         "released by typing the end of its serial number; tests that only read start at once. "
-        "Esc leaves at any point, and nothing happens."
+        "Esc leaves at any point, and nothing happens. F2 says how long each step takes.\n\n"
+        "t  the same, begun with a template made from the drives that are here."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", show=False),
         Binding("n", "new", show=False),
+        Binding("t", "choose_template", show=False),
     ]
 
     @override
@@ -52,7 +58,7 @@ class PlanPage(Page):
         if not snapshot.busy and snapshot.status is not None:
             if snapshot.status.plan.state == "valid":
                 keys.append(("s", "start this plan"))
-            keys.append(("n", "new campaign"))
+            keys += [("n", "new campaign"), ("t", "templates")]
         return keys
 
     @override
@@ -74,6 +80,11 @@ class PlanPage(Page):
         """Compose a campaign."""
         if self._may_start():
             self.kaltstart.run_flow(self._compose_campaign())
+
+    def action_choose_template(self) -> None:
+        """Begin with a template."""
+        if self._may_start():
+            self.kaltstart.run_flow(self._choose_template())
 
     def _plan(self) -> StickPlan:
         status = self.kaltstart.snapshot.status
@@ -105,7 +116,39 @@ class PlanPage(Page):
         if answer == "start":
             await self.kaltstart.ask_engine("start", {"plan_toml": plan.toml})
 
-    async def _compose_campaign(self) -> None:
+    async def _choose_template(self) -> None:
+        app = self.kaltstart
+        drives = app.snapshot.drives
+        templates = {each.id: each for each in find_templates(drives)}
+        dialog = TemplatesDialog(tuple(templates.values()))
+
+        async def estimate() -> None:
+            durations = {}
+            for each in templates.values():
+                if not each.obstacle:
+                    campaign = to_campaign(each, drives)
+                    times = await app.call_port(partial(app.port.estimate, campaign))
+                    durations[each.id] = "not known" if times is None else describe_times(times)
+            dialog.show_durations(durations)
+
+        app.run_worker(estimate(), group="estimate", exit_on_error=False)
+        chosen = await self.app.push_screen_wait(dialog)
+        if chosen is not None:
+            await self._compose_campaign(templates[chosen])
+
+    def _show_times(self, composed: ComposedCampaign) -> None:
+        self.kaltstart.run_worker(self._list_times(composed), group="times", exit_on_error=False)
+
+    async def _list_times(self, composed: ComposedCampaign) -> None:
+        app = self.kaltstart
+        try:
+            times = await app.call_port(partial(app.port.estimate, composed))
+        except ValueError:  # a size that is none: the plan's checks say more
+            times = None
+        text = "Not known: a setting cannot be read." if times is None else list_times(times)
+        await self.app.push_screen_wait(Ask(" Estimated duration ", text, (), cancel="Close"))
+
+    async def _compose_campaign(self, template: Template | None = None) -> None:
         app = self.kaltstart
         status = app.snapshot.status
         composed = await self.app.push_screen_wait(
@@ -113,6 +156,8 @@ class PlanPage(Page):
                 app.snapshot.drives,
                 can_wake=bool(status and status.can_wake),
                 check=self._check,
+                show_times=self._show_times,
+                template=template,
             )
         )
         if composed is None:
@@ -141,7 +186,7 @@ def describe_plan(snapshot: Snapshot) -> str:
     if plan.state == "absent":
         return (
             "There is no plan.toml on the stick's partition KALTSTART.\n\n"
-            "Press n to compose a campaign here, or write a plan on another computer."
+            "Press t for a template, n to compose a campaign here, or write a plan elsewhere."
         )
     if plan.state == "invalid":
         count = len(plan.problems)

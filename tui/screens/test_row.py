@@ -12,6 +12,7 @@ from tui.campaigns import ARRAY
 from tui.composed import Mistake, PlanTable, PlanValue
 from tui.screens.array import ArrayDrives
 from tui.widgets.choice import Choice
+from tui.widgets.field import Field
 from tui.widgets.line import Line
 from tui.widgets.toggle import Toggle
 
@@ -83,6 +84,17 @@ class TestRow(Vertical):
 
     def turn(self, choice: Choice) -> None:
         """A setting that has a few values takes the next one."""
+
+    def fill(self, settings: PlanTable | None) -> None:
+        """Choose it with these settings beside what is offered; None leaves it out."""
+        self.on = settings is not None
+        toggle = self.query_one(Toggle)
+        toggle.on = self.on
+        toggle.refresh()
+        for field in self.query(Field):
+            if settings and field.name in settings:
+                field.value = str(settings[field.name])
+        self._show_state()
 
     @property
     def writes_to_others(self) -> bool:

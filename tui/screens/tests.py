@@ -9,7 +9,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.composed import BootChoice, PlanTable, PlanValue
+from tui.composed import BOOTS, BootChoice, PlanTable, PlanValue
 from tui.screens.test_row import TestRow, WorkloadRow, find_next
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -126,7 +126,7 @@ class BootRow(TestRow):
     @override
     def compose_settings(self) -> ComposeResult:
         yield Line("Boots", classes="setting")
-        yield Field("10", id="cycles", name="cycles", max_length=8)
+        yield Field(str(BOOTS), id="cycles", name="cycles", max_length=8)
         yield Line("Boot set", classes="setting")
         yield Field("256M", id="set", name="boot_set", max_length=12)
 
@@ -197,6 +197,15 @@ class SizedRow(WorkloadRow):
             self._show_state()
         else:
             super().turn(choice)
+
+    @override
+    def fill(self, settings: PlanTable | None) -> None:
+        for each in self._offer.layouts:
+            if settings and each.file_system == settings.get("filesystem"):
+                self._layout = each
+                self.query_one(f"#{self.kind}-place", Choice).relabel(each.label)
+                break
+        super().fill(settings)
 
     @property
     @override

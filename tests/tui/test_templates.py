@@ -1,0 +1,122 @@
+"""Templates: made from the drives that are there, adjusted in the form, and released like all."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.tui.asked import WELL_ASKED
+from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.steps import drawn, finish, press, settle, shown, text_of
+from tests.tui.test_plan_page import go_on, release, started_plan
+from tui.app import KaltstartApp
+from tui.screens.compose import ComposeDialog
+from tui.screens.dialog import Ask
+from tui.screens.templates import TemplatesDialog
+
+
+@pytest.fixture
+def few(engine: FakeEngine) -> FakeEngine:
+    engine.show_drives(HDD, NO_SERIAL)
+    return engine
+
+
+async def open_template(pilot: Pilot[Any], place: int) -> None:
+    """The template that stands there, from 0, in the form."""
+    await settle(pilot)
+    await press(pilot, "2", "t", *["down"] * place, "enter")
+    await finish(pilot, "estimate")
+    await pilot.pause()
+    assert isinstance(pilot.app.screen, ComposeDialog)
+
+
+@pytest.mark.parametrize(
+    ("place", "kinds"),
+    [
+        (0, []),
+        (2, ["lottery", "sweep"]),
+        (4, ["lottery", "fio", "matrix", "sweep", "sql", "surface", "verify", "selftest"]),
+    ],
+)
+async def test_a_template_that_writes_is_released_drive_by_drive(
+    place: int, kinds: list[str], few: FakeEngine
+) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, place)
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        assert few.requests() == []
+        await release(pilot, NO_SERIAL.wwn[-6:])
+        plan = await started_plan(pilot, few)
+    assert [each["kind"] for each in plan.get("workload", [])] == kinds
+    assert "boot" in plan
+    assert [each["erase"] for each in plan["drive"]] == [HDD.serial, NO_SERIAL.wwn]
+
+
+async def test_the_inspection_writes_nothing_and_starts_at_once(few: FakeEngine) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 1)
+        assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
+        await go_on(pilot)
+        plan = await started_plan(pilot, few)
+    assert not [each for each in plan["drive"] if "erase" in each]
+    assert plan["workload"] == [
+        {"kind": "surface", "sample": 0.02, "max_unreadable": "16M"},
+        {"kind": "selftest", "test": "short"},
+    ]
+
+
+async def test_the_hybrid_is_the_target_and_others_are_controls(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, NO_SERIAL)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await open_template(pilot, 2)
+        rows = [line for line in drawn(pilot).splitlines() if "[x]" in line]
+        assert any("WDC" in line and "target" in line for line in rows)
+        assert any("SAMSUNG" in line and "control" in line for line in rows)
+
+
+async def test_the_array_takes_the_disk_and_the_flash_drive(few: FakeEngine) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 3)
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        await release(pilot, NO_SERIAL.wwn[-6:])
+        plan = await started_plan(pilot, few)
+    assert {each["role"] for each in plan["drive"]} == {"backing", "cache"}
+    assert {tuple(each["on"]) for each in plan["workload"]} == {
+        (NO_SERIAL.wwn, HDD.serial, "array")
+    }
+
+
+async def test_what_cannot_be_made_here_says_why(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, SSHD, asked={HDD: WELL_ASKED, SSHD: WELL_ASKED})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "t")
+        await finish(pilot, "estimate")
+        assert "estimated duration: about 1 h 10 min" in text_of(pilot, "#boots-does")
+        await press(pilot, "down", "down", "down", "enter")
+        assert isinstance(pilot.app.screen, TemplatesDialog)
+        assert "takes a disk and a flash drive" in text_of(pilot, "#problem")
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert engine.requests() == []
+
+
+async def test_how_long_each_step_takes_is_told_in_the_form(few: FakeEngine) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 1)
+        await press(pilot, "f2")
+        await shown(pilot, "#text")
+        assert isinstance(pilot.app.screen, Ask)
+        told = drawn(pilot)
+        assert "surface   WD-WX41A47H2291    about 2 min      usual for such drives" in told
+        assert "In all: about 6 min" in told
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, ComposeDialog)
+        pilot.app.screen.query_one("#selftest-on").focus()
+        await press(pilot, "space")
+        pilot.app.screen.query_one("#verify-on").focus()
+        await press(pilot, "space", "tab", "x", "f2")
+        await shown(pilot, "#text")
+        assert "a setting cannot be read" in drawn(pilot)

@@ -1,0 +1,59 @@
+"""Choosing a template: what each is for, and what it lacks here."""
+
+from collections.abc import Mapping, Sequence
+from typing import override
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.screens.dialog import Dialog
+from tui.templates import Template
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+
+
+class TemplatesDialog(Dialog[str]):
+    """The id of the chosen template."""
+
+    AUTO_FOCUS = "Choice"
+    DEFAULT_CSS = "TemplatesDialog .template { padding-left: 4; }"
+
+    def __init__(self, templates: Sequence[Template]) -> None:
+        super().__init__(" Templates, made from the drives that are here ")
+        self._templates = {each.id: each for each in templates}
+        self._durations: Mapping[str, str] = {}
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        for each in self._templates.values():
+            yield Choice(each.label, id=each.id)
+            yield Line(self._describe(each), id=f"{each.id}-does", classes="template")
+        yield Line(id="problem")
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+            yield Line("Enter: look at it and adjust it  Esc: leave")
+
+    def on_mount(self) -> None:
+        """They may have been estimated before the box was there."""
+        self.show_durations(self._durations)
+
+    def show_durations(self, durations: Mapping[str, str]) -> None:
+        """They were estimated: by the template's id."""
+        self._durations = durations
+        if self.is_mounted:
+            for each in self._templates.values():
+                self.query_one(f"#{each.id}-does", Line).show(self._describe(each))
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        obstacle = self._templates[choice_id].obstacle
+        if obstacle:
+            self.query_one("#problem", Line).show(f"Not here: {obstacle}.")
+        else:
+            self.dismiss(choice_id)
+
+    def _describe(self, template: Template) -> str:
+        if template.obstacle:
+            return f"{template.does}\nnot here: {template.obstacle}"
+        duration = self._durations.get(template.id, "being estimated ...")
+        return f"{template.does}\nestimated duration: {duration}"

@@ -1,0 +1,136 @@
+"""Campaigns that most people want, made from the drives that are there. Pure.
+
+They only fill in the form: what they write to is released like everything else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tui.campaigns import ARRAY
+from tui.composed import BOOTS, BootChoice, ComposedCampaign, PlanValue
+from tui.drive_facts import DriveRow
+from tui.inspection import SHARE_READ
+from tui.roles import MEMBERS, Role
+
+type Settings = Mapping[str, PlanValue]
+"""Keys of a test's table that differ from what the form offers first."""
+
+_ON_FILES: Settings = {"filesystem": "ext4"}
+_INSPECTION: Mapping[str, Settings] = {"surface": {"sample": SHARE_READ}, "selftest": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One of them."""
+
+    id: str
+    label: str
+    does: str
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """Of the drives that take part, by raw identity."""
+    tests: Mapping[str, Settings] = field(default_factory=dict)
+    """The chosen tests, by kind; `boot` is one."""
+    obstacle: str = ""
+    """What it lacks here; empty where it can be made."""
+
+
+def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampaign:
+    """What it comes to with nothing adjusted, for estimating how long it takes."""
+    taken = tuple(each for each in drives if each.raw_identity in template.roles)
+    members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
+    on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
+    boot = BootChoice(BOOTS, "cold", "256M", "first-last") if "boot" in template.tests else None
+    return ComposedCampaign(
+        name=template.label,
+        drives=taken,
+        roles=template.roles,
+        boot=boot,
+        workloads=tuple(
+            {"kind": kind, **on, **settings}
+            for kind, settings in template.tests.items()
+            if kind != "boot"
+        ),
+        writes=template.id != "inspection",
+        array={} if members else None,
+    )
+
+
+def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
+    """All of them, those with an obstacle too."""
+    usable = [each for each in drives if each.releasable]
+    nothing = "" if usable else "no drive here can be released"
+    all_targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
+    return (
+        Template(
+            "boots",
+            "Boot comparison",
+            "a small system started ten times from each drive, cold",
+            all_targets,
+            {"boot": {}},
+            nothing,
+        ),
+        Template(
+            "inspection",
+            "Incoming inspection",
+            "health, short self-test, a sample of the surface; writes nothing",
+            all_targets,
+            _INSPECTION,
+            nothing,
+        ),
+        _make_hybrid(usable),
+        _make_array(usable),
+        Template(
+            "everything",
+            "Everything",
+            "boots, all workloads, surface, verify and self-test",
+            all_targets,
+            {
+                "boot": {},
+                **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
+                "surface": {},
+                "verify": {},
+                "selftest": {},
+            },
+            nothing,
+        ),
+    )
+
+
+def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
+    """Those that say they are hybrids; where none does, each disk may be one."""
+    disks = [each for each in usable if each.rotational]
+    known = [each for each in disks if each.details and each.details.hybrid]
+    targets = {each.raw_identity for each in known or disks}
+    roles: dict[str, Role] = {
+        each.raw_identity: "target" if each.raw_identity in targets else "control"
+        for each in usable
+    }
+    return Template(
+        "hybrid",
+        "Hybrid drive",
+        "what its cache learns: boots, lottery, sweep; other drives are controls",
+        roles,
+        {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
+        "" if disks else "no disk here can be released",
+    )
+
+
+def _make_array(usable: Sequence[DriveRow]) -> Template:
+    """The largest disk behind the largest flash drive."""
+    disks = sorted((each for each in usable if each.rotational), key=_size)
+    flash = sorted((each for each in usable if not each.rotational), key=_size)
+    roles: dict[str, Role] = {}
+    if disks and flash:
+        roles = {disks[-1].raw_identity: "backing", flash[-1].raw_identity: "cache"}
+    return Template(
+        "array",
+        "SSD + disk array",
+        "a bcache array beside its two drives: lottery, fio, SQL",
+        roles,
+        {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
+        "" if roles else "it takes a disk and a flash drive that can be released",
+    )
+
+
+def _size(drive: DriveRow) -> int:
+    return drive.size_bytes
