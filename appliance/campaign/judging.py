@@ -77,11 +77,14 @@ def judge_again(site: Site, campaign_id: int) -> None:
     if is_own_campaign(site.connection, campaign_id):
         judge_campaign(site, campaign_id)
         return
+    event, said = "verdict-kept", "and its verdict was made there, by that stick's policy"
+    if not select_verdicts(site.connection, campaign_id):
+        event, said = "no-verdict", "which made no verdict"
     record(
         site.connection,
         site.this_boot,
-        "verdict-kept",
-        "the campaign ran on another stick, and its verdict was made there, by that stick's policy",
+        event,
+        f"the campaign ran on another stick, {said}",
         campaign_id=campaign_id,
     )
 
