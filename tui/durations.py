@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +49,8 @@ _BOOTS = f"""
 """  # noqa: S608  # the same
 _COUNTED_APART = frozenset({"on", "cycles", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
+_GRAIN_S = 10.0
+"""Finer than anything is shown, and nothing is drawn anew meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,8 @@ class Durations:
         elapsed_s = 0.0
         if found is not None:
             # A bench machine's clock may have been set meanwhile.
-            elapsed_s = found.recorded_s + max(_seconds_between(found.recorded_at, now) or 0.0, 0.0)
+            since_s = max(_seconds_between(found.recorded_at, now) or 0.0, 0.0)
+            elapsed_s = found.recorded_s + since_s // _GRAIN_S * _GRAIN_S
         return find_time_left(
             planned, self.past, running=found.work if found else None, elapsed_s=elapsed_s
         )
@@ -117,6 +121,8 @@ def select_durations(execute: Execute) -> Durations:
     return Durations(tuple(past), tuple(planned), tuple(running))
 
 
+# What was planned stands as it was, and parsing costs more than all the rest.
+@lru_cache(maxsize=256)
 def _read_plan(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)

@@ -1,5 +1,7 @@
 """Counters of the kernel on their way to the page Run, and what the database knows of durations."""
 
+import textwrap
+
 import pytest
 
 from tests.tui.fake import HDD, SSHD, FakeEngine
@@ -7,8 +9,10 @@ from tests.tui.measured import add_steps
 from tests.tui.steps import settle, text_of
 from tui.activity import Activity
 from tui.app import KaltstartApp
-from tui.course import Counters
+from tui.course import Counters, Course
 from tui.durations import select_durations
+from tui.run_charts import draw_activity, draw_course
+from tui.state import Rate
 
 
 def test_what_went_away_is_left_out_and_counts_anew() -> None:
@@ -62,6 +66,40 @@ async def test_charts_and_all_drives_are_shown_beside_a_step(engine: FakeEngine)
         engine.say()
         await settle(pilot)
         assert text_of(pilot, "#course") == text_of(pilot, "#activity") == ""
+
+
+COURSE = Course(5.0, (None, 0.0, 99e6, 4.2e9), (None, None, 0.0042, 0.0003))
+
+
+def test_charts_stand_below_each_other_where_there_is_no_room_beside() -> None:
+    text = draw_course(COURSE, width=60, screen_height=24)
+    assert text == textwrap.dedent("""\
+        MB/s, mean of 5 s
+        5,000┤   ▃
+             │   █
+             │   █
+            0┤· ▁█
+              -20 s  now
+        Latency ms, mean of 5 s
+        5┤  ▃
+         │  █
+         │  █
+        0┤··█▂
+          -20 s  now""")
+    assert len(draw_course(COURSE, width=76, screen_height=24).splitlines()) == 6
+    assert len(draw_course(COURSE, width=116, screen_height=40).splitlines()) == 9
+
+
+def test_a_busy_drive_has_a_bar_and_a_long_name_leaves_room_for_it() -> None:
+    rates = [
+        Rate("S" * 40 + " nvme10n1", 1.5e9, 0.0, 1.0, 0.0, busy=1.0),
+        Rate("W1 sda", 0.0, 2e6, 0.0, 1.0, busy=0.004),
+    ]
+    head, first, second = draw_activity(rates, 76).splitlines()
+    assert head.split() == ["All", "drives", "now", *["Read", "MB/s", "Write", "MB/s", "Busy"]]
+    assert len(first) == 76
+    assert first.split()[1:] == ["1500.0", "0.0", "100", "%", "█" * 12]
+    assert second.split() == ["W1", "sda", "0.0", "2.0", "0", "%", "█"]
 
 
 PLAN = """\
