@@ -32,7 +32,8 @@ ROWS: dict[int, tuple[str, ...]] = {
         ),
         (
             "INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot,"
-            " failed_reason) VALUES (7, 11, 'backing', 1, 1, 'it is gone'), (7, 12, 'cache', 1, 2, '')"
+            " failed_reason)"
+            " VALUES (7, 11, 'backing', 1, 1, 'it is gone'), (7, 12, 'cache', 1, 2, '')"
         ),
         (
             "INSERT INTO cycle (id, campaign_id, drive_id, position, cycle, charted, power, state,"
@@ -41,8 +42,8 @@ ROWS: dict[int, tuple[str, ...]] = {
         ),
         (
             "INSERT INTO boot_sample (cycle_id, boot_id, at, boot_s, kernel_s, initrd_s,"
-            " userspace_s, session_s, read_bytes, read_ios, cold_proof, cold_reason, page_cache, valid)"
-            " VALUES (21, 'b', 'T', 9.5, 1, 2, 3, 4, 5, 6, 'proven', 'counted', 'cold', 1)"
+            " userspace_s, session_s, read_bytes, read_ios, cold_proof, cold_reason, page_cache,"
+            " valid) VALUES (21, 'b', 'T', 9.5, 1, 2, 3, 4, 5, 6, 'proven', 'counted', 'cold', 1)"
         ),
         (
             "INSERT INTO step (id, campaign_id, position, kind, drive_id, device, state, reason,"
