@@ -27,7 +27,8 @@ _BAD_ANSWER = 0b111  # bad command line, open failed, a SMART command failed: sm
 _SECONDS_PER_MINUTE = 60
 # At most: NVM Express base specification, "Short Device Self-Test"; SPC-4, "Short self-test".
 _SHORT_S = 120.0
-_SCSI_ENTRIES = 20
+# Of the log that SCSI and NVMe drives keep: SPC-4 and the NVM Express base specification.
+_LOG_ENTRIES = 20
 
 type Json = dict[str, Any]
 
@@ -59,7 +60,7 @@ class SelftestState:
     entries: tuple[Entry, ...] = ()
     """Newest first."""
     last: Entry | None = None
-    """How the last one ended, where the drive says so beside its log."""
+    """How the last one ended, where the drive says so beside its log, or its log is full."""
     estimate_s: tuple[float | None, float | None] = (None, None)
     """How long the short and the long one take, as the drive says."""
     reason: str = ""
@@ -147,47 +148,56 @@ def _nvme(data: Json) -> SelftestState:
     if not log:
         return SelftestState(supported=False)  # smartctl asks for it only where there is one
     running = bool(part(log, "current_self_test_operation").get("value"))
+    entries = tuple(
+        Entry(
+            kind=str(part(row, "self_test_code").get("string", "")),
+            # 5 to 7: an error; everything else ended it early.
+            passed=_verdict(part(row, "self_test_result").get("value"), {5, 6, 7}),
+            status=str(part(row, "self_test_result").get("string", "")),
+            hours=_whole(row.get("power_on_hours")),
+            lba=_whole(row.get("lba")),
+        )
+        for row in rows(log, "table")
+    )
     return SelftestState(
         supported=True,
         running=running,
         percent=_whole(log.get("current_self_test_completion_percent")) if running else None,
-        entries=tuple(
-            Entry(
-                kind=str(part(row, "self_test_code").get("string", "")),
-                # 5 to 7: an error; everything else ended it early.
-                passed=_verdict(part(row, "self_test_result").get("value"), {5, 6, 7}),
-                status=str(part(row, "self_test_result").get("string", "")),
-                hours=_whole(row.get("power_on_hours")),
-                lba=_whole(row.get("lba")),
-            )
-            for row in rows(log, "table")
-        ),
+        entries=entries,
+        last=None if running else _newest_of_full(entries),
         estimate_s=(_SHORT_S, None),
     )
 
 
 def _scsi(data: Json) -> SelftestState:
-    table = [part(data, f"scsi_self_test_{number}") for number in range(_SCSI_ENTRIES)]
+    table = [part(data, f"scsi_self_test_{number}") for number in range(_LOG_ENTRIES)]
     running = any(row.get("self_test_in_progress") is True for row in table)
     running |= part(data, "scsi_self_test_status").get("in_progress") is True
     seconds = data.get("scsi_extended_self_test_seconds")
+    entries = tuple(
+        Entry(
+            kind=str(part(row, "code").get("string", "")),
+            passed=_verdict(part(row, "result").get("value"), {3, 4, 5, 6, 7}),
+            status=str(part(row, "result").get("string", "")),
+            hours=_whole(part(row, "power_on_time").get("hours")),
+            lba=_whole(part(row, "lba_first_failure").get("value")),
+        )
+        for row in table
+        if row and row.get("self_test_in_progress") is not True
+    )
     return SelftestState(
         supported=None,
         running=running,
         percent=_whole(part(data, "scsi_self_test_status").get("completion_percent")),
-        entries=tuple(
-            Entry(
-                kind=str(part(row, "code").get("string", "")),
-                passed=_verdict(part(row, "result").get("value"), {3, 4, 5, 6, 7}),
-                status=str(part(row, "result").get("string", "")),
-                hours=_whole(part(row, "power_on_time").get("hours")),
-                lba=_whole(part(row, "lba_first_failure").get("value")),
-            )
-            for row in table
-            if row and row.get("self_test_in_progress") is not True
-        ),
+        entries=entries,
+        last=None if running else _newest_of_full(entries),
         estimate_s=(_SHORT_S, float(seconds) if isinstance(seconds, int) and seconds else None),
     )
+
+
+def _newest_of_full(entries: tuple[Entry, ...]) -> Entry | None:
+    """What a log has that one more test need not change: 65535 hours are the most SCSI can say."""
+    return entries[0] if len(entries) == _LOG_ENTRIES else None
 
 
 def _verdict(value: object, failures: set[int]) -> bool | None:

@@ -17,6 +17,8 @@ from appliance.drives.selftest import (
     name_device,
     parse_selftest,
 )
+from appliance.errors import StepFailed
+from appliance.workloads.selftest import find_result
 
 type Json = dict[str, Any]
 
@@ -125,6 +127,35 @@ def test_a_real_sas_drives_log() -> None:
         ),
         estimate_s=(120, 1905),
     )
+
+
+@pytest.mark.parametrize(("logged", "is_last"), [(20, True), (19, False)])
+def test_the_newest_line_of_a_full_log_is_the_last_test(
+    logged: int,
+    is_last: bool,  # noqa: FBT001
+) -> None:
+    # All of them at 65535 hours: the log of an old drive that has passed one more looks the same.
+    scsi = {
+        f"scsi_self_test_{number}": {
+            "code": {"value": 1, "string": "Background short"},
+            "result": {"value": 0, "string": "Completed"},
+            "power_on_time": {"hours": 65535},
+        }
+        for number in range(logged)
+    }
+    row = {"self_test_code": {"string": "Short"}, "self_test_result": {"value": 0}}
+    nvme = {"nvme_self_test_log": {"table": [row] * logged}}
+    for state in (
+        state_of({"device": {"protocol": "SCSI"}} | scsi),
+        state_of({"device": {"protocol": "NVMe"}} | nvme),
+    ):
+        assert state.last == (state.entries[0] if is_last else None)
+        before = state.entries
+        if is_last:
+            assert find_result(state, before, was_running=True).passed
+        else:
+            with pytest.raises(StepFailed):
+                find_result(state, before, was_running=True)
 
 
 def test_an_nvme_drive_is_asked_for_all_of_it() -> None:
