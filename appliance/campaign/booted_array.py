@@ -137,7 +137,8 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
         if linked(link) != target:
             raise Refusal(
                 f"this boot's root is on /dev/{disk} and not on the array of drive "
-                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
+                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}",
+                blame="other",
             )
 
 
@@ -160,7 +161,8 @@ def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
         if now != text:
             raise StepFailed(
                 f"the array did not boot with the plan's settings: {file.name} is {now!r} and not "
-                f"{text!r}"
+                f"{text!r}",
+                blame="other",
             )
 
 

@@ -73,6 +73,7 @@ def find_booted_drives(
             f"the reference OS of drive {row.identity} is also on "
             + ", ".join(other.path for other in others),
             hint="unplug what is not to be booted",
+            blame="other",
         )
     return booted
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, blame_of
 from appliance.plan_workloads import LotteryPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.kept import sync_folder, write_durably
@@ -59,7 +59,8 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _does_not_fit(files, bench.size_bytes) from None
             raise StepFailed(
-                f"laying out the lottery's files on {bench.device} failed: {error.strerror}"
+                f"laying out the lottery's files on {bench.device} failed: {error.strerror}",
+                blame=blame_of(error),
             ) from error
     return files
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.model import Drive
 from appliance.drives.writable import unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, blame_of
 from appliance.progress import Progress
 from appliance.run import run
 from appliance.stick import Stick
@@ -121,7 +121,7 @@ def write_reference_os(
         _copy_root(Path(partition_path(path, 1)), progress=progress)
         _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress)
     except OSError as error:
-        raise StepFailed(f"{path}: {error.strerror or error}") from error
+        raise StepFailed(f"{path}: {error.strerror or error}", blame=blame_of(error)) from error
     return install_uuid
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, blame_of
 from appliance.plan_workloads import SqlPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.kept import sync_folder, write_durably
@@ -81,7 +81,9 @@ class SqlFolder:
             write_durably(self._manifest, json.dumps(asdict(manifest)))
             sync_folder(self.path.parent)
         except OSError as error:
-            raise StepFailed(f"{self._manifest} cannot be written: {error.strerror}") from error
+            raise StepFailed(
+                f"{self._manifest} cannot be written: {error.strerror}", blame=blame_of(error)
+            ) from error
 
 
 def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
@@ -104,7 +106,9 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
             raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _does_not_fit(plan, bench.size_bytes) from None
-        raise StepFailed(f"writing the dump on {bench.device} failed: {error.strerror}") from error
+        raise StepFailed(
+            f"writing the dump on {bench.device} failed: {error.strerror}", blame=blame_of(error)
+        ) from error
     return folder
 
 

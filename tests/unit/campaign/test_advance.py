@@ -181,22 +181,24 @@ def test_an_absent_drive_loses_this_cycle_only(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drives", "reason"),
+    ("drives", "reason", "blame"),
     [
-        ((HDD, installed(SSD, 2)), "no longer carries its reference OS"),
-        ((installed(HDD, 2), installed(SSD, 2)), "no longer carries its reference OS"),
+        ((HDD, installed(SSD, 2)), "no longer carries its reference OS", "drive"),
+        ((installed(HDD, 2), installed(SSD, 2)), "no longer carries its reference OS", "drive"),
         (
             (installed(HDD, 1), installed(replace(SSD, serial="OTHER", wwn=""), 1)),
             "is also on /dev/sdb",
+            "other",
         ),
         (
             (installed(HDD, 1), installed(replace(HDD, path="/dev/sdd"), 2)),
             "2 drives have serial number",
+            "other",
         ),
     ],
 )
 def test_a_boot_that_would_not_be_this_drives_is_not_made(
-    world: World, drives: tuple[Drive, ...], reason: str
+    world: World, drives: tuple[Drive, ...], reason: str, blame: str
 ) -> None:
     world.make_campaign(cycles=1)
     world.drives = drives
@@ -204,6 +206,8 @@ def test_a_boot_that_would_not_be_this_drives_is_not_made(
     assert world.states()[0] == "failed"
     assert reason in world.cycles()[0].reason
     assert "arm measure-01" not in world.log
+    row = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    assert row["blame"] == blame
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,9 @@ def test_an_array_that_runs_otherwise_is_told(
 ) -> None:
     file = next(settings / each for each in SETTINGS if each.endswith(f"/{name}"))
     file.write_text(f"{default}\n")
-    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is {said}"):
+    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is {said}") as failed:
         check_settings(HDD, set_uuid=SET, plan=PLAN)
+    assert failed.value.blame == "other"
     file.unlink()
     with pytest.raises(StepFailed, match=f"the plan's settings: {name} is '' and not "):
         check_settings(HDD, set_uuid=SET, plan=PLAN)
