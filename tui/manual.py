@@ -16,7 +16,8 @@ _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _RULE = re.compile(r"\|[-:| ]+\|")
 _CELLS = re.compile(r"(?<!\\)\|")
 _INDENT = 4
-_SIGNS = str.maketrans({"−": "-", "⁶": "^6", "ⁿ": "^n"})
+# The minus sign, a raised 6 and a raised n.
+_SIGNS = {0x2212: "-", 0x2076: "^6", 0x207F: "^n"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ class FakeEngine:
         self.data = folder / "data"
         self.block = folder / "block"
         self.clock_s = 1000.0
+        self.manual: Path | None = None
+        """None: the one that is shipped."""
         self.run.mkdir(parents=True)
         self.data.mkdir()
         self.connection = open_database(self.data / "kaltstart.sqlite")
@@ -182,6 +184,7 @@ class FakeEngine:
             data=self.data,
             block=self.block,
             terminal="tty1",
+            manual=self.manual,
             clock=lambda: self.clock_s,
         )
 

@@ -30,6 +30,39 @@ def show_poor_machine(engine: FakeEngine) -> None:
     )
 
 
+_GUIDE = """\
+# Field guide
+
+## Before the first campaign
+- Firmware: boot from USB first.
+- Plug in one Kaltstart stick only.
+
+## Keys
+| where | keys |
+| --- | --- |
+| everywhere | `1` Drives, `2` Plan, `3` Run, `4` Results, `5` Machine, `F1` or `?` help |
+| Drives | Up and Down choose a drive, Enter shows **all** that is known of it |
+
+A paragraph that is longer than a line of the screen, so that it goes on in the next one.
+
+```toml
+[boot]
+cycles = 10
+```
+
+## Arrays
+None.
+"""
+
+
+def show_manual(engine: FakeEngine) -> None:
+    engine.say()
+    engine.manual = engine.run / "manual"
+    engine.manual.mkdir()
+    (engine.manual / "field-guide.md").write_text(_GUIDE)
+    (engine.manual / "plan.md").write_text("# The plan\n## A complete plan\n")
+
+
 async def open_manual(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "f1", "m")
     await shown(pilot, "ChaptersDialog Table")

@@ -8,7 +8,13 @@ from textual.pilot import Pilot
 
 from tests.tui import scene_states as at
 from tests.tui.fake import FakeEngine
-from tests.tui.machine_scenes import open_chapter, open_manual, show_machine, show_poor_machine
+from tests.tui.machine_scenes import (
+    open_chapter,
+    open_manual,
+    show_machine,
+    show_manual,
+    show_poor_machine,
+)
 from tests.tui.scene_steps import (
     Steps,
     compose_all_tests,
@@ -92,8 +98,8 @@ SCENES = {
     "machine-keyboard": Scene(show_machine, press_keys("5", "k", "down", "down")),
     "machine-time": Scene(show_machine, press_keys("5", "t")),
     "machine-shell": Scene(show_machine, press_keys("5", "x")),
-    "manual": Scene(at.idle, open_manual),
-    "manual-chapter": Scene(at.idle, open_chapter),
+    "manual": Scene(show_manual, open_manual),
+    "manual-chapter": Scene(show_manual, open_chapter),
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.fake import FakeEngine
-from tests.tui.machine_scenes import open_manual
+from tests.tui.machine_scenes import open_manual, show_manual
 from tests.tui.steps import drawn, press, settle, shown
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -50,6 +50,7 @@ def test_documents_come_in_the_order_of_use(tmp_path: Path) -> None:
 
 
 async def test_chapters_are_listed_read_turned_and_left(engine: FakeEngine) -> None:
+    show_manual(engine)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await open_manual(pilot, engine)
@@ -59,7 +60,10 @@ async def test_chapters_are_listed_read_turned_and_left(engine: FakeEngine) -> N
         assert "everywhere" in drawn(pilot)
         await press(pilot, "n")
         await shown(pilot, "ChapterDialog #chapter")
-        assert " What the list of drives tells " in drawn(pilot)
+        assert " Arrays " in drawn(pilot)
+        await press(pilot, "n", "n", "n", "b")
+        await shown(pilot, "ChapterDialog #chapter")
+        assert "─ The plan ─" in drawn(pilot).replace("  ", " ")
         await press(pilot, "escape")
         await shown(pilot, "ChaptersDialog Table")
         await press(pilot, "escape")

@@ -55,6 +55,7 @@ class Port:
         data: Path | None = None,
         block: Path | None = None,
         terminal: str | None = None,
+        manual: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run = run or Path(os.environ.get("KALTSTART_RUN", "/run/kaltstart"))
@@ -73,6 +74,7 @@ class Port:
         self.terminal = find_terminal() if terminal is None else terminal
         """The kernel's name of the one this is for; empty where it is none."""
         self._keeper = Keeper(self.run, self.terminal)
+        self._manual = manual
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
@@ -132,7 +134,7 @@ class Port:
 
     def read_manual(self) -> tuple[str, ...]:
         """The manual's documents, in Markdown. Raises OSError or UnicodeDecodeError."""
-        return read_manual()
+        return read_manual(self._manual)
 
     def _find_subjects(self, drives: Sequence[DriveRow]) -> list[tuple[str, str]]:
         arrays = [each.name for each in self.block.glob("bcache*")]
