@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.tui.fake import HOSTILE, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HOSTILE
 from tests.tui.steps import press, shown
 
 

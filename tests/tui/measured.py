@@ -6,7 +6,8 @@ from dataclasses import replace
 from appliance.drives.model import Drive
 from appliance.measure.samples import CacheState, PageCache, Proof, Result, Ticket
 from appliance.store.steps import ArrayCondition, insert_results
-from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 
 MIB = 1 << 20
 

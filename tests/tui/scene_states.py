@@ -1,7 +1,8 @@
 """What an engine is at in the scenes: each function brings one there."""
 
 from tests.tui.asked import ASKING, SILENT, WELL_ASKED
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.measured import add_array_steps, add_field_test, add_steps
 
 

@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import add_steps
 from tests.tui.steps import settle, text_of
 from tui.activity import Activity

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
 from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp

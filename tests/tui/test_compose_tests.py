@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.tui.fake import EVIL, HDD, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, SSHD
 from tests.tui.steps import (
     app_of,
     drawn,

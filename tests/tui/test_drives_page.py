@@ -1,7 +1,8 @@
 from dataclasses import replace
 
 from tests.tui.asked import ASKING, DISK_DETAILS, DISK_HEALTH, SILENT, WELL_ASKED, Asked
-from tests.tui.fake import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, HOSTILE, NO_SERIAL, SSHD, STICK
 from tests.tui.scene_states import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
 from tui.app import KaltstartApp

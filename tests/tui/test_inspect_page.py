@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from tests.tui.asked import SILENT
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tests.tui.test_plan_page import started_plan
 from tui.app import KaltstartApp

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.tui.fake import HDD, HOSTILE, MACHINE, FakeEngine
+from tests.tui.fake import MACHINE, FakeEngine
+from tests.tui.fake_drives import HDD, HOSTILE
 from tests.tui.steps import drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED

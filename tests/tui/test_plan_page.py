@@ -6,7 +6,8 @@ from textual.pilot import Pilot
 
 from appliance.plan import parse_plan
 from tests.tui.asked import WELL_ASKED
-from tests.tui.fake import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog

@@ -1,6 +1,7 @@
 from appliance.store.steps import insert_results, update_step_ended
 from appliance.store.verdicts import upsert_judging_problem
-from tests.tui.fake import HDD, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp

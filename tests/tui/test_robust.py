@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.tui.fake import HDD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
 from tests.tui.steps import app_of, page, press, settle, text_of
 from tui import app as app_module
 from tui.app import KaltstartApp

@@ -3,7 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import drawn, finish, page, press, settle, text_of

@@ -6,7 +6,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.tui.asked import WELL_ASKED
-from tests.tui.fake import HDD, NO_SERIAL, SSHD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tests.tui.test_plan_page import go_on, release, started_plan
 from tui.app import KaltstartApp

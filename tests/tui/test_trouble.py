@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.fake import HDD, FakeEngine
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import port as port_module
