@@ -39,6 +39,7 @@ _REQUESTS = {
     "resume": "Go on",
     "stop": "Stop",
     "report": "Report",
+    "keep-plan": "Keeping the plan",
     "take-apart": "Taking apart",
     "set-time": "Setting the time",
     "set-keyboard": "Keyboard",

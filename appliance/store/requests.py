@@ -20,8 +20,8 @@ class Request:
     at: str
     boot_id: str
     kind: str
-    """start | resume | stop | report | poweroff | reboot | take-apart | set-time | set-keyboard
-    | shell"""
+    """start | resume | stop | report | poweroff | reboot | take-apart | keep-plan | set-time
+    | set-keyboard | shell"""
     payload: str
     """A JSON object."""
     state: str

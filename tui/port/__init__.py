@@ -21,7 +21,7 @@ from appliance.plan_text import compose_plan
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
-from appliance.units import format_drive_size
+from appliance.units import format_drive_size, slug
 from tui.activity import Activity
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
@@ -30,6 +30,7 @@ from tui.drive_facts import DriveRow
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
+from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
 from tui.port.watched import Watched
@@ -179,8 +180,11 @@ class Port:
         finally:
             connection.close()
 
-    def compose_plan(self, composed: ComposedCampaign) -> str:
-        """The plan's text; it releases the drives if its tests write. Raises Refusal."""
+    def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
+        """The plan's text; it releases the drives if its tests write. Raises Refusal.
+
+        Not `released`: to be kept, until somebody releases them.
+        """
         boot = composed.boot
         return compose_plan(
             name=composed.name,
@@ -192,7 +196,9 @@ class Port:
             charts=boot.charts if boot else "first-last",
             array=composed.array,
             workloads=composed.workloads,
-            typed={each.raw_identity: each.raw_identity for each in composed.released},
+            typed={each.raw_identity: each.raw_identity for each in composed.released}
+            if released
+            else {},
         )
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
@@ -214,6 +220,22 @@ class Port:
             return estimate_plan(self.database, self.compose_plan(composed), composed.drives)
         except sqlite3.Error as error:
             raise StickTrouble(f"past steps cannot be read: {error}") from error
+
+    def list_plans(self) -> tuple[str, ...]:
+        """The plans kept on the stick, by the names of their files."""
+        return list_plans(self.run / "fat/plans")
+
+    def read_kept_plan(self, name: str) -> KeptPlan:
+        """One of them, with all that is wrong with it."""
+        return read_kept_plan(self.run / "fat/plans", name)
+
+    def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
+        """A kept plan with these drives released."""
+        return release_in(toml, identities)
+
+    def name_plan(self, name: str) -> str:
+        """What the file of a plan of this name is called."""
+        return f"{slug(name).lower()}.toml"
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""

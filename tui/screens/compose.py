@@ -29,6 +29,8 @@ type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
 
 type ShowTimes = Callable[[ComposedCampaign], None]
 """Shows how long each of its steps takes."""
+type Keep = Callable[[ComposedCampaign], Awaitable[str]]
+"""Keeps it on the stick, and says where; empty where somebody did not want to."""
 
 _LISTED = 4
 _WIDTH = 75
@@ -43,6 +45,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         Binding("c", "take_control", show=False),
         Binding("a", "take_into_array", show=False),
         Binding("f2", "show_times", show=False),
+        Binding("f3", "keep", show=False),
     ]
 
     def __init__(
@@ -52,6 +55,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         can_wake: bool,
         check: Check,
         show_times: ShowTimes,
+        keep: Keep,
         template: Template | None = None,
     ) -> None:
         super().__init__(f" {template.label if template else 'New campaign'} ")
@@ -61,6 +65,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self._can_wake = can_wake
         self._check = check
         self._show_times = show_times
+        self._keep = keep
         self._template = template
         self._checking = False
 
@@ -88,7 +93,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         with Horizontal(classes="buttons"):
             yield Choice("Cancel", id="cancel")
             yield Choice("Continue", id="continue")
-            yield Line("Space: choose  Tab: next  F2: how long  Esc: leave")
+            yield Line("Tab: next  F2: how long  F3: keep  Esc: leave")
 
     def on_mount(self) -> None:
         """Fill the table."""
@@ -121,6 +126,10 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self.query_one("#problem", Line).show(problem)
         if not problem:
             self._show_times(self._read())
+
+    def action_keep(self) -> None:
+        """Check it and keep it on the stick, to be started another time."""
+        self._leave_checked(keep=True)
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""
@@ -172,15 +181,20 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         if choice_id == "array-settings":
             self._set_array()
             return
+        self._leave_checked(keep=False)
+
+    def _leave_checked(self, *, keep: bool) -> None:
+        if self._checking:
+            return
         problem = self._find_problem()
         self.query_one("#problem", Line).show(problem or "Checking ...")
         if not problem:
             self._checking = True
             # The app's worker, not this box's: then the app tells what goes wrong in it.
-            flow = self._check_and_leave(self._read())
+            flow = self._check_and_leave(self._read(), keep=keep)
             self.app.run_worker(flow, group="check", exit_on_error=False)
 
-    async def _check_and_leave(self, composed: ComposedCampaign) -> None:
+    async def _check_and_leave(self, composed: ComposedCampaign, *, keep: bool) -> None:
         problem = self.query_one("#problem", Line)
         try:
             mistakes = await self._check(composed)
@@ -193,6 +207,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             return  # somebody left meanwhile
         if mistakes:
             self._show_mistakes(mistakes)
+        elif keep:
+            problem.show(await self._keep(composed))
         else:
             self.dismiss(composed)
 

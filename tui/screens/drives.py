@@ -141,7 +141,8 @@ class DrivesPage(Page):
             dialog.show_duration("not known" if times is None else describe_times(times))
 
         app.run_worker(estimate(), group="estimate", exit_on_error=False)
-        return bool(await app.push_screen_wait(dialog))
+        answer = await app.push_screen_wait(dialog)
+        return bool(answer)
 
     def action_show_all_details(self) -> None:
         """Everything about the drive, however long it is."""

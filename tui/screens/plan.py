@@ -14,6 +14,7 @@ from tui.drive_facts import DriveRow
 from tui.engine_status import PlannedDrive, StickPlan
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
+from tui.screens.kept_plans import KeptPlansDialog
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
 from tui.screens.starting import find_change, start_composed
@@ -39,12 +40,14 @@ class PlanPage(Page):
         "measured beside its parts. Where a test writes, each drive is then "
         "released by typing the end of its serial number; tests that only read start at once. "
         "Esc leaves at any point, and nothing happens. F2 says how long each step takes.\n\n"
-        "t  the same, begun with a template made from the drives that are here."
+        "t  the same, begun with a template made from the drives that are here.\n\n"
+        "l  a plan kept on the stick, in the folder plans: F3 in the form keeps one."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", show=False),
         Binding("n", "new", show=False),
         Binding("t", "choose_template", show=False),
+        Binding("l", "load", show=False),
     ]
 
     @override
@@ -58,7 +61,7 @@ class PlanPage(Page):
         if not snapshot.busy and snapshot.status is not None:
             if snapshot.status.plan.state == "valid":
                 keys.append(("s", "start this plan"))
-            keys += [("n", "new campaign"), ("t", "templates")]
+            keys += [("n", "new campaign"), ("t", "templates"), ("l", "load")]
         return keys
 
     @override
@@ -85,6 +88,11 @@ class PlanPage(Page):
         """Begin with a template."""
         if self._may_start():
             self.kaltstart.run_flow(self._choose_template())
+
+    def action_load(self) -> None:
+        """Start a plan that was kept on the stick."""
+        if self._may_start():
+            self.kaltstart.run_flow(self._load())
 
     def _plan(self) -> StickPlan:
         status = self.kaltstart.snapshot.status
@@ -148,6 +156,75 @@ class PlanPage(Page):
         text = "Not known: a setting cannot be read." if times is None else list_times(times)
         await self.app.push_screen_wait(Ask(" Estimated duration ", text, (), cancel="Close"))
 
+    async def _keep(self, composed: ComposedCampaign) -> str:
+        app = self.kaltstart
+        toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
+        if toml is None:
+            return "It cannot be kept."
+        file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
+        is_there = file_name in await asyncio.to_thread(app.port.list_plans)
+        if is_there:
+            text = f"plans/{file_name} is on the stick already. Replace it?"
+            choices = (("replace", "Replace"),)
+            if await self.app.push_screen_wait(Ask(" Keep the plan ", text, choices)) is None:
+                return "Not kept."
+        payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
+        await app.ask_engine("keep-plan", payload)
+        return f"Being kept as plans/{file_name}; it releases no drive. l on the page loads it."
+
+    async def _load(self) -> None:
+        app = self.kaltstart
+        names = await asyncio.to_thread(app.port.list_plans)
+        if not names:
+            app.say("No plan is kept on the stick: F3 keeps one that is composed here.")
+            return
+        number = await self.app.push_screen_wait(KeptPlansDialog(names))
+        if number is None:
+            return
+        app.say("Checking ...")
+        plan = await asyncio.to_thread(app.port.read_kept_plan, names[number])
+        app.say("")
+        if plan.problems:
+            text = "\n".join(f"{number:2}. {each}" for number, each in enumerate(plan.problems, 1))
+            await self.app.push_screen_wait(
+                Ask(f" plans/{plan.name} cannot be started ", text, (), cancel="Close")
+            )
+            return
+        drives = app.snapshot.drives
+        written = [
+            next((each for each in drives if each.raw_identity == identity), None)
+            for identity in plan.raw_released
+        ]
+        if None in written:
+            app.say("A drive that this plan writes to is not in this machine: nothing was started.")
+            return
+        released = [each for each in written if each is not None]
+        what = "Each drive it writes to is released first." if released else "It only reads."
+        text = f"{plan.summary}.\n\n{what}"
+        label = "Continue" if released else "Start"
+        answer = await self.app.push_screen_wait(
+            Ask(f" plans/{plan.name} ", text, (("start", label),))
+        )
+        if answer is not None and await self._release(released):
+            toml = await app.call_port(partial(app.port.release_in, plan.toml, plan.raw_released))
+            await app.ask_engine("start", {"plan_toml": toml})
+
+    async def _release(self, released: Sequence[DriveRow]) -> bool:
+        """Whether somebody released each of them, one by one."""
+        app = self.kaltstart
+        for number, drive in enumerate(released, 1):
+            problem = find_change(app, drive)
+            if problem:
+                app.say(f"{problem} Nothing was started.")
+                return False
+            dialog = ReleaseDialog(
+                drive, number=number, count=len(released), others=app.snapshot.drives
+            )
+            if not await self.app.push_screen_wait(dialog):
+                app.say("Not released. Nothing was started, nothing was written.")
+                return False
+        return True
+
     async def _compose_campaign(self, template: Template | None = None) -> None:
         app = self.kaltstart
         status = app.snapshot.status
@@ -157,24 +234,14 @@ class PlanPage(Page):
                 can_wake=bool(status and status.can_wake),
                 check=self._check,
                 show_times=self._show_times,
+                keep=self._keep,
                 template=template,
             )
         )
         if composed is None:
             return
-        released = composed.released
-        for number, drive in enumerate(released, 1):
-            problem = find_change(app, drive)
-            if problem:
-                app.say(f"{problem} Nothing was started.")
-                return
-            dialog = ReleaseDialog(
-                drive, number=number, count=len(released), others=app.snapshot.drives
-            )
-            if not await self.app.push_screen_wait(dialog):
-                app.say("Not released. Nothing was started, nothing was written.")
-                return
-        await start_composed(app, composed)
+        if await self._release(composed.released):
+            await start_composed(app, composed)
 
     async def _check(self, composed: ComposedCampaign) -> Sequence[Mistake]:
         return await asyncio.to_thread(self.kaltstart.port.check_plan, composed)

@@ -92,7 +92,7 @@ class TestRow(Vertical):
         toggle.on = self.on
         toggle.refresh()
         for field in self.query(Field):
-            if settings and field.name in settings:
+            if settings and field.name and field.name in settings:
                 field.value = str(settings[field.name])
         self._show_state()
 

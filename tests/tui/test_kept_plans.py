@@ -1,0 +1,160 @@
+"""Plans kept on the stick: kept without a release, loaded with one; mistakes have their line."""
+
+import tomllib
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
+from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
+from tests.tui.test_plan_page import choose, release, started_plan
+from tui.app import KaltstartApp
+from tui.screens.compose import ComposeDialog
+from tui.screens.dialog import Ask
+from tui.screens.kept_plans import KeptPlansDialog
+
+_READS = '[[workload]]\nkind = "surface"\nsample = 0.1\n'
+_WRITES = '[[workload]]\nkind = "verify"\non = "W761CPRN"\nsize = "1G"\n'
+_DRIVES = f'version = 1\n[[drive]]\nserial = "{HDD.serial}"\n[[drive]]\nserial = "{SSHD.serial}"\n'
+
+
+def keep(engine: FakeEngine, name: str, text: str) -> None:
+    """A file as the engine or another computer has written it."""
+    folder = engine.run / "fat/plans"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "f3")
+        await finish(pilot, "check")
+        assert isinstance(pilot.app.screen, ComposeDialog), "the form stays"
+        assert "kept as plans/drive-comparison.toml" in text_of(pilot, "#problem")
+        (request,) = engine.requests()
+        payload = request.read_payload()
+        assert request.kind == "keep-plan"
+        assert (payload["name"], payload["replace"]) == ("drive comparison", False)
+        plan = tomllib.loads(payload["plan_toml"])
+        assert plan["drive"] == [{"serial": HDD.serial, "role": "target"}]
+        assert plan["boot"]["cycles"] == 10
+
+
+async def test_one_of_that_name_is_replaced_only_after_a_question(engine: FakeEngine) -> None:
+    keep(engine, "drive-comparison.toml", "x")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "f3")
+        await shown(pilot, "#replace")
+        await press(pilot, "enter")
+        await finish(pilot, "check")
+        assert engine.requests() == []
+        await press(pilot, "f3")
+        await shown(pilot, "#replace")
+        await press(pilot, "right", "enter")
+        await finish(pilot, "check")
+        (request,) = engine.requests()
+        assert request.read_payload()["replace"] is True
+
+
+async def test_what_has_mistakes_is_not_kept(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "lottery")
+        await press(pilot, "tab")
+        await type_text(pilot, "much")
+        await press(pilot, "f3")
+        await finish(pilot, "check")
+        assert engine.requests() == []
+        assert "file_size: must be" in drawn(pilot)
+
+
+async def test_a_plan_that_only_reads_is_loaded_and_started(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", _DRIVES + _READS)
+    keep(engine, "b.toml", "bad")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await shown(pilot, "#plan-0")
+        assert isinstance(pilot.app.screen, KeptPlansDialog)
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        assert "It only reads." in drawn(pilot)
+        await press(pilot, "right", "enter")
+        plan = await started_plan(pilot, engine)
+    assert plan == tomllib.loads(_DRIVES + _READS)
+
+
+async def test_only_the_drives_that_are_written_to_are_released(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", _DRIVES + _READS + _WRITES)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await press(pilot, "right", "enter")
+        await shown(pilot, "#release")
+        assert engine.requests() == []
+        await release(pilot, SSHD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+    assert plan["drive"] == [
+        {"serial": HDD.serial},
+        {"serial": SSHD.serial, "erase": SSHD.serial},
+    ]
+
+
+async def test_a_release_that_stands_in_the_file_is_asked_for_all_the_same(
+    engine: FakeEngine,
+) -> None:
+    text = PLAN_TOML.replace("GONE-1", NO_SERIAL.wwn).replace(
+        f'serial = "{NO_SERIAL.wwn}"', f'wwn = "{NO_SERIAL.wwn}"'
+    )
+    keep(engine, "a.toml", text)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await press(pilot, "right", "enter")
+        await shown(pilot, "#release")
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert engine.requests() == []
+        assert "nothing was written" in app_of(pilot).message
+
+
+async def test_a_bad_file_says_what_is_wrong_and_where(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", _DRIVES + _WRITES + '[[workload]]\nkind = "surface"\nsample = 7\n')
+    keep(engine, "b.toml", "version = \n")
+    async with KaltstartApp(engine.port()).run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        for number, told in enumerate(("a.toml line 12: workload 2: sample", "b.toml line 1")):
+            await press(pilot, "l")
+            await shown(pilot, f"#plan-{number}")
+            await press(pilot, *["down"] * number, "enter")
+            await shown(pilot, "#text")
+            assert isinstance(pilot.app.screen, Ask)
+            assert told in drawn(pilot)
+            assert "is not released" not in drawn(pilot)
+            await press(pilot, "escape")
+            await finish(pilot, "flow")
+        assert engine.requests() == []
+
+
+async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await finish(pilot, "flow")
+        assert "No plan is kept" in app_of(pilot).message
+        keep(engine, "a.toml", _DRIVES + _WRITES)
+        engine.show_drives(HDD)
+        await settle(pilot)
+        await press(pilot, "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await finish(pilot, "flow")
+        assert "is not in this machine" in app_of(pilot).message

@@ -1,0 +1,51 @@
+"""Plans kept on the stick: written whole, and never over another one unasked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import kept_plans
+from appliance.campaign.kept_plans import keep_plan
+from appliance.errors import Refusal, StickTrouble
+from appliance.plan import MAX_PLAN_BYTES
+
+
+@pytest.fixture
+def fat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    @contextmanager
+    def writable_fat() -> Iterator[Path]:
+        yield tmp_path
+
+    monkeypatch.setattr(kept_plans, "writable_fat", writable_fat)
+    return tmp_path
+
+
+def test_a_plan_is_kept_under_a_name_that_fat_takes(fat: Path) -> None:
+    assert keep_plan("Rack 4: ../incoming", "version = 1\n", replace=False) == (
+        "plans/rack-4-incoming.toml"
+    )
+    assert (fat / "plans/rack-4-incoming.toml").read_text() == "version = 1\n"
+    assert [each.name for each in (fat / "plans").iterdir()] == ["rack-4-incoming.toml"]
+
+
+def test_a_plan_that_is_there_is_replaced_only_when_asked(fat: Path) -> None:
+    keep_plan("a", "one", replace=False)
+    with pytest.raises(Refusal, match=r"plans/a\.toml is there already"):
+        keep_plan("A", "two", replace=False)
+    assert (fat / "plans/a.toml").read_text() == "one"
+    keep_plan("A", "two", replace=True)
+    assert (fat / "plans/a.toml").read_text() == "two"
+
+
+def test_what_no_plan_can_be_is_not_kept(fat: Path) -> None:
+    with pytest.raises(Refusal, match="longer than"):
+        keep_plan("a", "#" * (MAX_PLAN_BYTES + 1), replace=False)
+    assert not (fat / "plans").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(fat: Path) -> None:
+    (fat / "plans").write_text("a file")
+    with pytest.raises(StickTrouble, match="cannot be written"):
+        keep_plan("a", "one", replace=False)

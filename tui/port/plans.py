@@ -1,0 +1,132 @@
+"""Plans kept on the stick: listed, read with every mistake, and released drive by drive."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance.errors import KaltstartError
+from appliance.plan_text import quote
+from tui.charset import drawable
+
+_HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
+# `plans/a.toml line 12: ...` (appliance.plan): a line that was put in moves those behind it.
+_WHERE = re.compile(r"^[^:]* line \d+: ")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """One of them, as far as it can be read."""
+
+    name: str
+    """The file's, drawable."""
+    toml: str = ""
+    summary: str = ""
+    problems: tuple[str, ...] = ()
+    """What is wrong and where; empty where nothing is."""
+    raw_released: tuple[str, ...] = ()
+    """The drives it writes to, by identity: somebody must release each."""
+
+
+def list_plans(folder: Path) -> tuple[str, ...]:
+    """The names of all plans in `folder`; none where there is no such folder."""
+    try:
+        return tuple(sorted(each.name for each in folder.glob("*.toml") if each.is_file()))
+    except OSError:
+        return ()
+
+
+def read_kept_plan(folder: Path, name: str) -> KeptPlan:
+    """The plan in that file. Whatever is wrong with it is among its problems."""
+    # Loading them costs a small machine seconds, and memory: only here, and only once.
+    from appliance.plan import describe_plan, parse_plan, read_plan  # noqa: PLC0415
+
+    shown = drawable(name)
+    try:
+        text = read_plan(folder / name)
+    except KaltstartError as error:
+        return KeptPlan(shown, problems=_reasons(error))
+    problems: tuple[str, ...] = ()
+    try:
+        parse_plan(text, name=name)
+    except KaltstartError as error:
+        problems = _reasons(error)
+    try:
+        own_releases = _find_identities(text, key="erase")
+        plan = parse_plan(release_in(text, _find_identities(text)), name=name)
+    except ValueError as error:
+        return KeptPlan(shown, text, problems=problems or _reasons(error))
+    except KaltstartError as error:
+        # Those that only a release is missing for are asked for; lines are those of the file.
+        real = {_WHERE.sub("", each) for each in _reasons(error)}
+        own = tuple(each for each in problems if _WHERE.sub("", each) in real)
+        return KeptPlan(shown, text, problems=own or _reasons(error))
+    written = {
+        place
+        for workload in plan.workloads
+        if workload.writes
+        for place in plan.places_of(workload)
+    }
+    return KeptPlan(
+        shown,
+        text,
+        summary=drawable(describe_plan(plan).partition(";")[0]),
+        raw_released=tuple(
+            each.identity
+            for each in plan.drives
+            if not each.is_tested
+            or plan.boot is not None
+            or each.identity in {*written, *own_releases}
+        ),
+    )
+
+
+def release_in(toml: str, identities: tuple[str, ...]) -> str:
+    """The plan with these drives released, which somebody has just done one by one.
+
+    Raises ValueError where its drives are not written as tables of their own.
+    """
+    if not identities:
+        return toml
+    wanted = tomllib.loads(toml)
+    tables: list[dict[str, Any]] = [each for each in wanted["drive"] if isinstance(each, dict)]
+    headers = -1
+    lines: list[str] = []
+    for line in toml.splitlines():
+        lines.append(line)
+        if not _HEADER.fullmatch(line):
+            continue
+        headers += 1
+        table = tables[headers] if headers < len(tables) else {}
+        identity = table.get("serial") or table.get("wwn")
+        if identity in identities and "erase" not in table:
+            lines.append(f"erase = {quote(str(identity))}")
+    for table in tables:
+        identity = table.get("serial") or table.get("wwn")
+        if identity in identities:
+            table.setdefault("erase", identity)
+    released = "\n".join(lines) + "\n"
+    if tomllib.loads(released) != wanted:
+        raise ValueError("its drives must each have a table of their own: [[drive]]")
+    return released
+
+
+def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
+    """Of all drives, or of those with `key`; none where there is no list of them.
+
+    Raises ValueError where the text is no TOML.
+    """
+    tables = tomllib.loads(toml).get("drive", [])
+    if not isinstance(tables, list):
+        return ()
+    found = (
+        each.get("serial") or each.get("wwn")
+        for each in tables
+        if isinstance(each, dict) and (not key or key in each)
+    )
+    return tuple(each for each in found if isinstance(each, str))
+
+
+def _reasons(error: Exception) -> tuple[str, ...]:
+    return tuple(map(drawable, getattr(error, "problems", ()) or (str(error),)))

@@ -1,0 +1,34 @@
+"""Choosing one of the plans that are kept on the stick."""
+
+from collections.abc import Sequence
+from typing import override
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.charset import drawable, shorten
+from tui.screens.dialog import Dialog
+from tui.widgets.choice import Choice
+
+_WIDTH = 60
+
+
+class KeptPlansDialog(Dialog[int]):
+    """The number of the chosen name, from 0."""
+
+    AUTO_FOCUS = "Choice"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(" Plans kept on the stick ")
+        self._names = names
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        for number, name in enumerate(self._names):
+            yield Choice(shorten(drawable(name), _WIDTH), id=f"plan-{number}")
+        with Horizontal(classes="buttons"):
+            yield Choice("Cancel", id="cancel")
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        self.dismiss(int(choice_id.removeprefix("plan-")))
