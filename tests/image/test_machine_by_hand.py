@@ -1,0 +1,62 @@
+"""The page Machine on the booted image: keyboard, time, and a shell that gives the page back."""
+
+from pathlib import Path
+
+from tests.lab.campaign import IMAGE
+from tests.lab.drives import DEFAULT_DRIVES, DriveBay
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.stick import make_stick
+from tests.lab.terminal import Terminal
+
+_READY_S = 300
+# Quotes within the words: what is typed is on the screen too, and must not look like the answer.
+_GERMAN = "dumpkeys -C /dev/tty1 | grep -Eqi 'adiaeresis|00e4' && echo ger''man"
+_CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
+
+
+def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) -> None:
+    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    terminal = Terminal()
+    drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
+    try:
+        with (
+            DriveBay([drive], folder=out / "drives") as bay,
+            Machine(setup, drives=bay.attached(power_on=1)) as machine,
+        ):
+            terminal.attach(machine.serial_socket)
+            machine.wait_event("ready", timeout_s=_READY_S)
+            terminal.send("5")
+            terminal.wait_for("free of")
+            (out / "serial-Machine.txt").write_text(terminal.screen())
+            for program in ("Linux 6.", "bcache-tools 1.", "fio 3.", "systemd 257"):
+                terminal.wait_for(program)
+            _set_keyboard_and_time(terminal)
+            _open_and_leave_shell(terminal)
+    finally:
+        terminal.close()
+
+
+def _set_keyboard_and_time(terminal: Terminal) -> None:
+    terminal.send("k")
+    terminal.wait_for("Swiss, German")
+    terminal.send("Down", "Down", "Enter")
+    terminal.wait_for("Keyboard accepted")
+    terminal.wait_for("de  German")
+    terminal.send("t")
+    terminal.wait_for("Date and time")
+    terminal.send("C-u", "2027-01-02 03:04", "Enter")
+    terminal.wait_for("Setting the time accepted")
+    terminal.wait_for("2027-01-02 03:")
+
+
+def _open_and_leave_shell(terminal: Terminal) -> None:
+    terminal.send("x")
+    terminal.wait_for("Open a shell")
+    terminal.send("Right", "Enter")
+    terminal.wait_for("A root shell.")
+    terminal.send(_GERMAN, "Enter")
+    terminal.wait_for("german")
+    terminal.send(_CLOCK, "Enter")
+    terminal.wait_for("clock-set")
+    terminal.send("exit", "Enter")
+    terminal.wait_for("[5 Machine]")
