@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import FakeEngine
-from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
+from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tests.tui.test_plan_page import go_on, release, started_plan
 from tui.app import KaltstartApp
@@ -121,3 +121,16 @@ async def test_how_long_each_step_takes_is_told_in_the_form(few: FakeEngine) -> 
         await press(pilot, "space", "tab", "x", "f2")
         await shown(pilot, "#text")
         assert "a setting cannot be read" in drawn(pilot)
+
+
+async def test_how_long_the_plan_on_the_stick_takes_is_told_too(few: FakeEngine) -> None:
+    few.say(plan=VALID_PLAN)
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "f2")
+        await shown(pilot, "#text")
+        told = drawn(pilot)
+        # Three boots, two of them once more with a chart; the other drive is not here.
+        assert "boot      WD-WX41A47H2291    about 15 min     usual for such drives" in told
+        assert "boot      GONE-1" in told
+        assert "at least about 15 min; boot is not known" in told

@@ -216,8 +216,13 @@ class Port:
 
     def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
         """How long each of its steps takes. Raises KaltstartError."""
+        return self.estimate_plan(self.compose_plan(composed))
+
+    def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
+        """The same for a plan without mistakes, on the drives that are here."""
+        found = self._drives.value
         try:
-            return estimate_plan(self.database, self.compose_plan(composed), composed.drives)
+            return estimate_plan(self.database, toml, found.drives if found else ())
         except sqlite3.Error as error:
             raise StickTrouble(f"past steps cannot be read: {error}") from error
 

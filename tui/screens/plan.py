@@ -1,7 +1,7 @@
 """Page 2: the plan on the stick, starting it, and composing a campaign by hand."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, override
 
@@ -20,7 +20,7 @@ from tui.screens.release import ReleaseDialog
 from tui.screens.starting import find_change, start_composed
 from tui.screens.templates import TemplatesDialog
 from tui.state import Snapshot
-from tui.step_times import describe_times, list_times
+from tui.step_times import StepTime, describe_times, list_times
 from tui.templates import Template, find_templates, to_campaign
 from tui.widgets.line import Line
 
@@ -39,7 +39,8 @@ class PlanPage(Page):
         "n  compose a campaign: pick drives and tests. Two drives can be put into an array, to be "
         "measured beside its parts. Where a test writes, each drive is then "
         "released by typing the end of its serial number; tests that only read start at once. "
-        "Esc leaves at any point, and nothing happens. F2 says how long each step takes.\n\n"
+        "Esc leaves at any point, and nothing happens. F2 says how long each step takes, on this "
+        "page those of the stick's plan.\n\n"
         "t  the same, begun with a template made from the drives that are here.\n\n"
         "l  a plan kept on the stick, in the folder plans: F3 in the form keeps one."
     )
@@ -48,6 +49,7 @@ class PlanPage(Page):
         Binding("n", "new", show=False),
         Binding("t", "choose_template", show=False),
         Binding("l", "load", show=False),
+        Binding("f2", "show_times", show=False),
     ]
 
     @override
@@ -60,8 +62,8 @@ class PlanPage(Page):
         keys = []
         if not snapshot.busy and snapshot.status is not None:
             if snapshot.status.plan.state == "valid":
-                keys.append(("s", "start this plan"))
-            keys += [("n", "new campaign"), ("t", "templates"), ("l", "load")]
+                keys += [("s", "start"), ("F2", "how long")]
+            keys += [("n", "new"), ("t", "templates"), ("l", "load")]
         return keys
 
     @override
@@ -144,13 +146,24 @@ class PlanPage(Page):
         if chosen is not None:
             await self._compose_campaign(templates[chosen])
 
-    def _show_times(self, composed: ComposedCampaign) -> None:
-        self.kaltstart.run_worker(self._list_times(composed), group="times", exit_on_error=False)
+    def action_show_times(self) -> None:
+        """How long the plan on the stick takes, step by step."""
+        plan = self._plan()
+        if plan.state == "valid":
+            self._run_times(partial(self.kaltstart.port.estimate_plan, plan.toml))
+        else:
+            self.kaltstart.say("There is no valid plan on the stick.")
 
-    async def _list_times(self, composed: ComposedCampaign) -> None:
+    def _show_times(self, composed: ComposedCampaign) -> None:
+        self._run_times(partial(self.kaltstart.port.estimate, composed))
+
+    def _run_times(self, estimate: Callable[[], Sequence[StepTime]]) -> None:
+        self.kaltstart.run_worker(self._list_times(estimate), group="times", exit_on_error=False)
+
+    async def _list_times(self, estimate: Callable[[], Sequence[StepTime]]) -> None:
         app = self.kaltstart
         try:
-            times = await app.call_port(partial(app.port.estimate, composed))
+            times = await app.call_port(estimate)
         except ValueError:  # a size that is none: the plan's checks say more
             times = None
         text = "Not known: a setting cannot be read." if times is None else list_times(times)
