@@ -7,6 +7,8 @@ from PIL import Image
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
+from tests.lab.picture import draw_screen
+from tests.lab.screens import load_look
 from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
 
@@ -42,11 +44,23 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
                     (out / f"serial-{name}.txt").write_text(terminal.screen())
                     machine.press(key)
                     _picture(machine, out / f"vga-{name}.png")
+                _assert_own_font_and_colours(out / "vga-Drives.png")
                 _start_and_stop(machine, terminal, out)
         finally:
             terminal.close()
         written = {d.serial for d in bay.drives if sum(s["write_bytes"] for s in bay.stats(d))}
     assert written == {"LAB-SSD-1"}, "only the released drive was written to"
+
+
+def _assert_own_font_and_colours(path: Path) -> None:
+    """The header's first cells are drawn as they should be, and nothing in another colour."""
+    font, palette = load_look()
+    header = draw_screen("\x1b[30;47m Kaltstart ", font=font, palette=palette, columns=11, rows=1)
+    with Image.open(path) as picture:
+        shown = picture.convert("RGB")
+    assert shown.crop((0, 0, *header.size)).tobytes() == header.tobytes()
+    colours = {colour for _, colour in shown.getcolors(maxcolors=1 << 20) or []}
+    assert colours <= set(palette)
 
 
 def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:

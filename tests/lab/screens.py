@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.lab.campaign import REPO, Limits, Result, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import LabTimeoutError, Machine, MachineOffError, MachineSetup
-from tests.lab.picture import draw_screen, parse_palette
-from tests.lab.psf import parse_psf
+from tests.lab.picture import Colour, draw_screen, parse_palette
+from tests.lab.psf import ConsoleFont, parse_psf
 from tests.lab.qmp import QmpError
 from tests.lab.stick import StickError
 from tests.lab.terminal import Terminal
@@ -78,26 +78,36 @@ def take_pictures(out: Path) -> None:
         raise LabTimeoutError(
             f"the campaign is {result.outcome} {result.reason}; see {campaign}/serial.log"
         )
-    for number, console in enumerate(CONSOLES):
+    for console in CONSOLES:
         print(f"screens: {console.name}", flush=True)
-        setup = MachineSetup(
-            stick=campaign / "stick.raw",
-            serial_log=out / f"{console.name}.log",
-            firmware=console.firmware,
-            display=console.display,
-            processors=2,
-        )
-        with (
-            DriveBay(DEFAULT_DRIVES, folder=out / "drives") as bay,
-            Machine(setup, drives=bay.attached(power_on=1)) as machine,
-            _terminal(machine) as terminal,
-        ):
-            machine.wait_event("ready", timeout_s=_READY_S)
-            # Both interfaces start at the same time, and one of them can be read.
-            terminal.wait_for(f"[{PAGES[0][0]} {PAGES[0][2]}]")
-            if number == 0:
-                _photograph_terminal(terminal, out)
-            _photograph_screen(machine, out, console.name)
+        photograph(console, campaign / "stick.raw", out, serial=console is CONSOLES[0])
+
+
+def photograph(console: Console, stick: Path, out: Path, *, serial: bool) -> None:
+    """Boot the stick on one console, and take all pages there; with `serial` there as well."""
+    setup = MachineSetup(
+        stick=stick,
+        serial_log=out / f"{console.name}.log",
+        firmware=console.firmware,
+        display=console.display,
+        processors=2,
+    )
+    with (
+        DriveBay(DEFAULT_DRIVES, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+        _terminal(machine) as terminal,
+    ):
+        machine.wait_event("ready", timeout_s=_READY_S)
+        # Both interfaces start at the same time, and one of them can be read.
+        terminal.wait_for(f"[{PAGES[0][0]} {PAGES[0][2]}]")
+        if serial:
+            _photograph_terminal(terminal, out)
+        _photograph_screen(machine, out, console.name)
+
+
+def load_look() -> tuple[ConsoleFont, tuple[Colour, ...]]:
+    """The font of the built image for small screens, and its colours."""
+    return parse_psf(_FONT.read_bytes()), parse_palette(_PALETTE.read_text())
 
 
 def _run_short_campaign(out: Path) -> Result:
@@ -116,8 +126,7 @@ def _terminal(machine: Machine) -> Iterator[Terminal]:
 
 
 def _photograph_terminal(terminal: Terminal, out: Path) -> None:
-    font = parse_psf(_FONT.read_bytes())
-    palette = parse_palette(_PALETTE.read_text())
+    font, palette = load_look()
 
     def photograph(name: str) -> None:
         path = out / f"serial-{_COLUMNS}x{_ROWS}-{name}"
