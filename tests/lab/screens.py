@@ -62,8 +62,8 @@ class Console:
 
 
 CONSOLES = (
-    # Without PCI no graphics driver takes it, so that text mode stays.
-    Console("vga-text", "bios", "isa-vga"),
+    # Its driver is not in the image (KernelModulesExclude in mkosi.conf), so that text mode stays.
+    Console("vga-text", "bios", "ati-vga,model=rv100"),
     Console("uefi-1024x768", "uefi", "VGA,xres=1024,yres=768"),
     Console("uefi-1920x1080", "uefi", "VGA,xres=1920,yres=1080"),
     Console("uefi-3840x2160", "uefi", "VGA,xres=3840,yres=2160,vgamem_mb=64"),
