@@ -7,7 +7,7 @@ from appliance.campaign.live_drives import await_drive, find_released_drive
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.console import announce
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.plan import parse_plan
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
@@ -45,6 +45,8 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                 array=plan.array if row.role == "backing" else None,
                 progress=progress,
             )
+        except StickTrouble:
+            raise  # a drive is not to be given up for what the stick does
         except KaltstartError as error:
             with transaction(site.connection):
                 update_drive_failed(

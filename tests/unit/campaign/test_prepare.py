@@ -12,7 +12,7 @@ from appliance.campaign.prepare import prepare
 from appliance.campaign.site import Site
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
@@ -201,6 +201,20 @@ def test_another_disk_behind_the_same_serial_number_is_not_written_to(
     assert "is not the one that was released" in hdd.failed_reason
     assert (hdd.installed_at, hdd.install_uuid) == (None, "")
     assert world.lines[0][0] == "refused"
+
+
+def test_a_stick_that_takes_nothing_costs_no_drive(world: World, installer: Installer) -> None:
+    """The trouble passes, as with a stick that was full: the drive is as good as before."""
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    installer.errors = {"LAB-HDD-1": StickTrouble("nothing can be stored any more: disk full")}
+    with pytest.raises(StickTrouble):
+        prepared(world)
+    assert [row.failed_reason for row in world.drive_rows()] == ["", ""]
+    assert world.states() == ["planned"] * 4
+    assert world.campaign().state == "preparing"
+    installer.errors.clear()
+    prepared(world)
+    assert all(row.installed_at for row in world.drive_rows())
 
 
 def test_after_a_power_cut_only_what_is_missing_is_written(
