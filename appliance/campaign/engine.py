@@ -56,6 +56,8 @@ from appliance.store.requests import Request, select_new_requests, update_reques
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
+_WRITES_FOR_PEOPLE = frozenset({"report", "keep-plan"})
+"""Requests that write to KALTSTART: trouble with it is no more than their answer."""
 
 
 def serve(drives: DriveList) -> None:
@@ -315,6 +317,9 @@ class Appliance:
                 case _:
                     self._accept(request, self._machine.carry_out(request.kind, payload))
         except KaltstartError as error:
+            # Of the other requests it says that nothing can be stored, so no answer either.
+            if isinstance(error, StickTrouble) and request.kind not in _WRITES_FOR_PEOPLE:
+                raise
             self._decline(request, reasons_of(error), error.exit_code)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
@@ -334,6 +339,8 @@ class Appliance:
                 )
         except StoppedByPersonError:
             said = "stopped; it can be taken apart later"
+        except StickTrouble:
+            raise
         except KaltstartError as error:
             said = f"the array cannot be taken apart: {error}"
             refuse(self.connection, self.this_boot, (said,))

@@ -12,7 +12,7 @@ from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
-from appliance.errors import StepFailed
+from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
 from appliance.store.requests import (
     Request,
@@ -87,6 +87,15 @@ def test_a_failure_is_said_and_can_be_tried_again(
     assert machine.state() == "parting"
     ask(appliance, {"set_uuid": SET_UUID})
     assert machine.state() == "none"
+
+
+def test_a_stick_that_takes_nothing_is_not_the_arrays_failure(
+    appliance: Appliance, machine: ArrayMachine
+) -> None:
+    machine.trouble["part"] = StickTrouble("nothing can be stored any more: disk full")
+    with pytest.raises(StickTrouble, match="nothing can be stored"):
+        ask(appliance, {"set_uuid": SET_UUID})
+    assert "refused" not in [event for event, _ in machine.world.lines]
 
 
 def test_a_key_stops_it(appliance: Appliance, machine: ArrayMachine) -> None:

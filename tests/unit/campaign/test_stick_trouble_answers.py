@@ -1,0 +1,101 @@
+"""Requests that meet trouble with the stick: declined where only a file fails, told otherwise."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from appliance.campaign import engine, journal, power, screen
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StepFailed, StickTrouble
+from appliance.store.connect import open_database
+from appliance.store.requests import (
+    Request,
+    insert_request,
+    select_new_requests,
+    select_request,
+)
+from tests.unit.campaign.world import HDD, STICK, World
+
+
+@pytest.fixture
+def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
+    """An engine beside a paused campaign."""
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    for module in (engine, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    monkeypatch.setattr(journal, "announce", world.announce)
+    world.make_campaign([HDD], state="paused")
+    connection = open_database(world.path)
+    yield Appliance(Status(), STICK, connection, DriveList())
+    connection.close()
+
+
+def ask(appliance: Appliance, kind: str, payload: dict[str, Any]) -> int:
+    """Ask, and let the engine carry it out; the request's number."""
+    asked = insert_request(
+        appliance.connection, kind, payload, at="2026-11-21T03:20:00.123Z", boot_id="b"
+    )
+    (request,) = select_new_requests(appliance.connection)
+    appliance._answer(request)
+    return asked
+
+
+def answer_to(appliance: Appliance, asked: int) -> Request:
+    answered = select_request(appliance.connection, asked)
+    assert answered is not None
+    return answered
+
+
+@pytest.mark.parametrize(("kind", "action"), [("poweroff", "power_off"), ("reboot", "reboot")])
+def test_power_that_does_not_go_is_told_whoever_asked_for_it(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch, kind: str, action: str
+) -> None:
+    def fail() -> None:
+        raise StepFailed("systemctl failed")
+
+    monkeypatch.setattr(power, action, fail)
+    with pytest.raises(StickTrouble, match="the power did not go: systemctl failed"):
+        ask(appliance, kind, {})
+
+
+def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trouble = StickTrouble("the power did not go: systemctl failed")
+
+    def leave_in_vain(self: Appliance, _: int) -> None:
+        self.connection.close()
+        raise trouble
+
+    monkeypatch.setattr(Appliance, "_advance", leave_in_vain)
+    with pytest.raises(StickTrouble) as told:
+        ask(appliance, "resume", {"campaign_id": 1})
+    assert told.value is trouble
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "writer"),
+    [
+        ("report", {"campaign_id": 1}, "write_report_again"),
+        ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "keep_plan"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_declined(
+    appliance: Appliance,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    payload: dict[str, Any],
+    writer: str,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StickTrouble("KALTSTART cannot be written: read-only")
+
+    monkeypatch.setattr(engine, writer, fail)
+    answered = answer_to(appliance, ask(appliance, kind, payload))
+    assert (answered.state, answered.exit_code) == ("refused", 5)
+    assert "KALTSTART cannot be written" in answered.answer
