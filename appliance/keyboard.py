@@ -6,7 +6,7 @@ The choice is kept on the stick, beside the database.
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import Refusal
 from appliance.run import run
 from appliance.stick import DATA
 
@@ -71,11 +71,8 @@ def read_kept_layout(*, folder: Path = DATA) -> str:
 
 
 def restore_layout() -> str:
-    """Load what was kept; the layout that holds now."""
+    """Load what was kept; the layout that holds now. Raises StepFailed or OSError."""
     kept = read_kept_layout()
     if kept != BUILT_IN:
-        try:
-            load_layout(kept)
-        except KaltstartError:
-            return BUILT_IN
+        load_layout(kept)
     return kept

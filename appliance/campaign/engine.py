@@ -114,6 +114,7 @@ class Appliance:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
         self._machine_drives.close_guard()
+        self._machine.restore_keyboard()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._machine_drives.note()

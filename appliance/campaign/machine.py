@@ -14,8 +14,8 @@ from appliance import VERSION
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.status import write_json
-from appliance.errors import Refusal
-from appliance.keyboard import LAYOUTS, keep_layout, load_layout, restore_layout
+from appliance.errors import KaltstartError, Refusal
+from appliance.keyboard import BUILT_IN, LAYOUTS, keep_layout, load_layout, restore_layout
 from appliance.machine_clock import parse_time, set_time
 from appliance.machine_facts import MachineFacts, StickPlace, parse_versions, read_machine
 from appliance.run import run
@@ -40,13 +40,27 @@ class Machine:
             model=stick.drive.model,
             serial=stick.drive.identity,
         )
-        self._keyboard = restore_layout()
+        self._keyboard = BUILT_IN
         self._versions = {
             "Kaltstart": VERSION,
             "database schema": str(SCHEMA_VERSION),
             **parse_versions(read_text(_VERSIONS)),
         }
         self._published: MachineFacts | None = None
+
+    def restore_keyboard(self) -> None:
+        """The kept layout; where it cannot be loaded the kernel's own stays, and that is noted."""
+        try:
+            self._keyboard = restore_layout()
+        except (KaltstartError, OSError) as error:
+            # A stick that fails does not even let its programs be started.
+            record(
+                self._site.connection,
+                self._site.this_boot,
+                "keyboard-not-loaded",
+                f"the keys are those of {BUILT_IN}: {error}",
+                level="warning",
+            )
 
     def publish(self) -> None:
         """What is known of it now, where that is new."""

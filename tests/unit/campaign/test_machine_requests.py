@@ -12,7 +12,7 @@ from appliance.campaign import machine as machine_module
 from appliance.campaign.machine import Machine
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
-from appliance.errors import Refusal
+from appliance.errors import Refusal, StepFailed
 from appliance.run import Finished
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.queries import select_events
@@ -72,6 +72,42 @@ def test_a_keyboard_is_loaded_and_noted(
     assert (command[0], command[-1]) == ("loadkeys", "de-latin1-nodeadkeys")
     [event] = select_events(site.connection, limit=9)
     assert (event.event, event.detail) == ("set-keyboard", said)
+
+
+def test_the_kept_keyboard_is_loaded_when_the_machine_starts(
+    machine: Machine,
+    started: list[tuple[str, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyboard, "read_kept_layout", lambda: "de")
+    machine.restore_keyboard()
+    machine.publish()
+    assert [command[-1] for command in started] == ["de-latin1-nodeadkeys"]
+    assert json.loads((tmp_path / "run/machine.json").read_text())["keyboard"] == "de"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(5, "Input/output error"), StepFailed("loadkeys failed with code 1")]
+)
+def test_a_keyboard_that_cannot_be_loaded_is_noted_and_keeps_nothing_from_starting(
+    machine: Machine,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    def fail(_: list[str]) -> Finished:
+        raise error
+
+    monkeypatch.setattr(keyboard, "read_kept_layout", lambda: "de")
+    monkeypatch.setattr(keyboard, "run", fail)
+    machine.restore_keyboard()
+    machine.publish()
+    assert json.loads((tmp_path / "run/machine.json").read_text())["keyboard"] == "us"
+    [event] = select_events(site.connection, limit=9)
+    assert event.event == "keyboard-not-loaded"
+    assert event.detail == f"the keys are those of us: {error}"
 
 
 def test_a_stick_that_does_not_keep_the_keyboard_is_told(
