@@ -62,11 +62,15 @@ class PlanError(KaltstartError):
 
 
 class Refusal(KaltstartError):
-    """Safety said no: shown, stored, and nothing was written."""
+    """Safety said no: shown, stored, and nothing was written.
+
+    Mostly something a person did: `blame` is the drive only where it is absent, or no longer
+    carries what was written to it.
+    """
 
     exit_code = 3
 
-    def __init__(self, message: str, *, hint: str = "", blame: Blame = "drive") -> None:
+    def __init__(self, message: str, *, hint: str = "", blame: Blame = "other") -> None:
         super().__init__(message, hint=hint)
         self.blame = blame
 

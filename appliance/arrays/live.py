@@ -216,7 +216,9 @@ def _check_members(
 ) -> None:
     known = read_superblock(backing.path)
     if known is None or known.kind != "backing" or not known.belongs_to(set_uuid):
-        raise Refusal(f"{_shown(backing)} is not the backing drive of the array {set_uuid}")
+        raise Refusal(
+            f"{_shown(backing)} is not the backing drive of the array {set_uuid}", blame="drive"
+        )
     if known.state == "inconsistent":
         raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
     if known.lost_its_cache(set_uuid):

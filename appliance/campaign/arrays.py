@@ -23,7 +23,7 @@ from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
@@ -88,7 +88,9 @@ def open_array(
     """
     release_arrays(tell=tell)
     members = select_members(site, campaign_id)
-    backing, cache = find_member(members.backing), find_member(members.cache)
+    backing = find_member(members.backing)
+    with blaming("other"):  # it is the backing drive whose installation or step fails
+        cache = find_member(members.cache)
     row = select_array(site.connection, campaign_id)
     if row is None or row.state != "made":
         if not may_make:
@@ -240,7 +242,7 @@ def _check_part(site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive
         site.connection, array.campaign_id, row.drive_id, path=drive.path, name=name
     ):
         return
-    raise Refusal(f"{name} no longer carries its part of the array")
+    raise Refusal(f"{name} no longer carries its part of the array", blame="drive")
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

@@ -99,7 +99,9 @@ def check_sets(
         if members and sets.get(drive.path) != members.set_uuid:
             raise Refusal(
                 f"drive {row.identity} cannot be booted from: {drive.path} "
-                f"({drive.identity}) no longer carries its array"
+                f"({drive.identity}) no longer carries its array",
+                # The row that fails is the backing drive's.
+                blame="drive" if drive is own[0] else "other",
             )
     others = [
         path
@@ -110,7 +112,6 @@ def check_sets(
         raise Refusal(
             f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
             hint="take that array apart, or unplug its drives",
-            blame="other",
         )
 
 
@@ -122,10 +123,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
         if disk != drive:
-            raise Refusal(
-                f"this boot's root is on /dev/{disk} and not on drive {row.identity}",
-                blame="other",
-            )
+            raise Refusal(f"this boot's root is on /dev/{disk} and not on drive {row.identity}")
         return
     set_uuid = booted.array.set_uuid.lower()
     links = {
@@ -137,8 +135,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
         if linked(link) != target:
             raise Refusal(
                 f"this boot's root is on /dev/{disk} and not on the array of drive "
-                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}",
-                blame="other",
+                f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
             )
 
 

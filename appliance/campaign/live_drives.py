@@ -54,7 +54,7 @@ def find_booted_drives(
         check_sets(read_sets(found), row, members=None)
         known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
         if wanted not in drive.partition_uuids or not known:
-            raise Refusal(f"drive {row.identity} no longer carries its reference OS")
+            raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
         booted = BootedDrives(drive)
     else:
         try:
@@ -73,7 +73,6 @@ def find_booted_drives(
             f"the reference OS of drive {row.identity} is also on "
             + ", ".join(other.path for other in others),
             hint="unplug what is not to be booted",
-            blame="other",
         )
     return booted
 

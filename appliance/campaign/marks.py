@@ -21,7 +21,7 @@ def check_drive_marks(
         connection, campaign_id, row.drive_id, path=drive.path, name=f"drive {row.identity}"
     )
     if not has_made and row.install_uuid and drive.disk_uuid != row.install_uuid:
-        raise Refusal(f"drive {row.identity} no longer carries its reference OS")
+        raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
 
 
 def check_file_system(
@@ -33,7 +33,7 @@ def check_file_system(
     """
     made = select_file_system(connection, campaign_id, drive_id)
     if made and read_file_system_uuid(path) != made.uuid:
-        raise Refusal(f"{name} no longer carries the file system made on it")
+        raise Refusal(f"{name} no longer carries the file system made on it", blame="drive")
     return made is not None
 
 

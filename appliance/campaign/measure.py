@@ -140,10 +140,13 @@ def _find_booted(
     check_root(disk, booted, row)
     if array is not None:
         if read_table_uuid(disk) != row.install_uuid:
-            raise Refusal(f"the array of drive {row.identity} carries another reference OS")
+            raise Refusal(
+                f"the array of drive {row.identity} carries another reference OS",
+                blame="drive",
+            )
         plan = parse_plan(campaign.plan_toml).array
         if plan is None:
-            raise Refusal("the plan of this campaign has no [array]", blame="other")
+            raise Refusal("the plan of this campaign has no [array]")
         check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
     return booted
 

@@ -29,12 +29,10 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
     ]
     if not found:
-        raise Refusal(f"no drive with {wanted} is in this machine")
+        raise Refusal(f"no drive with {wanted} is in this machine", blame="drive")
     if len(found) > 1:
         paths = ", ".join(drive.path for drive in found)
-        raise Refusal(
-            f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one", blame="other"
-        )
+        raise Refusal(f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one")
     return found[0]
 
 
@@ -59,7 +57,7 @@ def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
     """`drive` as it stands in `now`. Pure. Raises Refusal when it is not the same one."""
     here = next((each for each in now if each.path == drive.path), None)
     if here is None:
-        raise Refusal(f"{drive.path} is gone; it was {printable(drive.identity)!r}")
+        raise Refusal(f"{drive.path} is gone; it was {printable(drive.identity)!r}", blame="drive")
     for what, before, after in (
         ("serial number", drive.serial, here.serial),
         ("WWN", drive.wwn, here.wwn),

@@ -151,7 +151,8 @@ class VerifyWorkload(Workload):
             if not carries_run(fd, self._pattern, firsts):
                 raise Refusal(
                     f"{bench.device} carries nothing of what this step has written to it: "
-                    "it is another disk, or it has lost all of it"
+                    "it is another disk, or it has lost all of it",
+                    blame="drive",
                 )
 
     @override

@@ -25,6 +25,11 @@ def test_exit_codes_are_those_of_the_contract(kind: type[KaltstartError], exit_c
     assert str(kind("what happened")) == "what happened"
 
 
+def test_a_refusal_blames_no_drive_by_itself() -> None:
+    assert Refusal("it is mounted").blame == "other"
+    assert StepFailed("it does not answer").blame == "drive"
+
+
 def test_a_plan_error_carries_every_problem() -> None:
     assert PlanError("two", problems=("a", "b")).problems == ("a", "b")
     assert PlanError("none").problems == ()

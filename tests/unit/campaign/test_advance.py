@@ -211,16 +211,16 @@ def test_a_boot_that_would_not_be_this_drives_is_not_made(
 
 
 @pytest.mark.parametrize(
-    ("now", "reason"),
+    ("now", "reason", "blame"),
     [
-        ({"disk_uuid": "another installation"}, "no longer carries its reference OS"),
-        ({"disk_uuid": ""}, "no longer carries its reference OS"),
-        ({"model": "hdd2"}, "is not the one that was released"),
-        ({"size_bytes": 8_000_000_000}, "is not the one that was released"),
+        ({"disk_uuid": "another installation"}, "no longer carries its reference OS", "drive"),
+        ({"disk_uuid": ""}, "no longer carries its reference OS", "drive"),
+        ({"model": "hdd2"}, "is not the one that was released", "other"),
+        ({"size_bytes": 8_000_000_000}, "is not the one that was released", "other"),
     ],
 )
 def test_another_installation_or_disk_behind_the_same_serial_number_is_not_booted(
-    world: World, now: dict[str, str], reason: str
+    world: World, now: dict[str, str], reason: str, blame: str
 ) -> None:
     world.make_campaign(cycles=1)
     hdd, ssd = world.drives
@@ -228,6 +228,8 @@ def test_another_installation_or_disk_behind_the_same_serial_number_is_not_boote
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.states() == ["failed", "armed"]
     assert reason in world.cycles()[0].reason
+    row = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    assert row["blame"] == blame
     assert world.entry == "measure-02"
 
 

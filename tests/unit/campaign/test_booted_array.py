@@ -12,7 +12,9 @@ from appliance.campaign import booted_array as module
 from appliance.campaign.booted_array import (
     BootedArray,
     BootedDrives,
+    LiveMembers,
     check_root,
+    check_sets,
     check_settings,
     read_sets,
 )
@@ -83,6 +85,19 @@ def test_the_root_is_on_the_drive_alone_or_on_the_array(
     for other in ("sda", "bcache1"):
         with pytest.raises(Refusal, match=f"is on /dev/{other} and not on the array of drive"):
             check_root(other, running, row)
+
+
+def test_a_boot_blames_its_own_drive_for_what_that_one_no_longer_carries(world: World) -> None:
+    world.make_campaign([HDD, SSD], roles=["backing", "cache"])
+    row, members = world.drive_rows()[0], LiveMembers(SET, HDD, SSD)
+    for sets, blame in (
+        ({SSD.path: SET}, "drive"),
+        ({HDD.path: SET}, "other"),
+        ({HDD.path: SET, SSD.path: SET, OTHER.path: SET}, "other"),
+    ):
+        with pytest.raises(Refusal) as refused:
+            check_sets(sets, row, members=members)
+        assert refused.value.blame == blame
 
 
 @pytest.mark.parametrize("link", ["sda/bcache/cache", "sdb/bcache/set"])

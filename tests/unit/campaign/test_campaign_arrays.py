@@ -152,8 +152,9 @@ def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: Arra
     """As with a drive by itself: what the campaign has left on a disk must be there."""
     hdd, ssd, other = machine.world.drives
     machine.world.drives = (hdd, replace(ssd, disk_uuid="somebody-elses"), other)
-    with pytest.raises(Refusal, match="LAB-SSD-1 no longer carries its reference OS"):
+    with pytest.raises(Refusal, match="LAB-SSD-1 no longer carries its reference OS") as refused:
         use(machine)
+    assert refused.value.blame == "drive"
     assert machine.did("make-array") == []
     assert machine.states() == {}
 
@@ -161,10 +162,23 @@ def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: Arra
 def test_no_array_is_made_over_a_file_system_that_is_another_one(machine: ArrayMachine) -> None:
     mark(machine, 1, HDD.path)
     machine.on_drive[HDD.path] = "somebody-elses"
-    with pytest.raises(Refusal, match="LAB-HDD-1 no longer carries the file system"):
+    with pytest.raises(Refusal, match="LAB-HDD-1 no longer carries the file system") as refused:
         use(machine)
+    assert refused.value.blame == "drive"
     assert machine.did("make-array") == []
     assert machine.marked() == {"LAB-HDD-1", "LAB-SSD-1", "LAB-HDD-2"}
+
+
+def test_a_cache_drive_that_is_gone_is_not_the_backing_drives_fault(machine: ArrayMachine) -> None:
+    hdd, ssd, other = machine.world.drives
+    for here, missing, blame in (
+        ((hdd, other), ssd.serial, "other"),
+        ((ssd, other), hdd.serial, "drive"),
+    ):
+        machine.world.drives = here
+        with pytest.raises(Refusal, match=f"no drive with .*{missing}") as refused:
+            use(machine)
+        assert refused.value.blame == blame
 
 
 def test_a_drive_that_was_used_alone_is_given_to_the_array(machine: ArrayMachine) -> None:

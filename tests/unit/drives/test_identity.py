@@ -19,19 +19,20 @@ def test_found_by_serial_or_wwn_or_both(zoo: Drives) -> None:
 
 
 @pytest.mark.parametrize(
-    ("serial", "wwn", "message"),
+    ("serial", "wwn", "message", "blame"),
     [
-        ("GONE\x1b", "", r"no drive with serial number 'GONE\\+x1b' is in this machine"),
-        ("WD-WX41A1234567", "0x1", "no drive with serial number .* and WWN '0x1'"),
-        ("TWIN-1", "", "2 drives have serial number 'TWIN-1': /dev/sdh, /dev/sdk"),
-        ("", "", "without a serial number or WWN"),
+        ("GONE\x1b", "", r"no drive with serial number 'GONE\\+x1b' is in this machine", "drive"),
+        ("WD-WX41A1234567", "0x1", "no drive with serial number .* and WWN '0x1'", "drive"),
+        ("TWIN-1", "", "2 drives have serial number 'TWIN-1': /dev/sdh, /dev/sdk", "other"),
+        ("", "", "without a serial number or WWN", "other"),
     ],
 )
 def test_absent_and_twice_present_are_refused(
-    zoo: Drives, serial: str, wwn: str, message: str
+    zoo: Drives, serial: str, wwn: str, message: str, blame: str
 ) -> None:
     with pytest.raises(Refusal, match=message) as caught:
         find_by_identity(tuple(zoo.values()), serial=serial, wwn=wwn)
+    assert caught.value.blame == blame
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
 
@@ -42,20 +43,25 @@ def test_the_drive_as_it_is_now_is_given_back(zoo: Drives) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "message", "blame"),
     [
-        ({"serial": "OTHER\x1b"}, "/dev/sdn is another drive than before: its serial number"),
-        ({"wwn": "0x1"}, "its WWN was '0x50014ee2b1234567' and is '0x1'"),
-        ({"size_bytes": 5}, "its size was '67108864' and is '5'"),
-        ({"path": "/dev/sdaa"}, "/dev/sdn is gone; it was 'WD-WX41A1234567'"),
+        (
+            {"serial": "OTHER\x1b"},
+            "/dev/sdn is another drive than before: its serial number",
+            "other",
+        ),
+        ({"wwn": "0x1"}, "its WWN was '0x50014ee2b1234567' and is '0x1'", "other"),
+        ({"size_bytes": 5}, "its size was '67108864' and is '5'", "other"),
+        ({"path": "/dev/sdaa"}, "/dev/sdn is gone; it was 'WD-WX41A1234567'", "drive"),
     ],
 )
 def test_another_drive_under_the_same_name_is_refused(
-    zoo: Drives, change: dict[str, str], message: str
+    zoo: Drives, change: dict[str, str], message: str, blame: str
 ) -> None:
     now = replace(zoo["sdn"], **change)  # type: ignore[arg-type]
-    with pytest.raises(Refusal, match=message):
+    with pytest.raises(Refusal, match=message) as refused:
         compare_identity(zoo["sdn"], (now,))
+    assert refused.value.blame == blame
 
 
 def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.MonkeyPatch) -> None:

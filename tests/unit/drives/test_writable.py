@@ -96,10 +96,11 @@ def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
 ) -> None:
     machine.is_protected = True
     with (
-        pytest.raises(Refusal, match="write-protected by the drive itself"),
+        pytest.raises(Refusal, match="write-protected by the drive itself") as refused,
         unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
     ):
         pytest.fail("unlocked")
+    assert refused.value.blame == "other"  # mostly a switch
     assert machine.commands == [SETRW, SETRO, LOOK]
     assert not machine.locked()
 
@@ -160,10 +161,11 @@ def test_refused_before_anything_is_touched(
     before = machine.drive
     machine.drive = replace(before, **now)  # type: ignore[arg-type]
     with (
-        pytest.raises(Refusal, match=message),
+        pytest.raises(Refusal, match=message) as refused,
         unlocked(before, stick=machine.stick, released_identity=released),
     ):
         pytest.fail("unlocked")
+    assert refused.value.blame == "other"
     assert machine.commands == []
 
 

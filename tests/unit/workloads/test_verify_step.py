@@ -241,8 +241,9 @@ def test_another_disk_behind_the_same_serial_is_not_written_on(make: Make) -> No
     foreign = bytes(range(256)) * (len(lab.drive.data) // 256)
     lab.drive.data[:] = foreign + bytes(len(lab.drive.data) - len(foreign))
     before = bytes(lab.drive.data)
-    with pytest.raises(Refusal, match="carries nothing of what this step has written"):
+    with pytest.raises(Refusal, match="carries nothing of what this step has written") as refused:
         lab.run(lab.start())
+    assert refused.value.blame == "drive"
     assert lab.drive.data == before
 
 
