@@ -97,7 +97,7 @@ def select_durations(execute: Execute) -> Durations:
     running: list[tuple[int, Running]] = []
     for row in execute(_STEPS, ()):
         campaign_id, kind, index, state, *subject, seconds, recorded_at = row
-        work = Work(kind, _name_workload(read[campaign_id], index), Subject(*subject))
+        work = name_work(kind, _find_workload(read[campaign_id], index), Subject(*subject))
         if state == "done":
             past.append(Past(work, seconds))
         elif state == "planned":
@@ -130,17 +130,35 @@ def _read_plan(text: str) -> dict[str, Any]:
         return {}
 
 
-def _name_workload(plan: dict[str, Any], index: int) -> str:
+def _find_workload(plan: dict[str, Any], index: int) -> dict[str, Any]:
+    """Empty where the plan cannot be read."""
     workloads = plan.get("workload", [])
-    return name_settings(workloads[index]) if index < len(workloads) else ""
+    return workloads[index] if index < len(workloads) else {}
 
 
 def _name_boot(plan: dict[str, Any]) -> str:
     return name_settings(plan["boot"] | {"kind": "boot"}) if "boot" in plan else ""
 
 
+def name_work(kind: str, table: dict[str, Any], subject: Subject) -> Work:
+    """The work that a `[[workload]]` of a plan asks for; empty: it is not known."""
+    settings = name_settings(table) if table else ""
+    return Work(kind, settings, subject, grows=_grows_with_drive(kind, table))
+
+
+def _grows_with_drive(kind: str, table: dict[str, Any]) -> bool:
+    """What a table leaves out is as the plan's schema has it."""
+    match kind:
+        case "surface":
+            return True
+        case "verify":
+            return bool(table.get("size", "all") == "all")
+        case "selftest":
+            return bool(table.get("test", "short") == "long")
+    return False
+
+
 def name_settings(table: dict[str, Any]) -> str:
-    """What a table of a plan asks for, the same for the same work wherever it is done."""
     """A table of a plan as `Work.settings` has it: what of it decides how long it takes."""
     return repr(sorted((key, value) for key, value in table.items() if key not in _COUNTED_APART))
 

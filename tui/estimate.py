@@ -8,9 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-_SIZED = frozenset({"surface", "verify", "selftest"})
-"""Kinds whose work grows with the drive."""
-
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -31,6 +28,8 @@ class Work:
     settings: str
     """What the plan asks for, told apart by text; empty where it is not known."""
     subject: Subject
+    grows: bool = False
+    """With the drive: twice as large, twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def estimate_s(work: Work, near: Sequence[Past]) -> float | None:
     """The median of what `near` took, by the byte where work grows with the drive."""
     if not near:
         return None
-    if work.kind not in _SIZED:
+    if not work.grows:
         return median(each.seconds for each in near)
     by_byte = [
         each.seconds / each.work.subject.size_bytes for each in near if each.work.subject.size_bytes

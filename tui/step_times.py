@@ -11,7 +11,7 @@ from typing import Any
 from tui.campaigns import ARRAY
 from tui.charset import shorten
 from tui.drive_facts import DriveRow
-from tui.durations import name_settings
+from tui.durations import name_settings, name_work
 from tui.estimate import Past, Subject, Work, estimate_s, find_past
 
 type Table = dict[str, Any]
@@ -144,7 +144,7 @@ def _time_step(
     if place is None:
         return StepTime(kind, name, None)
     device = ARRAY if name == ARRAY else place[0].identity
-    work = Work(kind, name_settings(table), _subject_of(place))
+    work = name_work(kind, table, _subject_of(place))
     timed = estimate_s(work, find_past(work, basis.past))
     if timed is not None:
         return StepTime(kind, device, timed, "timed")

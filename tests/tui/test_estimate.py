@@ -1,5 +1,7 @@
 import pytest
 
+from appliance.plan_defaults import read_defaults
+from tui.durations import name_work
 from tui.estimate import Past, Subject, TimeLeft, Work, describe_time_left, find_time_left
 
 HDD = Subject("WD-1", "WD5000", "sata disk", 500)
@@ -8,8 +10,8 @@ SAME_CLASS = Subject("ST-1", "ST1000", "sata disk", 1000)
 SSD = Subject("SAM-1", "PM981", "nvme flash", 250)
 
 
-def work(kind: str, subject: Subject, settings: str = "x") -> Work:
-    return Work(kind, settings, subject)
+def work(kind: str, subject: Subject, settings: str = "x", *, grows: bool = False) -> Work:
+    return Work(kind, settings, subject, grows=grows)
 
 
 def left(
@@ -35,9 +37,32 @@ def test_the_nearest_drive_counts_and_of_that_the_median() -> None:
 
 
 def test_what_reads_the_whole_drive_is_learned_by_the_byte() -> None:
-    past = [Past(work("surface", HDD), 100.0)]
-    assert left([work("surface", SAME_CLASS)], past).campaign_s == pytest.approx(200.0)
+    past = [Past(work("surface", HDD, grows=True), 100.0)]
+    wanted = [work("surface", SAME_CLASS, grows=True)]
+    assert left(wanted, past).campaign_s == pytest.approx(200.0)
     assert left([work("fio", SAME_CLASS)], [Past(work("fio", HDD), 100.0)]).campaign_s == 100.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "grows"),
+    [
+        ("surface", {}, True),
+        ("surface", {"sample": 0.02}, True),
+        ("verify", {}, True),
+        ("verify", {"size": "all"}, True),
+        ("verify", {"size": "1G"}, False),
+        ("selftest", {}, False),
+        ("selftest", {"test": "short"}, False),
+        ("selftest", {"test": "long"}, True),
+        ("lottery", {}, False),
+    ],
+)
+def test_only_what_goes_over_the_whole_drive_grows_with_it(
+    kind: str, more: dict[str, object], *, grows: bool
+) -> None:
+    assert name_work(kind, {"kind": kind, **more}, HDD).grows is grows
+    whole = {**read_defaults().tables[kind], "kind": kind, **more}
+    assert name_work(kind, whole, HDD).grows is grows, "what is left out is what the plan says"
 
 
 @pytest.mark.parametrize(
@@ -46,12 +71,12 @@ def test_what_reads_the_whole_drive_is_learned_by_the_byte() -> None:
         [],
         [Past(work("fio", HDD, ""), 5.0)],
         [Past(work("fio", HDD), 0.0)],
-        [Past(work("surface", Subject("WD-1", "", "", 0)), 5.0)],
+        [Past(work("surface", Subject("WD-1", "", "", 0), grows=True), 5.0)],
     ],
 )
 def test_nothing_is_guessed(past: list[Past]) -> None:
     for kind, settings in (("fio", ""), ("fio", "x"), ("surface", "x")):
-        found = left([work(kind, HDD, settings)], past)
+        found = left([work(kind, HDD, settings, grows=kind == "surface")], past)
         assert found == TimeLeft(None, 0.0, 1, 0)
         said = describe_time_left(found, has_step=True)
         assert said == "Time left: unknown yet, nothing like it was done with this stick before"
