@@ -27,6 +27,12 @@ DISK_UUID = "182e6314-744f-40ec-a3ff-af5d1fadfd67"
 Follows from Seed= in mkosi.conf and is the same on every stick.
 """
 
+SAVE_FIRST = (
+    "copy the folder reports of KALTSTART and kaltstart.sqlite of kaltstart-data to another "
+    "machine, and only then write the stick anew, which erases them"
+)
+"""What to do with a stick that can still be read."""
+
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _MIN_FREE_BYTES = 8 << 20
@@ -167,7 +173,7 @@ def mount_fat(stick: Stick) -> None:
     except StepFailed as error:
         raise StickTrouble(
             f"the stick's partition KALTSTART cannot be read: {error.message}",
-            hint="repair it on another machine, or write the stick anew",
+            hint=f"repair it on another machine, or {SAVE_FIRST}",
         ) from error
 
 
@@ -177,7 +183,10 @@ def writable_fat() -> Iterator[Path]:
     try:
         run(["mount", "-o", "remount,rw", str(FAT)])
     except StepFailed as error:
-        raise StickTrouble(f"KALTSTART cannot be written: {error.message}") from error
+        raise StickTrouble(
+            f"KALTSTART cannot be written: {error.message}",
+            hint=f"repair it on another machine, or {SAVE_FIRST}",
+        ) from error
     try:
         yield FAT
     finally:

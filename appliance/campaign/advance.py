@@ -114,7 +114,7 @@ def _arm_and_leave(
     try:
         power.arm_entry(site.this_boot, entry)
     except KaltstartError as error:
-        pause(site, campaign.id, error.message)
+        pause(site, campaign.id, str(error))
         return Outcome.PAUSED
     off = cycle.power == "cold"
     then = f"{'power off' if off else 'restart'}, then cycle {cycle.cycle} of {row.identity}"

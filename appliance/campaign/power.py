@@ -13,7 +13,7 @@ from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.thisboot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailed, StickTrouble
 from appliance.run import run
-from appliance.stick import FAT, unmount_all, writable_fat
+from appliance.stick import FAT, SAVE_FIRST, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
 _RTC = Path("/sys/class/rtc/rtc0")
@@ -72,7 +72,7 @@ def _read_grubenv() -> dict[str, str]:
 def _no_grubenv(error: OSError) -> StickTrouble:
     return StickTrouble(
         f"kaltstart/grubenv on KALTSTART cannot be used: {error.strerror}",
-        hint="write the stick anew; BIOS machines need this file",
+        hint=f"BIOS machines need this file; {SAVE_FIRST}",
     )
 
 

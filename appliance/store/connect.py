@@ -126,7 +126,7 @@ def telling_stick_trouble() -> Iterator[None]:
         raise StickTrouble(
             f"nothing can be stored any more: {error}",
             hint="switch the machine off, see that the stick is plugged in well and not full, and "
-            "switch it on: what was stored is kept, and the campaign goes on from there",
+            "switch it on: what was stored is kept, and the campaign can go on from there",
         ) from error
 
 
