@@ -6,6 +6,7 @@ campaign and never restarts the machine.
 
 import sqlite3
 import time
+from contextlib import suppress
 from typing import NoReturn
 
 from appliance import VERSION
@@ -29,7 +30,7 @@ from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
-from appliance.campaign.site import Site, leave, load_campaign, pause
+from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
@@ -76,7 +77,8 @@ def serve(drives: DriveList) -> None:
         with telling_stick_trouble():
             appliance.work()
     except StickTrouble as error:
-        show_trouble(status, error)  # nothing can be stored, not even that it pauses
+        appliance.stop_for_trouble(error)
+        show_trouble(status, error)
         raise
     except Exception as error:
         appliance.pause_after_bug(error)
@@ -163,7 +165,12 @@ class Appliance:
 
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
-        settle_armed(self.site, campaign.id)
+        try:
+            settle_armed(self.site, campaign.id)
+        except KaltstartError as error:
+            # The same at each later start: a person has to see it, and to be answered.
+            self._pause_for(campaign.id, error)
+            return
         # A start that is not the end of a counted action counts too: a machine that panics
         # while a drive is written restarts by itself.
         count_power_action(self.connection, campaign.id)
@@ -194,7 +201,7 @@ class Appliance:
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
             with telling_stick_trouble():
-                pause(self.site, campaign_id, error.message)
+                pause(self.site, campaign_id, str(error))
         except StickTrouble as second:
             # Of two troubles with the stick the first one says more.
             raise (error if isinstance(error, StickTrouble) else second) from second
@@ -238,11 +245,30 @@ class Appliance:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
         self.screen.show("idle", f"Internal error: {type(error).__name__}: {error}")
         try:
-            campaign = select_unfinished_campaign(self.connection)
-            if campaign is not None and campaign.state != "paused":
-                pause(self.site, campaign.id, f"internal error: {type(error).__name__}: {error}")
+            self._pause_unfinished(f"internal error: {type(error).__name__}: {error}")
         except (sqlite3.Error, OSError, KaltstartError) as second:
             announce("campaign-paused", reason=f"internal error: {error}; then {second}")
+
+    def stop_for_trouble(self, error: StickTrouble) -> None:
+        """Nothing happens by itself from here on, whatever the stick still takes.
+
+        What could not be taken back is added to the hint of `error`.
+        """
+        # Mostly it takes nothing, which is the trouble itself: the pause is for where it does.
+        with suppress(sqlite3.Error, OSError, KaltstartError):
+            self._pause_unfinished(str(error))
+        left = take_back_departure(self.this_boot)
+        if left:
+            said = (
+                f"the machine may start by itself, or from a drive ({'; '.join(left)}): "
+                "once it is off, leave it without mains power until you want it on"
+            )
+            error.hint = "; ".join(filter(None, (error.hint, said)))
+
+    def _pause_unfinished(self, reason: str) -> None:
+        campaign = select_unfinished_campaign(self.connection)
+        if campaign is not None and campaign.state != "paused":
+            pause(self.site, campaign.id, reason)
 
     # The plan on the stick
 
@@ -310,20 +336,18 @@ class Appliance:
                     self._accept(request, "nothing is running")
                 case "poweroff" | "reboot":
                     self._accept(request, "switching off")
-                    power.clear_alarm()
-                    leave(
-                        self.site, power.power_off if request.kind == "poweroff" else power.reboot
-                    )
-                    wait_for_the_end()
+                    self._switch_off(request.kind)
                 case _:
                     self._accept(request, self._machine.carry_out(request.kind, payload))
         except KaltstartError as error:
-            # Of the other requests it says that nothing can be stored, so no answer either.
-            if isinstance(error, StickTrouble) and request.kind not in _WRITES_FOR_PEOPLE:
-                raise
-            self._decline(request, reasons_of(error), error.exit_code)
+            self._decline_for(request, error)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
+
+    def _switch_off(self, kind: str) -> NoReturn:
+        power.clear_alarm()
+        leave(self.site, power.power_off if kind == "poweroff" else power.reboot)
+        wait_for_the_end()
 
     def _take_apart(self, set_uuid: str) -> None:
         self.screen.show("running", "Taking the array apart", campaign_id=None)
@@ -350,6 +374,12 @@ class Appliance:
 
     def _accept(self, request: Request, answer: str) -> None:
         update_request(self.connection, request.id, "accepted", answer, 0)
+
+    def _decline_for(self, request: Request, error: KaltstartError) -> None:
+        # Of the other requests it says that nothing can be stored, so no answer either.
+        if isinstance(error, StickTrouble) and request.kind not in _WRITES_FOR_PEOPLE:
+            raise error
+        self._decline(request, reasons_of(error), error.exit_code)
 
     def _decline(self, request: Request, reasons: tuple[str, ...], exit_code: int) -> None:
         refuse(self.connection, self.this_boot, reasons)

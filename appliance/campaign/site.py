@@ -53,15 +53,24 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
 
 def disarm(site: Site) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
+    for reason in take_back_departure(site.this_boot):
+        record(site.connection, site.this_boot, "not-disarmed", reason, level="warning")
+
+
+def take_back_departure(this_boot: ThisBoot) -> tuple[str, ...]:
+    """No one-shot entry and no alarm, without the database; why what could not be taken back."""
+    # The alarm first: of a stick that is gone the loader's tool may not even start.
     steps: tuple[Callable[[], None], ...] = (
-        partial(power.disarm_entry, site.this_boot),
         power.clear_alarm,
+        partial(power.disarm_entry, this_boot),
     )
+    reasons = []
     for take_back in steps:
         try:
             take_back()
-        except KaltstartError as error:
-            record(site.connection, site.this_boot, "not-disarmed", str(error), level="warning")
+        except (KaltstartError, OSError) as error:
+            reasons.append(str(error))
+    return tuple(reasons)
 
 
 def leave(site: Site, action: Callable[[], None]) -> None:

@@ -125,7 +125,7 @@ def test_a_key_stops_before_anything_is_switched_off(world: World) -> None:
     site = world.site()
     assert go_on(site, 1) is Outcome.PAUSED
     assert world.power_rows == []
-    assert world.log[-3:] == ["countdown power-off", "disarm", "clear alarm"]
+    assert world.log[-3:] == ["countdown power-off", "clear alarm", "disarm"]
     assert world.entry == ""
     assert (world.campaign().state, world.campaign().reason) == ("paused", "stopped by a key")
     assert world.states() == ["planned"] * 4
@@ -151,7 +151,7 @@ def test_at_the_limit_of_restarts_nothing_is_armed(world: World) -> None:
     settle_armed(world.site(), 1)
     world.log.clear()
     assert go_on(world.site(), 1) is Outcome.PAUSED
-    assert world.log == ["disarm", "clear alarm"]
+    assert world.log == ["clear alarm", "disarm"]
     assert world.campaign().reason == "1 restarts are the limit of this campaign"
     assert world.campaign().power_actions == 1
     assert len(world.power_rows) == 1
@@ -236,7 +236,7 @@ def test_another_installation_or_disk_behind_the_same_serial_number_is_not_boote
 def test_a_campaign_that_stored_the_model_without_its_vendor_goes_on(world: World) -> None:
     world.make_campaign(cycles=1)
     hdd, ssd = world.drives
-    world.drives = (replace(hdd, model=f"KALTLAB {hdd.model}"), ssd)
+    world.drives = (replace(hdd, model=f"KALTLAB {hdd.model}", bare_model=hdd.model), ssd)
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned"]
 

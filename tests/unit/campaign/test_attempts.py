@@ -147,7 +147,7 @@ def test_a_pause_gives_the_attempt_back(world: World, attempts: int) -> None:
     pause(world.site(), 1, "stopped by a key")
     assert (world.cycles()[0].state, world.cycles()[0].attempts) == ("planned", attempts - 1)
     assert (world.campaign().state, world.campaign().reason) == ("paused", "stopped by a key")
-    assert world.log == ["disarm", "clear alarm"]
+    assert world.log == ["clear alarm", "disarm"]
     assert world.entry == ""
     assert world.lines == [("campaign-paused", {"id": 1, "reason": "stopped by a key"})]
     assert world.events() == [("campaign-paused", "stopped by a key")]

@@ -3,21 +3,24 @@
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from appliance.campaign import engine, journal, opening, power, screen
+from appliance.campaign.advance import go_on
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance, serve
+from appliance.campaign.power import entry_is_armed
 from appliance.campaign.site import leave
 from appliance.campaign.status import Status
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
-from tests.unit.campaign.world import HDD, STICK, World
+from tests.unit.campaign.world import HDD, STICK, World, arm_and_start_anew
 
 Serve = Callable[[Callable[[Appliance], None]], None]
 
@@ -56,15 +59,16 @@ def _close(appliance: Appliance) -> None:
     appliance.connection.close()
 
 
+def _close_and_fail(appliance: Appliance) -> None:
+    _close(appliance)
+    raise StepFailed("the drive does not answer")
+
+
 def test_what_cannot_be_stored_is_told_as_trouble_with_the_stick(
     serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
-    def fail(appliance: Appliance) -> None:
-        _close(appliance)
-        raise StepFailed("the drive does not answer")
-
     with pytest.raises(StickTrouble) as trouble:
-        serve_with(fail)
+        serve_with(_close_and_fail)
     assert trouble.value.exit_code == 5
     last = shown[-1]
     assert (last["phase"], last["error"]["exit_code"]) == ("refused", 5)
@@ -96,6 +100,79 @@ def test_power_that_does_not_go_is_told_and_not_the_database_that_is_closed_for_
         serve_with(lambda appliance: leave(appliance.site, power.power_off))
     assert shown[-1]["message"] == "the power did not go: systemctl failed"
     assert "the campaign goes on from there" in shown[-1]["error"]["hint"]
+
+
+def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
+    serve_with: Serve, shown: list[dict[str, Any]], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entry and alarm are set, and the row that says so is not taken any more."""
+
+    def leave_for_cycle(appliance: Appliance) -> None:
+        def arm_alarm(after_s: int) -> float:
+            _close(appliance)
+            return world.arm_alarm(after_s)
+
+        monkeypatch.setattr(power, "arm_alarm", arm_alarm)
+        go_on(replace(appliance.site, countdown=lambda *_: False), 1)
+
+    with pytest.raises(StickTrouble):
+        serve_with(leave_for_cycle)
+    assert world.log[-4:] == ["arm measure-01", "alarm 60", "clear alarm", "disarm"]
+    assert world.entry == ""
+    assert "may start by itself" not in shown[-1]["error"]["hint"]
+
+
+def test_what_a_lost_stick_does_not_let_take_back_is_told(
+    serve_with: Serve, shown: list[dict[str, Any]], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: ThisBoot) -> None:
+        raise OSError(5, "Input/output error", "bootctl")
+
+    monkeypatch.setattr(power, "disarm_entry", fail)
+    with pytest.raises(StickTrouble):
+        serve_with(_close_and_fail)
+    assert "clear alarm" in world.log
+    hint = shown[-1]["error"]["hint"]
+    assert hint.startswith("switch the machine off")
+    assert "may start by itself, or from a drive ([Errno 5] Input/output error: 'bootctl')" in hint
+
+
+def test_trouble_that_leaves_the_database_alone_pauses_before_the_engine_ends(
+    world: World, serve_with: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Started again by systemd it is idle, and answers."""
+
+    def meet(_: Appliance, __: int) -> None:
+        raise StickTrouble("KALTSTART is gone")
+
+    monkeypatch.setattr(Appliance, "_run_campaign", meet)
+    with pytest.raises(StickTrouble):
+        serve_with(_close)
+    assert (world.campaign().state, world.campaign().reason) == ("paused", "KALTSTART is gone")
+
+
+@pytest.mark.usefixtures("serve_with")
+def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A BIOS machine without GRUB's block says the same at each start."""
+    arm_and_start_anew(world)
+    bios = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="bios")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: bios)
+    monkeypatch.setattr(power, "_GRUBENV", tmp_path / "absent")
+    monkeypatch.setattr(power, "entry_is_armed", entry_is_armed)
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    appliance._resume_after_start(world.campaign())
+    campaign = world.campaign()
+    assert campaign.state == "paused"
+    assert campaign.reason.startswith("kaltstart/grubenv on KALTSTART cannot be used")
+    saving, _, writing = campaign.reason.partition("write the stick anew")
+    assert "copy the folder reports" in saving
+    assert "kaltstart.sqlite" in saving
+    assert "erases" in writing
+    assert world.states() == ["planned"] * 2
+    assert world.lines[-1][0] == "campaign-paused"
+    appliance.connection.execute("SELECT 1")  # requests can be answered
 
 
 def test_a_bug_is_still_a_bug(serve_with: Serve, shown: list[dict[str, Any]], world: World) -> None:
