@@ -47,6 +47,12 @@ _BOOTS = f"""
     LEFT JOIN boot_sample s ON s.cycle_id = k.id
     ORDER BY k.campaign_id, k.position
 """  # noqa: S608  # the same
+# Between two boots these mean that the machine waited for a person, or booted in vain.
+_INTERRUPTIONS = """
+    SELECT campaign_id, at FROM event
+    WHERE event IN ('campaign-paused', 'campaign-resumed', 'attempt-failed')
+    ORDER BY campaign_id, at
+"""
 _COUNTED_APART = frozenset({"on", "cycles", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
 _GRAIN_S = 10.0
@@ -113,10 +119,16 @@ def select_durations(execute: Execute) -> Durations:
         for campaign_id, state, work, _ in boots
         if state in {"planned", "armed"}
     ]
+    interruptions: dict[int | None, list[str]] = {}
+    for campaign_id, at in execute(_INTERRUPTIONS, ()):
+        interruptions.setdefault(campaign_id, []).append(at)
     for before, after in pairwise(boots):
         # From one stored boot to the next: with the power-off, the countdown and the firmware.
         seconds = _seconds_between(before[3], after[3])
-        if before[0] == after[0] and seconds is not None:
+        is_whole = before[0] == after[0] and not any(
+            before[3] <= at <= after[3] for at in interruptions.get(after[0], ())
+        )
+        if is_whole and seconds is not None:
             past.append(Past(after[2], seconds))
     return Durations(tuple(past), tuple(planned), tuple(running))
 

@@ -150,3 +150,23 @@ def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
     assert late is not None
     assert late.step_s == pytest.approx(700.0), "a clock that was set takes nothing off"
     assert durations.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None
+
+
+@pytest.mark.parametrize("event", ["campaign-paused", "campaign-resumed", "attempt-failed"])
+def test_a_night_between_two_boots_is_no_boot(event: str, engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("old", cycles=4, boots={HDD: [60.0, 61.0, 62.0, 63.0]})
+    engine.connection.execute("UPDATE campaign SET plan_toml = '[boot]\ncycles = 4\n'")
+    for number, at in enumerate(("20:00", "20:10", "20:20", "07:00"), 1):
+        day = 22 if at < "12" else 21
+        engine.connection.execute(
+            "UPDATE boot_sample SET at = ? WHERE cycle_id = ?",
+            (f"2026-11-{day}T{at}:00.000Z", number),
+        )
+    for of, at in ((campaign_id, "21T20:25"), (None, "21T20:15")):
+        engine.connection.execute(
+            "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
+            " VALUES (?, ?, 1.0, 'b', 'info', ?, '')",
+            (of, f"2026-11-{at}:00.000Z", event),
+        )
+    past = select_durations(engine.connection.execute).past
+    assert [each.seconds for each in past] == [600.0, 600.0]
