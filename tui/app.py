@@ -104,6 +104,10 @@ class KaltstartApp(App[None]):
         self.set_interval(TICK_S, self._read_if_due)
 
     def _read_if_due(self) -> None:
+        # Beside a step a whole reading may be due only when the countdown is over.
+        if self.snapshot.countdown is None and self.port.is_counting():
+            self.read()
+            return
         status = self.snapshot.status
         every_s = read_every_s(
             hurried=self.snapshot.countdown is not None or bool(self._pending),

@@ -7,7 +7,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
-from tests.tui.steps import drawn, finish, page, press, settle, text_of
+from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
 
@@ -31,6 +31,25 @@ async def test_any_key_stops_a_countdown_once_and_does_nothing_else(
         assert text_of(pilot, "#message") == "Stop accepted: stopped"
         await press(pilot, "2")
         assert page(pilot).NAME == "plan"
+
+
+async def test_a_countdown_beside_a_step_is_seen_before_the_next_reading_is_due(
+    engine: FakeEngine,
+) -> None:
+    SCENES["run-step"].prepare(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        app = app_of(pilot)
+        app._read_at_s += 1e6
+        app._read_if_due()
+        assert not app._reading
+        engine.count_down("power-off", 5)
+        app._read_if_due()
+        await finish(pilot, "read")
+        assert "powered off in 5 s - press any key" in text_of(pilot, "#banner")
+        await press(pilot, "4")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
 
 
 async def test_a_countdown_is_stopped_from_within_a_dialog(engine: FakeEngine) -> None:

@@ -65,6 +65,10 @@ class Port:
         self._clock = clock
         self._lock = threading.Lock()
         self._status = Watched(self.run / "status.json", parse_status)
+        # Of its own: the other one is read in a thread.
+        self._counting = Watched(
+            self.run / "status.json", lambda value: value["countdown"] is not None
+        )
         self._drives = Watched(
             self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
         )
@@ -119,6 +123,11 @@ class Port:
                 machine=self._machine.value,
                 trouble=trouble,
             )
+
+    def is_counting(self) -> bool:
+        """Whether the engine counts down now. Reads only RAM, so it may be called anywhere."""
+        self._counting.read()
+        return bool(self._counting.value)
 
     def say_ready(self) -> None:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
