@@ -8,6 +8,7 @@ from tests.tui.steps import drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 from tui.machine import parse_machine
+from tui.screens.machine import MachinePage
 
 
 @pytest.mark.parametrize("width", [40, 77, 117])
@@ -71,6 +72,12 @@ async def test_while_a_campaign_runs_nothing_is_set(engine: FakeEngine) -> None:
             await press(pilot, "5", key)
             assert "stop it first" in text_of(pilot, "#message")
         assert engine.requests() == []
+        assert text_of(pilot, "#facts").startswith("As of 06:24 UTC, before the campaign:\n")
+        assert "keyboard" not in text_of(pilot, "#keys")
+        engine.say()
+        await settle(pilot)
+        assert "As of" not in text_of(pilot, "#facts")
+        assert "k keyboard" in text_of(pilot, "#keys")
 
 
 async def test_a_layout_is_chosen_with_the_cursor_on_the_present_one(engine: FakeEngine) -> None:
@@ -96,6 +103,16 @@ async def test_a_time_is_typed_over_the_present_one(engine: FakeEngine) -> None:
         await finish(pilot, "flow")
         [request] = engine.requests()
         assert (request.kind, request.read_payload()) == ("set-time", {"at": "2027-01-02 03:04"})
+
+
+async def test_a_time_that_nobody_typed_sets_no_clock_back(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "5", "t", "enter")
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, MachinePage)
+        assert engine.requests() == []
 
 
 async def test_a_shell_needs_two_keys_and_is_asked_for_on_this_terminal(

@@ -57,7 +57,7 @@ class MachinePage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        if snapshot.machine is None:
+        if snapshot.machine is None or snapshot.busy:
             return []
         return [("k", "keyboard"), ("t", "time"), ("x", "shell")]
 
@@ -65,7 +65,7 @@ class MachinePage(Page):
     def show(self, snapshot: Snapshot) -> None:
         machine = snapshot.machine
         text = (
-            machine.describe(max(40, self.size.width - 3))
+            machine.describe(max(40, self.size.width - 3), is_past=snapshot.busy)
             if machine
             else "The engine has not said anything about the machine yet."
         )
@@ -148,7 +148,7 @@ class KeyboardDialog(Dialog[str]):
 
 
 class TimeDialog(Dialog[str]):
-    """The result is a time as it was typed; the engine judges it."""
+    """The result is a time as it was typed; the engine judges it. None where nobody typed one."""
 
     AUTO_FOCUS = "Field"
 
@@ -174,4 +174,6 @@ class TimeDialog(Dialog[str]):
 
     @override
     def choose(self, choice_id: str) -> None:
-        self.dismiss(self.query_one(Field).value)
+        typed = self.query_one(Field).value
+        # What the field begins with is some seconds old: taking it would set the clocks back.
+        self.dismiss(None if typed.strip() == self._now else typed)
