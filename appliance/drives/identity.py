@@ -42,7 +42,7 @@ def is_model(drive: Drive, model: str) -> bool:
     Campaigns of earlier versions have stored a SCSI or USB drive's without the vendor's name, which
     goes before it now.
     """
-    return drive.model == model or (bool(model) and drive.model.endswith(f" {model}"))
+    return drive.model == model or (bool(model) and drive.bare_model == model)
 
 
 def check_identity(drive: Drive) -> Drive:

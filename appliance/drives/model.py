@@ -35,6 +35,8 @@ class Drive:
     """GUID of the partition table, lower case; empty without one."""
     file_system: str = ""
     """What lies on the whole disk, in libblkid's word: `ext4`, `bcache`; empty without one."""
+    bare_model: str = ""
+    """`model` without the vendor's name, which SCSI and USB keep apart from it."""
     twins: tuple[str, ...] = ()
     """Paths of other drives that show the same identity."""
 

@@ -109,6 +109,7 @@ def _drive(node: _Node) -> Drive:
         serial=_text(node, "serial"),
         wwn=_wwn(node),
         model=_model(node),
+        bare_model=_text(node, "model"),
         firmware=_text(node, "rev"),
         size_bytes=int(node["size"]),
         rotational=bool(node["rota"]),

@@ -76,6 +76,7 @@ def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.Mon
         ("SEAGATE ST4000NM0035", True),
         ("ST4000NM0035", True),  # as an earlier version has stored it
         ("NM0035", False),
+        ("SEAGATE", False),
         ("", False),
         ("HGST ST4000NM0035", False),
     ],
@@ -86,3 +87,9 @@ def test_a_model_stored_without_its_vendor_is_still_the_same(
     same: bool,  # noqa: FBT001
 ) -> None:
     assert is_model(zoo["sda"], stored) is same
+
+
+def test_a_word_at_the_end_is_not_the_same_model(zoo: Drives) -> None:
+    """The disk in a dock that has a serial number of its own was changed."""
+    other = replace(zoo["sdn"], model="Foo SSD", bare_model="Foo SSD")
+    assert not is_model(other, "SSD")
