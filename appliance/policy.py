@@ -74,12 +74,17 @@ class Policy:
             return "usb"
         if transport == "nvme":
             return "nvme"
-        name = model.upper()
-        if hybrid or any(fnmatchcase(name, each.upper()) for each in self.hybrid_models):
+        if hybrid or self._is_hybrid_model(model.upper()):
             return "hybrid"
         if rotational:
             return None if transport == "other" else "hdd"
         return "sata-ssd" if transport in _WITH_SATA_SSDS else None
+
+    def _is_hybrid_model(self, name: str) -> bool:
+        # SCSI and USB put the vendor's name before it.
+        names = {name, name.partition(" ")[2]} - {""}
+        patterns = [each.upper() for each in self.hybrid_models]
+        return any(fnmatchcase(each, pattern) for each in names for pattern in patterns)
 
     def limits_of(self, drive_class: DriveClass | None) -> Mapping[str, Limit]:
         """The limits of a class, or those that all classes share."""

@@ -109,6 +109,8 @@ def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:
         ("nvme", False, "anything SSHD", "nvme"),
         ("usb", True, "Portable", "usb"),
         ("sata", True, "ST1000LX015-1U7172", "hybrid"),
+        ("sas", True, "SEAGATE ST1000DX001-1CM162", "hybrid"),
+        ("sas", True, "SEAGATE FOO ST1000DX001", "hdd"),
         ("sata", True, "Lab sshd", "hybrid"),
         ("sas", False, "TOSHIBA PX05SMB040", "sata-ssd"),
         ("scsi", False, "", "sata-ssd"),
