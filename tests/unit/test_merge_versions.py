@@ -120,16 +120,22 @@ def mine(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture
 def theirs(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database as a stick of schema version `request.param` left it."""
+    """A database as a stick of schema version `request.param` left it.
+
+    Two versions: a campaign of the first, on a stick that was brought to the second.
+    """
     path = tmp_path / "theirs.sqlite"
-    with monkeypatch.context() as older:
-        older.setattr(connect, "MIGRATIONS", MIGRATIONS[: request.param])
-        older.setattr(connect, "SCHEMA_VERSION", request.param)
-        connection = open_database(path)
-        for version in range(1, request.param + 1):
-            for statement in ROWS.get(version, ()):
-                connection.execute(statement)
-        connection.close()
+    first, *later = request.param if isinstance(request.param, tuple) else (request.param,)
+    for at in (first, *later):
+        with monkeypatch.context() as older:
+            older.setattr(connect, "MIGRATIONS", MIGRATIONS[:at])
+            older.setattr(connect, "SCHEMA_VERSION", at)
+            connection = open_database(path)
+            if at == first:
+                for version in range(1, first + 1):
+                    for statement in ROWS.get(version, ()):
+                        connection.execute(statement)
+            connection.close()
     return path
 
 
@@ -216,18 +222,40 @@ def test_what_belongs_together_does_so_under_its_new_numbers(
     ) == [("A", "B")]
 
 
-@pytest.mark.parametrize("theirs", [1, 3], indirect=True)
+def _blames(connection: sqlite3.Connection) -> list[str]:
+    return [
+        row[0]
+        for query in (
+            "SELECT failed_blame FROM campaign_drive WHERE campaign_id = 2 AND failed_reason <> ''",
+            "SELECT blame FROM cycle WHERE campaign_id = 2 AND state = 'failed'",
+            "SELECT blame FROM step WHERE campaign_id = 2 AND state = 'failed'",
+        )
+        for row in connection.execute(query)
+    ]
+
+
+@pytest.mark.parametrize("theirs", [1, 3, (1, 4), (3, 4)], indirect=True)
 def test_whose_fault_an_old_failure_was_is_not_known(
     mine: sqlite3.Connection, theirs: Path
 ) -> None:
     """Before version 4 nobody noted it: such a failure rejects no drive."""
     merge_database(mine, theirs)
-    for query in (
-        "SELECT failed_blame FROM campaign_drive WHERE campaign_id = 2 AND failed_reason <> ''",
-        "SELECT blame FROM cycle WHERE campaign_id = 2 AND state = 'failed'",
-        "SELECT blame FROM step WHERE campaign_id = 2 AND state = 'failed'",
-    ):
-        assert [row[0] for row in mine.execute(query)] == ["other"]
+    assert _blames(mine) == ["other"] * 3
+
+
+@pytest.mark.parametrize("blame", ["drive", "none"])
+@pytest.mark.parametrize("theirs", [4], indirect=True)
+def test_whose_fault_a_noted_failure_was_stays_known(
+    mine: sqlite3.Connection, theirs: Path, blame: str
+) -> None:
+    other = sqlite3.connect(theirs)
+    with other:
+        for table, column in (("campaign_drive", "failed_blame"), ("cycle", "blame")):
+            other.execute(f"UPDATE {table} SET {column} = ?", (blame,))  # noqa: S608 - a name of the schema
+        other.execute("UPDATE step SET blame = ?", (blame,))
+    other.close()
+    merge_database(mine, theirs)
+    assert _blames(mine) == [blame] * 3
 
 
 @pytest.mark.parametrize("theirs", VERSIONS, indirect=True)

@@ -154,10 +154,6 @@ STATEMENTS: tuple[str, ...] = (
         "ALTER TABLE step ADD COLUMN blame TEXT NOT NULL DEFAULT 'drive' "
         "CHECK (blame IN ('drive', 'other', 'none'))"
     ),
-    # Of older failures nobody noted it: they must reject no drive.
-    "UPDATE campaign_drive SET failed_blame = 'other' WHERE failed_reason <> ''",
-    "UPDATE cycle SET blame = 'other' WHERE state = 'failed'",
-    "UPDATE step SET blame = 'other' WHERE state = 'failed'",
     """
     CREATE TABLE judging (
         campaign_id INTEGER PRIMARY KEY REFERENCES campaign (id),
