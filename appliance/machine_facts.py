@@ -24,11 +24,12 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class MachineFacts:
-    """All of it."""
+class FixedFacts:
+    """What stays as it is until the machine is started anew.
 
-    at: str
-    """The system's time, UTC, to the minute."""
+    Read once: some of it is a call into the firmware.
+    """
+
     vendor: str
     model: str
     serial: str
@@ -40,6 +41,16 @@ class MachineFacts:
     processor: str
     processors: int
     ram_bytes: int
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """By the program's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What changes while the machine runs."""
+
+    at: str
+    """The system's time, UTC, to the minute."""
     clock_ahead_s: int | None
     """How far the hardware clock is ahead of the system's time; None without such a clock."""
     can_wake: bool
@@ -57,8 +68,6 @@ class MachineFacts:
     fat: Space | None
     """KALTSTART"""
     keyboard: str
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """By the program's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +84,17 @@ class StickPlace:
     serial: str
 
 
-def read_machine(
-    stick: StickPlace,
+def read_fixed(
     *,
     firmware: str,
-    keyboard: str,
     versions: Mapping[str, str],
     sys: Path = Path("/sys"),
     proc: Path = Path("/proc"),
-    now_s: float | None = None,
-) -> MachineFacts:
-    """Everything, now. `sys` and `proc` are the kernel's file systems."""
-    now_s = time.time() if now_s is None else now_s
-    dmi, rtc, block = sys / "class/dmi/id", sys / "class/rtc/rtc0", sys / "class/block"
+) -> FixedFacts:
+    """What does not change in a boot. `sys` and `proc` are the kernel's file systems."""
+    dmi = sys / "class/dmi/id"
     name, count = parse_cpuinfo(read_text(proc / "cpuinfo"))
-    rtc_s, alarm_s = _number(read_text(rtc / "since_epoch")), _number(read_text(rtc / "wakealarm"))
-    return MachineFacts(
-        at=time.strftime("%Y-%m-%d %H:%M", time.gmtime(now_s)),
+    return FixedFacts(
         vendor=read_text(dmi / "sys_vendor"),
         model=read_text(dmi / "product_name"),
         serial=read_text(dmi / "product_serial"),
@@ -103,6 +106,23 @@ def read_machine(
         processor=name,
         processors=count,
         ram_bytes=parse_meminfo(read_text(proc / "meminfo")),
+        versions={"Linux": read_text(proc / "sys/kernel/osrelease"), **versions},
+    )
+
+
+def read_machine(
+    stick: StickPlace,
+    *,
+    keyboard: str,
+    sys: Path = Path("/sys"),
+    now_s: float | None = None,
+) -> MachineFacts:
+    """The rest, now. Asks the clock and the kernel, never the firmware."""
+    now_s = time.time() if now_s is None else now_s
+    rtc, block = sys / "class/rtc/rtc0", sys / "class/block"
+    rtc_s, alarm_s = _number(read_text(rtc / "since_epoch")), _number(read_text(rtc / "wakealarm"))
+    return MachineFacts(
+        at=time.strftime("%Y-%m-%d %H:%M", time.gmtime(now_s)),
         clock_ahead_s=None if rtc_s is None else round(rtc_s - now_s),
         can_wake=(rtc / "wakealarm").exists(),
         alarm_in_s=None if alarm_s is None or rtc_s is None else 60 * round((alarm_s - rtc_s) / 60),
@@ -114,7 +134,6 @@ def read_machine(
         data=read_space(stick.data),
         fat=read_space(stick.fat),
         keyboard=keyboard,
-        versions={"Linux": read_text(proc / "sys/kernel/osrelease"), **versions},
     )
 
 

@@ -17,10 +17,17 @@ from appliance.campaign.status import write_json
 from appliance.errors import KaltstartError, Refusal
 from appliance.keyboard import BUILT_IN, LAYOUTS, keep_layout, load_layout, restore_layout
 from appliance.machine_clock import parse_time, set_time
-from appliance.machine_facts import MachineFacts, StickPlace, parse_versions, read_machine
+from appliance.machine_facts import (
+    MachineFacts,
+    StickPlace,
+    parse_versions,
+    read_fixed,
+    read_machine,
+)
 from appliance.run import run
 from appliance.stick import DATA, FAT, RUN, Stick
 from appliance.store.connect import SCHEMA_VERSION
+from appliance.store.events import select_campaign_at_work
 from appliance.sysfs import read_text
 
 _VERSIONS = Path("/usr/share/kaltstart/versions")
@@ -41,11 +48,14 @@ class Machine:
             serial=stick.drive.identity,
         )
         self._keyboard = BUILT_IN
-        self._versions = {
-            "Kaltstart": VERSION,
-            "database schema": str(SCHEMA_VERSION),
-            **parse_versions(read_text(_VERSIONS)),
-        }
+        self._fixed = read_fixed(
+            firmware=site.this_boot.firmware,
+            versions={
+                "Kaltstart": VERSION,
+                "database schema": str(SCHEMA_VERSION),
+                **parse_versions(read_text(_VERSIONS)),
+            },
+        )
         self._published: MachineFacts | None = None
 
     def restore_keyboard(self) -> None:
@@ -64,16 +74,13 @@ class Machine:
 
     def publish(self) -> None:
         """What is known of it now, where that is new."""
-        facts = read_machine(
-            self._place,
-            firmware=self._site.this_boot.firmware,
-            keyboard=self._keyboard,
-            versions=self._versions,
-        )
+        facts = read_machine(self._place, keyboard=self._keyboard)
         if facts != self._published:
             self._published = facts
             layouts = {name: layout.title for name, layout in LAYOUTS.items()}
-            write_json(RUN / "machine.json", {**asdict(facts), "layouts": layouts})
+            write_json(
+                RUN / "machine.json", asdict(self._fixed) | asdict(facts) | {"layouts": layouts}
+            )
 
     def carry_out(self, kind: str, payload: Mapping[str, Any]) -> str:
         """Do what was asked for; the answer.
@@ -95,6 +102,12 @@ class Machine:
 
     def _set_time(self, text: str) -> str:
         to = parse_time(text)
+        at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
+        if at_work is not None:
+            raise Refusal(
+                f"campaign {at_work} has begun to measure times since this start of the machine",
+                hint="restart it first and set the time then, or wait until the campaign is done",
+            )
         before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         set_time(to)
         return f"the time is {to:%Y-%m-%d %H:%M} UTC now; it was {before}"

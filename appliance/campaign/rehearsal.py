@@ -11,10 +11,12 @@ from appliance.store.campaigns import count_power_action, update_rehearsed, upda
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
+from appliance.store.events import is_time_set_since
 
 _MIN_WAKE_MARGIN_S = 30
 _WAKE_RESERVE_S = 20
 _MAX_REHEARSAL_S = 900
+_EVENT = "rehearsal"
 
 
 def rehearse(site: Site, campaign_id: int) -> Outcome | None:
@@ -36,13 +38,15 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         with transaction(site.connection):
             update_rehearsed(site.connection, campaign_id)
             count_power_action(site.connection, campaign_id)
-            record(site.connection, site.this_boot, "rehearsal", campaign_id=campaign_id)
+            record(site.connection, site.this_boot, _EVENT, campaign_id=campaign_id)
         leave(site, power.reboot)
         return Outcome.LEAVING
     # From the request to the kernel's next start: firmware and loader are in it, so it errs on the
     # long side.
     took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
-    known = 0 < took_s < _MAX_REHEARSAL_S
+    known = 0 < took_s < _MAX_REHEARSAL_S and not is_time_set_since(
+        site.connection, campaign_id, _EVENT
+    )
     margin_s = (
         max(_MIN_WAKE_MARGIN_S, math.ceil(took_s) + _WAKE_RESERVE_S)
         if known

@@ -26,3 +26,27 @@ def insert_event(
         """,
         (campaign_id, timestamp(), monotonic_s, boot_id, level, event, detail),
     )
+
+
+def select_campaign_at_work(connection: sqlite3.Connection, boot_id: str) -> int | None:
+    """The newest campaign that is not done and did something in this boot."""
+    row = connection.execute(
+        """
+        SELECT max(c.id) FROM campaign c JOIN event e ON e.campaign_id = c.id
+        WHERE c.state <> 'done' AND e.boot_id = ?
+        """,
+        (boot_id,),
+    ).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+def is_time_set_since(connection: sqlite3.Connection, campaign_id: int, event: str) -> bool:
+    """Whether a person set the machine's time after the last `event` of this campaign."""
+    row = connection.execute(
+        """
+        SELECT 1 FROM event WHERE event = 'set-time' AND seq >
+            (SELECT max(seq) FROM event WHERE campaign_id = ? AND event = ?)
+        """,
+        (campaign_id, event),
+    ).fetchone()
+    return row is not None

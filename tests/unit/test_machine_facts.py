@@ -13,6 +13,7 @@ from appliance.machine_facts import (
     StickPlace,
     parse_cpuinfo,
     parse_versions,
+    read_fixed,
     read_machine,
     read_space,
 )
@@ -69,58 +70,51 @@ def test_all_is_read(tmp_path: Path, stick: StickPlace) -> None:
             "sys/fs/ext4/sdc6/errors_count": "2\n",
         },
     )
-    facts = read_machine(
-        stick,
+    fixed = read_fixed(
         firmware="uefi",
-        keyboard="de",
         versions={"fio": "3.39-1"},
         sys=tmp_path / "sys",
         proc=tmp_path / "proc",
-        now_s=_NOW_S,
     )
-    assert facts.at == "2026-11-22 06:24"
-    assert (facts.vendor, facts.model, facts.serial) == (
+    assert (fixed.vendor, fixed.model, fixed.serial) == (
         "QEMU",
         "Standard PC (Q35 + ICH9, 2009)",
         "",
     )
-    assert facts.firmware_version == "2025.02-8 06/01/2025"
-    assert (facts.processor, facts.processors) == ("Intel(R) Xeon(R) Processor @ 2.60GHz", 2)
-    assert facts.ram_bytes == 4030012 * 1024
+    assert fixed.firmware_version == "2025.02-8 06/01/2025"
+    assert (fixed.processor, fixed.processors) == ("Intel(R) Xeon(R) Processor @ 2.60GHz", 2)
+    assert fixed.ram_bytes == 4030012 * 1024
+    assert fixed.versions == {"Linux": "6.12.57+deb13-amd64", "fio": "3.39-1"}
+    facts = read_machine(stick, keyboard="de", sys=tmp_path / "sys", now_s=_NOW_S)
+    assert facts.at == "2026-11-22 06:24"
     assert (facts.clock_ahead_s, facts.can_wake, facts.alarm_in_s) == (90, True, 600)
     assert facts.stick_read_only
     assert (facts.stick_errors, facts.data_errors) == (31, 2)
     assert facts.data is not None
     assert 0 < facts.data.free_bytes < facts.data.total_bytes
     assert facts.fat is None
-    assert facts.versions == {"Linux": "6.12.57+deb13-amd64", "fio": "3.39-1"}
 
 
 def test_a_machine_that_tells_nothing_is_no_error(tmp_path: Path, stick: StickPlace) -> None:
-    facts = read_machine(
-        stick, firmware="bios", keyboard="us", versions={}, sys=tmp_path, proc=tmp_path, now_s=0.0
-    )
-    assert (facts.processor, facts.processors, facts.ram_bytes) == ("", 0, 0)
+    fixed = read_fixed(firmware="bios", versions={}, sys=tmp_path, proc=tmp_path)
+    assert (fixed.processor, fixed.processors, fixed.ram_bytes) == ("", 0, 0)
+    assert fixed.secure_boot == "not supported"
+    facts = read_machine(stick, keyboard="us", sys=tmp_path, now_s=0.0)
     assert (facts.clock_ahead_s, facts.can_wake, facts.alarm_in_s) == (None, False, None)
     assert (facts.stick_errors, facts.data_errors, facts.stick_read_only) == (None, None, False)
-    assert facts.secure_boot == "not supported"
 
 
 @pytest.mark.parametrize(
     ("secure", "setup", "said"),
     [(1, 0, "on"), (0, 0, "off"), (0, 1, "setup mode")],
 )
-def test_secure_boot_is_the_fifth_byte(
-    secure: int, setup: int, said: str, tmp_path: Path, stick: StickPlace
-) -> None:
+def test_secure_boot_is_the_fifth_byte(secure: int, setup: int, said: str, tmp_path: Path) -> None:
     folder = tmp_path / "firmware/efi/efivars"
     folder.mkdir(parents=True)
     for name, value in (("SecureBoot", secure), ("SetupMode", setup)):
         (folder / f"{name}-{_GUID}").write_bytes(b"\x06\0\0\0" + bytes([value]))
-    facts = read_machine(
-        stick, firmware="uefi", keyboard="us", versions={}, sys=tmp_path, proc=tmp_path
-    )
-    assert facts.secure_boot == said
+    fixed = read_fixed(firmware="uefi", versions={}, sys=tmp_path, proc=tmp_path)
+    assert fixed.secure_boot == said
 
 
 def test_an_odd_processor_has_no_name() -> None:

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from appliance import keyboard
+from appliance import keyboard, machine_facts
 from appliance.campaign import machine as machine_module
+from appliance.campaign.journal import record
 from appliance.campaign.machine import Machine
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
@@ -51,6 +53,14 @@ def machine(
     return Machine(site, STICK)
 
 
+@pytest.fixture
+def set_to(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
+    """The times that would have been set."""
+    asked: list[datetime] = []
+    monkeypatch.setattr(machine_module, "set_time", asked.append)
+    return asked
+
+
 def test_facts_are_published_once_and_again_when_they_change(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -61,6 +71,24 @@ def test_facts_are_published_once_and_again_when_they_change(
     assert facts["keyboard"] == "us"
     machine.carry_out("set-keyboard", {"layout": "de"})
     assert json.loads(path.read_text())["keyboard"] == "de"
+
+
+def test_the_firmware_is_asked_once_in_a_boot(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each read of one of its variables is a call into it, and idle time has no end."""
+    machine.publish()
+    read: list[Path] = []
+
+    def read_bytes(path: Path) -> bytes:
+        read.append(path)
+        return b""
+
+    monkeypatch.setattr(machine_facts, "read_bytes", read_bytes)
+    machine.publish()
+    machine.carry_out("set-keyboard", {"layout": "de"})
+    assert read == []
+    assert json.loads((tmp_path / "run/machine.json").read_text())["firmware"] == "uefi"
 
 
 def test_a_keyboard_is_loaded_and_noted(
@@ -121,17 +149,43 @@ def test_a_stick_that_does_not_keep_the_keyboard_is_told(
     assert said == "the keyboard is fr until power-off; not kept: No space left on device"
 
 
-def test_the_time_is_set_to_what_was_asked(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[datetime] = []
-    monkeypatch.setattr(machine_module, "set_time", asked.append)
+def test_the_time_is_set_to_what_was_asked(machine: Machine, set_to: list[datetime]) -> None:
     said = machine.carry_out("set-time", {"at": "2026-11-22 06:24"})
-    assert asked == [datetime(2026, 11, 22, 6, 24, tzinfo=UTC)]
+    assert set_to == [datetime(2026, 11, 22, 6, 24, tzinfo=UTC)]
     assert said.startswith("the time is 2026-11-22 06:24 UTC now; it was ")
     with pytest.raises(ValueError, match="write it as"):
         machine.carry_out("set-time", {"at": "tomorrow"})
-    assert len(asked) == 1
+    assert len(set_to) == 1
+
+
+def work(site: Site, *, state: str, boot_id: str) -> None:
+    """A campaign in `state` that did something in a boot."""
+    site.connection.execute(
+        "INSERT INTO campaign (id, name, plan_toml, plan_sha256, state, on_finish,"
+        " max_power_actions, max_attempts, created_at)"
+        " VALUES (7, 'a', 'version = 1', 'sha', ?, 'tui', 9, 3, 'T')",
+        (state,),
+    )
+    record(site.connection, replace(site.this_boot, boot_id=boot_id), "begun", campaign_id=7)
+
+
+def test_the_time_is_not_set_while_a_campaign_goes_by_it(
+    machine: Machine, site: Site, set_to: list[datetime]
+) -> None:
+    work(site, state="paused", boot_id=site.this_boot.boot_id)
+    with pytest.raises(Refusal, match="campaign 7 has begun to measure times") as refused:
+        machine.carry_out("set-time", {"at": "2026-11-22 06:24"})
+    assert "restart it first" in refused.value.hint
+    assert set_to == []
+
+
+@pytest.mark.parametrize(("state", "boot_id"), [("done", "b"), ("paused", "an earlier one")])
+def test_the_time_is_set_beside_a_campaign_that_does_not_go_by_it(
+    machine: Machine, site: Site, set_to: list[datetime], state: str, boot_id: str
+) -> None:
+    work(site, state=state, boot_id=boot_id)
+    machine.carry_out("set-time", {"at": "2026-11-22 06:24"})
+    assert len(set_to) == 1
 
 
 @pytest.mark.parametrize("terminal", ["", "../x", "tty1 tty2", "pts/0", "-f"])

@@ -3,6 +3,7 @@
 import pytest
 
 from appliance.campaign.advance import Outcome
+from appliance.campaign.journal import record
 from appliance.campaign.rehearsal import rehearse
 from appliance.store.clock import parse_timestamp
 from tests.unit.campaign.world import World
@@ -53,6 +54,18 @@ def test_a_time_that_cannot_be_gives_the_default(world: World, took_s: float) ->
     assert rehearse(world.site(), 1) is None
     assert world.campaign().wake_margin_s == 120
     assert "gave no usable time" in world.events()[-1][1]
+
+
+def test_a_time_that_was_set_in_between_gives_the_default(world: World) -> None:
+    world.make_campaign(wake_margin_s=None)
+    for said in ("before it", "five minutes back"):
+        site = world.site()
+        record(site.connection, site.this_boot, "set-time", said)
+        if said == "before it":
+            rehearse(site, 1)
+    world.kernel_started_at = rehearsed_at(world) + 5
+    assert rehearse(world.site(), 1) is None
+    assert world.campaign().wake_margin_s == 120
 
 
 def test_a_key_stops_it(world: World) -> None:
