@@ -29,6 +29,7 @@ async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEng
         assert "this is the Kaltstart stick itself" in told
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "start"
+        assert "PgUp" not in drawn(pilot), "all is in sight"
         await press(pilot, "enter")
         plan = await started_plan(pilot, engine)
     assert [each.get("serial", each.get("wwn")) for each in plan["drive"]] == [
@@ -114,6 +115,7 @@ async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: Fake
         await press(pilot, "enter")
         await shown(pilot, "#start")
         assert text_of(pilot, "#inspection").count("inspect it next") == 2
+        assert "Enter: start  Esc: leave  PgUp/PgDn: scroll" in drawn(pilot)
         await press(pilot, "enter")
         plan = await started_plan(pilot, engine)
         assert len(plan["drive"]) == 16

@@ -207,6 +207,50 @@ async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
         assert app_of(pilot).screen.query("#plan")
 
 
+def is_whole(screen: str, *texts: str) -> bool:
+    """Whether all of it stands on the screen."""
+    return all(text in screen for text in texts)
+
+
+async def test_however_much_is_on_a_drive_the_warning_and_who_it_is_stay(
+    engine: FakeEngine,
+) -> None:
+    labels = tuple(f"a partition's label {number}" for number in range(60))
+    engine.show_drives(replace(HDD, partition_labels=labels, model="M" * 160), SSHD)
+    always = ("EVERYTHING ON THIS DRIVE", HDD.serial, HDD.wwn, "500 GB", "Serial ends in:")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id == "cancel"
+        assert is_whole(drawn(pilot), *always, "label 0,", "> Cancel <", "PgUp/PgDn")
+        await press(pilot, *["pagedown"] * 20)
+        assert is_whole(drawn(pilot), *always, "label 59", "> Cancel <")
+        await press(pilot, *["pageup"] * 20)
+        assert is_whole(drawn(pilot), *always, "label 0,")
+        await press(pilot, "escape")
+        await compose(pilot, 1)
+        assert "PgUp" not in drawn(pilot), "all is in sight"
+
+
+async def test_a_long_list_of_drives_to_erase_names_its_keys(engine: FakeEngine) -> None:
+    tables = "".join(
+        f'[[drive]]\nserial = "{number}"\nerase = "{number}"\n' for number in range(30)
+    )
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        engine.say(plan=VALID_PLAN)
+        await settle(pilot)
+        await press(pilot, "2", "s")
+        assert "PgUp" not in drawn(pilot), "all is in sight"
+        await press(pilot, "escape")
+        engine.say(plan=VALID_PLAN | {"toml": tables})
+        await settle(pilot)
+        await press(pilot, "s")
+        assert is_whole(drawn(pilot), "EVERYTHING ON THESE DRIVES", "PgUp/PgDn: scroll")
+        await press(pilot, *["pagedown"] * 5)
+        assert is_whole(drawn(pilot), "29  NOT FOUND", "PgUp/PgDn: scroll", "[ Start and erase ]")
+
+
 async def test_drives_whose_serials_end_alike_are_told_apart_by_more(engine: FakeEngine) -> None:
     twin = replace(SSHD, serial="OTHER-7H2291")
     engine.show_drives(HDD, twin, STICK, asked={HDD: WELL_ASKED, twin: WELL_ASKED})

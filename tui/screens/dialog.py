@@ -43,6 +43,10 @@ class Dialog[T](ModalScreen[T | None]):
     def compose_box(self) -> ComposeResult:
         """What stands in the box."""
 
+    def show_notice(self, text: str) -> None:
+        """What must be seen though the box may hide all of the page; empty where nothing must."""
+        self.query_one("#box").border_subtitle = text and f" {text} "
+
     def action_cancel(self) -> None:
         """Leave; nothing happens."""
         self.dismiss(None)
@@ -60,13 +64,32 @@ class Dialog[T](ModalScreen[T | None]):
         """A choice other than Cancel was pressed."""
 
 
-class Ask(Dialog[str]):
-    """A text and choices; the result is the id of the choice."""
+class ScrolledDialog[T](Dialog[T]):
+    """A box with a text that may be longer than there is room for; the choices stay in sight.
+
+    The text is in a scroll `#text`, and its keys are named in a line `#more`.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup", "scroll_text(-1)", show=False),
         Binding("pagedown", "scroll_text(1)", show=False),
     ]
+
+    def on_mount(self) -> None:
+        """Name the keys as long as there is more than fits."""
+        self.watch(self.query_one("#text"), "show_vertical_scrollbar", self._name_keys)
+
+    def _name_keys(self, is_longer: bool) -> None:  # noqa: FBT001  # as Textual calls it
+        self.query_one("#more").display = is_longer
+
+    def action_scroll_text(self, pages: int) -> None:
+        """On or back by a page."""
+        text = self.query_one("#text", VerticalScroll)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
+
+
+class Ask(ScrolledDialog[str]):
+    """A text and choices; the result is the id of the choice."""
 
     def __init__(
         self, title: str, text: str, choices: tuple[tuple[str, str], ...], *, cancel: str = "Cancel"
@@ -84,12 +107,8 @@ class Ask(Dialog[str]):
             yield Choice(self._cancel, id="cancel")
             for choice_id, label in self._choices:
                 yield Choice(label, id=choice_id)
+            yield Line("PgUp/PgDn: scroll", id="more")
 
     @override
     def choose(self, choice_id: str) -> None:
         self.dismiss(choice_id)
-
-    def action_scroll_text(self, pages: int) -> None:
-        """Long texts scroll; the choices stay where they are."""
-        text = self.query_one("#text", VerticalScroll)
-        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)

@@ -3,26 +3,21 @@
 It writes nothing, so this is the one dialog whose focus is where something begins.
 """
 
-from typing import ClassVar, override
+from typing import override
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
 from tui.inspection import Inspection, describe_inspection
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import ScrolledDialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
 
-class InspectDialog(Dialog[bool]):
+class InspectDialog(ScrolledDialog[bool]):
     """True: start it."""
 
     AUTO_FOCUS = "#start"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "scroll_text(-1)", show=False),
-        Binding("pagedown", "scroll_text(1)", show=False),
-    ]
 
     def __init__(self, inspection: Inspection) -> None:
         count = len(inspection.drives)
@@ -39,8 +34,9 @@ class InspectDialog(Dialog[bool]):
             yield Choice("Cancel", id="cancel")
             yield Choice("Start", id="start")
             yield Line("Enter: start  Esc: leave")
+            yield Line("  PgUp/PgDn: scroll", id="more")
 
-    def on_mount(self) -> None:
+    def on_mount(self) -> None:  # Textual calls the base's too
         """It may have been estimated before the box was there."""
         self.query_one("#inspection", Line).show(self._describe())
 
@@ -53,11 +49,6 @@ class InspectDialog(Dialog[bool]):
     @override
     def choose(self, choice_id: str) -> None:
         self.dismiss(True)
-
-    def action_scroll_text(self, pages: int) -> None:
-        """Long lists scroll; the choices stay where they are."""
-        text = self.query_one("#text", VerticalScroll)
-        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 
     def _describe(self) -> str:
         return describe_inspection(self._inspection, duration=self._duration)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import override
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 
 from tui.drive_facts import DriveRow
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import ScrolledDialog
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
@@ -33,18 +33,26 @@ def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     return own[-length:]
 
 
+def describe_identity(drive: DriveRow) -> str:
+    """Everything that tells this drive from another."""
+    return "\n".join(
+        (
+            f"Model       {drive.model or '-'}",
+            f"Serial      {drive.serial or '- (none)'}",
+            f"WWN         {drive.wwn or '-'}",
+            f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
+        )
+    )
+
+
 def describe_loss(drive: DriveRow) -> str:
-    """Everything that tells this drive from another, and what is on it."""
+    """What is on it."""
     details = drive.details
     partitions = ", ".join(drive.partitions)
     if details and details.partition_table:
         partitions = f"{partitions or 'none'} (table {details.partition_table})"
     file_systems = ", ".join(details.file_systems) if details else ""
     lines = [
-        f"Model       {drive.model or '-'}",
-        f"Serial      {drive.serial or '- (none)'}",
-        f"WWN         {drive.wwn or '-'}",
-        f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
         f"Partitions  {partitions or 'none found'}",
         f"On it       {file_systems or 'no file system found; there may be data all the same'}",
     ]
@@ -57,8 +65,11 @@ def describe_loss(drive: DriveRow) -> str:
     return "\n".join(lines)
 
 
-class ReleaseDialog(Dialog[bool]):
-    """True when the drive was released; None when left."""
+class ReleaseDialog(ScrolledDialog[bool]):
+    """True when the drive was released; None when left.
+
+    What is on it may be long and is scrolled; the warning and who it is are always in sight.
+    """
 
     def __init__(
         self, drive: DriveRow, *, number: int, count: int, others: Iterable[DriveRow]
@@ -72,7 +83,9 @@ class ReleaseDialog(Dialog[bool]):
         what = "serial number" if self._drive.serial else "WWN"
         length = len(self._wanted)
         yield Line("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:", classes="title")
-        yield Line(describe_loss(self._drive), classes="gap")
+        yield Line(describe_identity(self._drive), classes="gap")
+        with VerticalScroll(id="text", can_focus=False):
+            yield Line(describe_loss(self._drive))
         yield Line(
             f"To release it, type the last {length} characters of its {what}:",
             classes="gap",
@@ -84,6 +97,7 @@ class ReleaseDialog(Dialog[bool]):
         with Horizontal(classes="buttons"):
             yield Choice("Cancel", id="cancel")
             yield Choice("Release and erase", id="release")
+            yield Line("PgUp/PgDn: all that is on it", id="more")
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""
