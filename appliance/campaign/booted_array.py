@@ -101,7 +101,7 @@ def check_sets(
                 f"drive {row.identity} cannot be booted from: {drive.path} "
                 f"({drive.identity}) no longer carries its array",
                 # The row that fails is the backing drive's.
-                blame="drive" if drive is own[0] else "other",
+                blame="drive" if drive is members.backing else "other",
             )
     others = [
         path
