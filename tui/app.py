@@ -7,6 +7,7 @@ runs no campaign: killing it costs nothing.
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, override
 
 from textual import events
@@ -20,11 +21,11 @@ from tui.campaigns import ARRAY
 from tui.charset import drawable
 from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Kept, Port
-from tui.screens.dialog import Ask
+from tui.screens.dialog import Ask, Dialog
 from tui.screens.drives import DrivesPage
 from tui.screens.machine import MachinePage
 from tui.screens.manual import Help, show_manual
-from tui.screens.page import Page
+from tui.screens.page import Page, describe_countdown
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
 from tui.screens.run import RunPage
@@ -34,6 +35,8 @@ from tui.widgets.scrollbar import CellScrollBar
 _KERNEL_MAY_TAKE_S = 1.0
 _ANSWER_DUE_S = 20.0
 _YOUNG_S = 10.0
+# A stick that collects its garbage is away for some seconds at most.
+_HUNG_S = 30.0
 _REQUESTS = {
     "start": "Start",
     "resume": "Go on",
@@ -104,6 +107,9 @@ class KaltstartApp(App[None]):
         self.set_interval(TICK_S, self._read_if_due)
 
     def _read_if_due(self) -> None:
+        if self._reading:
+            self._tell_if_hung()
+            return
         # Beside a step a whole reading may be due only when the countdown is over.
         if self.snapshot.countdown is None and self.port.is_counting():
             self.read()
@@ -116,6 +122,10 @@ class KaltstartApp(App[None]):
         )
         if time.monotonic() - self._read_at_s >= every_s - TICK_S / 2:
             self.read()
+
+    def _tell_if_hung(self) -> None:
+        if time.monotonic() - self._read_at_s > _HUNG_S and not self.snapshot.hung:
+            self._take(replace(self.snapshot, hung=True, silent=True))
 
     def read(self) -> None:
         """Read a snapshot, unless the reading before still hangs."""
@@ -149,7 +159,11 @@ class KaltstartApp(App[None]):
         # What goes on already is no reason to leave the page that somebody was at.
         goes_on = before.status is None and bool(self._kept.page)
         if (started or counting) and not goes_on and self.current_mode != RunPage.NAME:
-            self._go_to(RunPage.NAME)
+            if isinstance(self.screen, Page):
+                self._go_to(RunPage.NAME)
+            else:
+                # What somebody types is meant for the dialog.
+                self.say("A campaign has the machine now: page 3 shows it.")
         self._show_page()
         if _has_news(before, snapshot):
             # The kernel writes its messages over this screen, now or in a moment: draw all of it.
@@ -170,6 +184,9 @@ class KaltstartApp(App[None]):
         for screen in self.screen_stack:
             if isinstance(screen, Page) and screen.is_mounted:
                 screen.show_all()
+            elif isinstance(screen, Dialog) and screen.is_mounted:
+                counting = self.snapshot.countdown
+                screen.show_notice(describe_countdown(counting) if counting else "")
 
     def say(self, message: str) -> None:
         """Put one line where the person looks for answers."""
@@ -259,12 +276,13 @@ class KaltstartApp(App[None]):
 
     def action_power(self) -> None:
         """Power off or restart, after a question."""
-        self.run_flow(self._ask_power())
+        if self.snapshot.busy:
+            self.say("A campaign is running: stop it first (page 3, s).")
+        else:
+            self.run_flow(self._ask_power())
 
     async def _ask_power(self) -> None:
         text = "Power off or restart this machine?"
-        if self.snapshot.busy:
-            text += "\nA campaign is running. It goes on when the machine is switched on again."
         choices = (("poweroff", "Power off"), ("reboot", "Restart"))
         answer = await self.push_screen_wait(Ask(" Power ", text, choices))
         if answer is not None:

@@ -56,6 +56,8 @@ class Snapshot:
     """None: the engine has not said anything yet."""
     silent: bool = False
     """The engine should have said something by now."""
+    hung: bool = False
+    """The reading after this one does not come to an end: all of this is old."""
     drives: tuple[DriveRow, ...] = ()
     looking: bool = True
     """The list of drives is not complete yet."""

@@ -9,6 +9,7 @@ from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 
 
@@ -58,10 +59,25 @@ async def test_a_countdown_is_stopped_from_within_a_dialog(engine: FakeEngine) -
         await press(pilot, "2", "n")
         engine.count_down("power-off")
         await settle(pilot)
-        assert page(pilot).NAME == "run"
+        assert isinstance(pilot.app.screen, ComposeDialog), "what is typed is meant for it"
+        assert "in 10 s - press any key to stop it" in drawn(pilot)
         await press(pilot, "q")
         await finish(pilot, "read")
         assert [request.kind for request in engine.requests()] == ["stop"]
+
+
+async def test_a_campaign_started_at_the_other_console_leaves_a_dialog_where_it_is(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        engine.say(phase="running")
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, ComposeDialog)
+        await press(pilot, "escape")
+        assert page(pilot).NAME == "plan"
+        assert "page 3 shows it" in text_of(pilot, "#message")
 
 
 async def test_a_running_campaign_is_shown_and_stopped_safely(engine: FakeEngine) -> None:
@@ -183,6 +199,19 @@ async def test_power_needs_a_confirmation(
         await press(pilot, *keys)
         await finish(pilot, "flow")
         assert [request.kind for request in engine.requests()] == kinds
+
+
+async def test_while_a_campaign_runs_power_is_not_offered(engine: FakeEngine) -> None:
+    engine.say(phase="running")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "power" not in text_of(pilot, "#keys")
+        await press(pilot, "p")
+        assert page(pilot) is pilot.app.screen
+        assert "stop it first" in text_of(pilot, "#message")
+        engine.say()
+        await settle(pilot)
+        assert "p power" in text_of(pilot, "#keys")
 
 
 async def test_a_running_step_says_where_it_is_and_what_the_drive_does(engine: FakeEngine) -> None:

@@ -1,5 +1,6 @@
 """Whatever is wrong around it, the interface says so and stays."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,34 @@ async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(
         engine.show_drives(HDD)
         await settle(pilot)
         assert len(app_of(pilot).snapshot.drives) == 1
+
+
+async def test_a_stick_that_hangs_is_told_until_it_answers(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    read = Port.read_snapshot
+
+    def hang(port: Port) -> Snapshot:
+        answers.wait()
+        return read(port)
+
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        app = app_of(pilot)
+        monkeypatch.setattr(Port, "read_snapshot", hang)
+        try:
+            app.read()
+            app._read_if_due()
+            assert text_of(pilot, "#banner") == ""
+            app._read_at_s -= 31
+            app._read_if_due()
+            assert text_of(pilot, "#banner").startswith("THE STICK DOES NOT ANSWER. What is shown")
+            assert "not answering" in text_of(pilot, "#header")
+        finally:
+            answers.set()
+        await finish(pilot, "read")
+        assert text_of(pilot, "#banner") == ""
 
 
 async def test_news_make_the_whole_screen_be_drawn_again(engine: FakeEngine) -> None:

@@ -40,6 +40,11 @@ def describe_countdown(countdown: Countdown) -> str:
 def describe_trouble(snapshot: Snapshot) -> str:
     """What keeps the appliance from working, and what to do; empty where nothing does."""
     status = snapshot.status
+    if snapshot.hung:
+        return (
+            "THE STICK DOES NOT ANSWER. What is shown is old.\n"
+            "What to do: wait a minute; if this stays, power the machine off and on."
+        )
     if status is not None and status.error is not None:
         word = "REFUSED" if status.phase == "refused" else "PROBLEM"
         hint = f"\nWhat to do: {status.error.hint}" if status.error.hint else ""
@@ -114,7 +119,9 @@ class Page(Screen[None]):
         banner.show(text)
         banner.set_class(bool(text), "shown")
         self.show_message(app.message)
-        keys = [*self.list_keys(snapshot), ("F1", "help"), ("p", "power")]
+        keys = [*self.list_keys(snapshot), ("F1", "help")]
+        if not snapshot.busy:
+            keys.append(("p", "power"))
         if snapshot.countdown is not None:
             keys = [("ANY KEY", "stops the countdown")]
         self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
