@@ -127,6 +127,11 @@ class DriveRow:
         return self.serial or self.wwn
 
     @property
+    def raw_names(self) -> tuple[str, ...]:
+        """All that a plan may call it by."""
+        return tuple(filter(None, (self.raw_serial, self.raw_wwn)))
+
+    @property
     def raw_identity(self) -> str:
         """The same, as the device gave it."""
         return self.raw_serial or self.raw_wwn

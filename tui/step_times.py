@@ -16,6 +16,7 @@ from tui.estimate import Past, Subject, Work, estimate_s, find_past
 
 type Table = dict[str, Any]
 
+_NAMED_BY = ("serial", "wwn")
 # What most drives reach from end to end, slow inner tracks and the way between places included.
 _USUAL_BYTES_S = {True: 100e6, False: 300e6}
 # "A short device self-test operation should complete in two minutes or less" (NVM Express Base
@@ -51,13 +52,14 @@ class StepTime:
 
 def find_step_times(plan: Table, drives: Iterable[DriveRow], basis: Basis) -> tuple[StepTime, ...]:
     """Everything the plan will do, in its order."""
-    here = {each.raw_identity: each for each in drives}
+    here = {name: each for each in drives for name in each.raw_names}
     roles = {
         table.get("serial") or table["wwn"]: table.get("role", "target")
         for table in plan.get("drive", ())
     }
+    names = {name for table in plan.get("drive", ()) for name in map(table.get, _NAMED_BY) if name}
     places: dict[str, tuple[DriveRow, ...]] = {
-        each: (here[each],) for each in roles if each in here
+        name: (here[name],) for name in names if name in here
     }
     tested = [each for each, role in roles.items() if role in {"target", "control"}]
     members = [each for each, role in roles.items() if role in {"backing", "cache"}]

@@ -1,6 +1,7 @@
 """Plans kept on the stick: kept without a release, loaded with one; mistakes have their line."""
 
 import tomllib
+from dataclasses import replace
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
@@ -13,6 +14,7 @@ from tui.screens.kept_plans import KeptPlansDialog
 
 _READS = '[[workload]]\nkind = "surface"\nsample = 0.1\n'
 _WRITES = '[[workload]]\nkind = "verify"\non = "W761CPRN"\nsize = "1G"\n'
+_WRITES_WWN = '[[workload]]\nkind = "verify"\nsize = "1G"\n'
 _DRIVES = f'version = 1\n[[drive]]\nserial = "{HDD.serial}"\n[[drive]]\nserial = "{SSHD.serial}"\n'
 
 
@@ -102,6 +104,48 @@ async def test_only_the_drives_that_are_written_to_are_released(engine: FakeEngi
         {"serial": HDD.serial},
         {"serial": SSHD.serial, "erase": SSHD.serial},
     ]
+
+
+async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await press(pilot, "right", "enter")
+        await shown(pilot, "#release")
+        assert SSHD.model in drawn(pilot)
+        engine.show_drives(HDD, replace(SSHD, size_bytes=1))
+        await settle(pilot)
+        await release(pilot, SSHD.serial[-6:])
+        await finish(pilot, "flow")
+        assert "is another one now" in app_of(pilot).message
+        assert engine.requests() == []
+        engine.show_drives(HDD, SSHD)
+        await settle(pilot)
+        await press(pilot, "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await shown(pilot, "#start")
+        await press(pilot, "right", "enter")
+        await shown(pilot, "#release")
+        await release(pilot, SSHD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+    assert plan["drive"] == [{"wwn": SSHD.wwn, "erase": SSHD.wwn}]
+
+
+async def test_of_two_drives_with_that_wwn_none_is_released(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
+    engine.show_drives(SSHD, replace(SSHD, path="/dev/sdf", serial="OTHER"))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "l")
+        await shown(pilot, "#plan-0")
+        await press(pilot, "enter")
+        await finish(pilot, "flow")
+        assert "is more than once in this machine" in app_of(pilot).message
 
 
 async def test_a_release_that_stands_in_the_file_is_asked_for_all_the_same(

@@ -2,8 +2,10 @@ import tomllib
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
+from appliance.drives.model import Drive
 from appliance.plan import parse_plan
 from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import FakeEngine
@@ -181,6 +183,60 @@ async def test_a_drive_that_goes_away_meanwhile_is_not_released(engine: FakeEngi
         assert text_of(pilot, "#message") == (
             "The drive WD-WX41A47H2291 is gone. Nothing was started."
         )
+
+
+async def test_the_release_shows_the_drive_as_it_is_now(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        engine.show_drives(replace(HDD, path="/dev/sdx", partition_labels=("PHOTOS",)), STICK)
+        await settle(pilot)
+        await go_on(pilot)
+        assert isinstance(pilot.app.screen, ReleaseDialog)
+        assert is_whole(drawn(pilot), "Partitions  PHOTOS", "now sdx")
+        assert "SYSTEM" not in drawn(pilot)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(HDD, model="OTHER"), "its model was WDC WD5000LPVX-22V0TT0 and is OTHER"),
+        (replace(HDD, size_bytes=HDD.size_bytes + 512), "and is 500,107,862,528 bytes"),
+        (replace(HDD, wwn=""), "its WWN was 0x50014ee2b1c3d4e5 and is none"),
+    ],
+)
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_drive_that_was_swapped_is_not_released(
+    other: Drive, said: str, engine: FakeEngine, *, is_late: bool
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        if is_late:
+            await go_on(pilot)
+        engine.show_drives(other, STICK)
+        await settle(pilot)
+        if is_late:
+            await release(pilot, "7H2291")
+        else:
+            await go_on(pilot)
+        await finish(pilot, "flow")
+        assert engine.requests() == []
+        assert isinstance(pilot.app.screen, PlanPage)
+        message = text_of(pilot, "#message")
+        assert is_whole(message, "WD-WX41A47H2291 is another one now", said, "Nothing was started")
+
+
+async def test_keys_that_would_be_refused_are_not_named(engine: FakeEngine) -> None:
+    error = {"message": "two sticks", "hint": "unplug one", "exit_code": 5}
+    engine.say(phase="refused", error=error, plan=VALID_PLAN)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert text_of(pilot, "#keys") == "F2 how long  F1 help  p power"
+        engine.say(plan=VALID_PLAN)
+        await settle(pilot)
+        assert text_of(pilot, "#keys").startswith("s start  F2 how long  n new  t templates  l")
 
 
 async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:

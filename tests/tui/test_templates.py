@@ -123,6 +123,16 @@ async def test_how_long_each_step_takes_is_told_in_the_form(few: FakeEngine) -> 
         assert "a setting cannot be read" in drawn(pilot)
 
 
+async def test_a_drive_that_the_plan_names_by_its_wwn_is_timed_too(few: FakeEngine) -> None:
+    by_wwn = VALID_PLAN | {"toml": f'[[drive]]\nwwn = "{HDD.wwn}"\n[boot]\ncycles = 3\n'}
+    few.say(plan=by_wwn)
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "f2")
+        await shown(pilot, "#text")
+        assert "boot      WD-WX41A47H2291    about 15 min     usual for such drives" in drawn(pilot)
+
+
 async def test_how_long_the_plan_on_the_stick_takes_is_told_too(few: FakeEngine) -> None:
     few.say(plan=VALID_PLAN)
     async with KaltstartApp(few.port()).run_test() as pilot:

@@ -1,7 +1,7 @@
 """Page 2: the plan on the stick, starting it, and composing a campaign by hand."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar, override
 
@@ -17,7 +17,7 @@ from tui.screens.dialog import Ask
 from tui.screens.kept_plans import KeptPlansDialog
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
-from tui.screens.starting import find_change, start_composed
+from tui.screens.starting import find_change, find_now, start_composed
 from tui.screens.templates import TemplatesDialog
 from tui.state import Snapshot
 from tui.step_times import StepTime, describe_times, list_times
@@ -59,10 +59,13 @@ class PlanPage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        keys = []
-        if not snapshot.busy and snapshot.status is not None:
-            if snapshot.status.plan.state == "valid":
-                keys += [("s", "start"), ("F2", "how long")]
+        keys: list[tuple[str, str]] = []
+        if snapshot.status is None or snapshot.busy:
+            return keys
+        is_refused = snapshot.status.phase == "refused"
+        if snapshot.status.plan.state == "valid":
+            keys += [*([] if is_refused else [("s", "start")]), ("F2", "how long")]
+        if not is_refused:
             keys += [("n", "new"), ("t", "templates"), ("l", "load")]
         return keys
 
@@ -203,15 +206,17 @@ class PlanPage(Page):
                 Ask(f" plans/{plan.name} cannot be started ", text, (), cancel="Close")
             )
             return
-        drives = app.snapshot.drives
         written = [
-            next((each for each in drives if each.raw_identity == identity), None)
+            [each for each in app.snapshot.drives if identity in each.raw_names]
             for identity in plan.raw_released
         ]
-        if None in written:
-            app.say("A drive that this plan writes to is not in this machine: nothing was started.")
+        if any(len(found) != 1 for found in written):
+            where = "not" if [] in written else "more than once"
+            app.say(
+                f"A drive that this plan writes to is {where} in this machine: nothing was started."
+            )
             return
-        released = [each for each in written if each is not None]
+        released = [each for found in written for each in found]
         what = "Each drive it writes to is released first." if released else "It only reads."
         text = f"{plan.summary}.\n\n{what}"
         label = "Continue" if released else "Start"
@@ -226,17 +231,27 @@ class PlanPage(Page):
         """Whether somebody released each of them, one by one."""
         app = self.kaltstart
         for number, drive in enumerate(released, 1):
-            problem = find_change(app, drive)
-            if problem:
-                app.say(f"{problem} Nothing was started.")
+            if self._is_changed([drive]):
                 return False
+            # What is on it may have changed since it was picked, or be known only now.
             dialog = ReleaseDialog(
-                drive, number=number, count=len(released), others=app.snapshot.drives
+                find_now(app, drive),
+                number=number,
+                count=len(released),
+                others=app.snapshot.drives,
             )
             if not await self.app.push_screen_wait(dialog):
                 app.say("Not released. Nothing was started, nothing was written.")
                 return False
-        return True
+        return not self._is_changed(released)
+
+    def _is_changed(self, drives: Iterable[DriveRow]) -> bool:
+        """Whether one of them may not be used any more, which is told."""
+        problems = (find_change(self.kaltstart, each) for each in drives)
+        problem = next(filter(None, problems), "")
+        if problem:
+            self.kaltstart.say(f"{problem} Nothing was started.")
+        return bool(problem)
 
     async def _compose_campaign(self, template: Template | None = None) -> None:
         app = self.kaltstart

@@ -25,8 +25,28 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     """Why a drive picked a minute ago may not be used now; empty if it may."""
     if app.snapshot.busy:
         return "A campaign has started meanwhile."
-    now = [d for d in app.snapshot.drives if d.raw_identity == drive.raw_identity]
-    if len(now) != 1:
-        found = "is gone" if not now else "is there more than once"
-        return f"The drive {drive.identity} {found}."
-    return "" if now[0].offered else f"The drive {drive.identity}: {now[0].reason}."
+    found = _find_now(app, drive)
+    if len(found) != 1:
+        where = "is gone" if not found else "is there more than once"
+        return f"The drive {drive.identity} {where}."
+    now = found[0]
+    if not now.offered:
+        return f"The drive {drive.identity}: {now.reason}."
+    for what, before, after in (
+        ("model", drive.model, now.model),
+        ("size", f"{drive.size_bytes:,} bytes", f"{now.size_bytes:,} bytes"),
+        ("WWN", drive.wwn, now.wwn),
+    ):
+        if before != after:
+            changed = f"its {what} was {before or 'none'} and is {after or 'none'}"
+            return f"The drive {drive.identity} is another one now: {changed}."
+    return ""
+
+
+def find_now(app: "KaltstartApp", drive: DriveRow) -> DriveRow:
+    """A drive picked a minute ago as it is now; `find_change` must have nothing against it."""
+    return _find_now(app, drive)[0]
+
+
+def _find_now(app: "KaltstartApp", drive: DriveRow) -> list[DriveRow]:
+    return [each for each in app.snapshot.drives if each.raw_identity == drive.raw_identity]
