@@ -36,6 +36,7 @@ class InspectDialog(ScrolledDialog[bool]):
             yield Line("Enter: start  Esc: leave")
             yield Line("  PgUp/PgDn: scroll", id="more")
 
+    @override
     def on_mount(self) -> None:  # Textual calls the base's too
         """It may have been estimated before the box was there."""
         self.query_one("#inspection", Line).show(self._describe())
