@@ -1,3 +1,5 @@
+import pytest
+
 from appliance.store.steps import insert_results, update_step_ended
 from appliance.store.verdicts import upsert_judging_problem
 from tests.tui.fake import FakeEngine
@@ -5,7 +7,8 @@ from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
-from tui.campaigns import Figure, Step
+from tui.campaigns import Campaign, Figure, Step
+from tui.screens import results as results_module
 from tui.screens.results import describe_steps
 
 BOOTS = """\
@@ -194,3 +197,42 @@ async def test_what_ran_on_several_drives_is_set_side_by_side(engine: FakeEngine
         await settle(pilot)
         await press(pilot, "4")
         assert text_of(pilot, "#results").endswith(f"\n\n{SIDE_BY_SIDE}")
+
+
+async def test_a_campaign_whose_results_cannot_be_drawn_is_told_and_others_can_be_chosen(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(campaign: Campaign, width: int) -> str:
+        return f"{campaign.name} {1 // (campaign.id - 1)}"
+
+    engine.add_campaign("bad", state="done", cycles=1, boots={HDD: [99.5]})
+    engine.add_campaign("good", state="done", cycles=1, boots={HDD: [99.5]})
+    monkeypatch.setattr(results_module, "describe_results", draw)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results") == "good 1"
+        await press(pilot, "down")
+        assert "Internal error on this page: ZeroDivisionError" in text_of(pilot, "#message")
+        await press(pilot, "up")
+        assert text_of(pilot, "#results") == "good 1"
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"), [("running", "stop it first"), ("refused", "see above")]
+)
+async def test_no_report_is_asked_for_where_none_can_be_written(
+    phase: str, said: str, engine: FakeEngine
+) -> None:
+    engine.add_campaign("rack 4", state="done", cycles=1, boots={HDD: [99.5]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert "w write report" in text_of(pilot, "#keys")
+        engine.say(phase=phase)
+        await settle(pilot)
+        await press(pilot, "4")
+        assert "w write report" not in text_of(pilot, "#keys")
+        await press(pilot, "w")
+        assert said in text_of(pilot, "#message")
+        assert engine.requests() == []

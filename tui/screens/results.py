@@ -62,7 +62,8 @@ class ResultsPage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if not snapshot.campaigns:
             return []
-        return [("Up/Down", "choose"), ("Tab", "to the results"), ("w", "write report")]
+        keys = [("Up/Down", "choose"), ("Tab", "to the results")]
+        return [*keys, ("w", "write report")] if _may_report(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -72,15 +73,20 @@ class ResultsPage(Page):
 
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
-        self._show_results()
+        self.show_all()
 
     def action_report(self) -> None:
         """Have the engine write the report again."""
-        campaign = self._selected()
+        campaign, snapshot = self._selected(), self.kaltstart.snapshot
         if campaign is None:
             self.kaltstart.say("There is no campaign to report on.")
-            return
-        self.kaltstart.run_flow(self.kaltstart.ask_engine("report", {"campaign_id": campaign.id}))
+        elif snapshot.busy:
+            self.kaltstart.say("A campaign is running: stop it first (page 3, s).")
+        elif not _may_report(snapshot):
+            self.kaltstart.say("No report can be written now: see above.")
+        else:
+            payload = {"campaign_id": campaign.id}
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("report", payload))
 
     def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
         before = self._selected()
@@ -116,6 +122,11 @@ class ResultsPage(Page):
         )
         report.show(f"Report: {where}")
         results.show(describe_results(campaign, max(40, self.size.width - 4)))
+
+
+def _may_report(snapshot: Snapshot) -> bool:
+    status = snapshot.status
+    return status is not None and status.phase != "refused" and not snapshot.busy
 
 
 def describe_results(campaign: Campaign, width: int) -> str:
