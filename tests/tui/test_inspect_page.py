@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.tui.asked import SILENT
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
@@ -11,6 +13,8 @@ from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
 from tui.screens.drives import DrivesPage
 from tui.screens.inspect import InspectDialog
+from tui.screens.manual import Help
+from tui.screens.plan import PlanPage
 
 
 async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEngine) -> None:
@@ -78,7 +82,7 @@ async def test_the_offer_waits_for_the_engine_and_for_all_drives(engine: FakeEng
     engine.show_drives(HDD, looking=True)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        await press(pilot, "enter", "enter")
+        await press(pilot, "i", "i")
         assert "once all are found" in app_of(pilot).message
         assert not isinstance(pilot.app.screen, InspectDialog)
         engine.say()
@@ -87,6 +91,64 @@ async def test_the_offer_waits_for_the_engine_and_for_all_drives(engine: FakeEng
         await shown(pilot, "#start")
         assert SSHD.serial in text_of(pilot, "#inspection")
         assert engine.requests() == []
+
+
+@pytest.mark.parametrize("phase", ["starting", None])
+async def test_enter_offers_nothing_before_it_is_known_what_the_stick_holds(
+    phase: str | None, engine: FakeEngine
+) -> None:
+    if phase is None:
+        (engine.run / "status.json").unlink()
+    else:
+        engine.say(phase=phase)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert "Enter inspect all" not in text_of(pilot, "#keys")
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Ask), "its details"
+        await press(pilot, "escape")
+        engine.say(plan=VALID_PLAN)
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, DrivesPage)
+
+
+async def test_a_plan_that_turned_up_while_the_offer_waited_ends_it(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, looking=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter")
+        assert "once all are found" in app_of(pilot).message
+        engine.say(plan=VALID_PLAN)
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, DrivesPage)
+        assert "i inspects all" in text_of(pilot, "#message")
+        await press(pilot, "i")
+        await shown(pilot, "#start")
+
+
+async def test_help_does_not_lose_the_offer_that_waits(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, looking=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "f1")
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, Help)
+        await press(pilot, "escape")
+        await shown(pilot, "#start")
+
+
+async def test_whoever_goes_to_another_page_is_offered_nothing_there(engine: FakeEngine) -> None:
+    engine.show_drives(HDD, looking=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "enter", "2")
+        await finish(pilot, "flow")
+        engine.show_drives(HDD, looking=False)
+        await settle(pilot)
+        assert isinstance(pilot.app.screen, PlanPage)
 
 
 async def test_what_cannot_be_inspected_is_left_out_with_the_reason(engine: FakeEngine) -> None:

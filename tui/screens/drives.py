@@ -96,12 +96,15 @@ class DrivesPage(Page):
     def on_data_table_row_selected(self) -> None:
         """Enter: on a stick that has no work yet what most people want first, else the details."""
         if _is_untouched(self.kaltstart.snapshot):
-            self.action_inspect()
+            self._offer_inspection(is_unasked=True)
         else:
             self.action_show_all_details()
 
     def action_inspect(self) -> None:
         """Offer to inspect all drives."""
+        self._offer_inspection(is_unasked=False)
+
+    def _offer_inspection(self, *, is_unasked: bool) -> None:
         app, snapshot = self.kaltstart, self.kaltstart.snapshot
         if self._inspecting:
             return
@@ -111,17 +114,21 @@ class DrivesPage(Page):
             app.say("Nothing can be started: see above.")
         else:
             self._inspecting = True
-            app.run_flow(self._inspect())
+            app.run_flow(self._inspect(is_unasked=is_unasked))
 
-    async def _inspect(self) -> None:
+    async def _inspect(self, *, is_unasked: bool) -> None:
         app = self.kaltstart
         try:
-            while not _is_ready(app.snapshot):
-                if not self.is_current or _is_hindered(app.snapshot):
+            # A dialog over the page is no leaving: it waits until that is closed.
+            while not (_is_ready(app.snapshot) and self.is_active):
+                if app.current_mode != self.NAME or _is_hindered(app.snapshot):
                     return
                 app.say("Looking for drives: the inspection is offered once all are found ...")
                 self._news.clear()
                 await self._news.wait()
+            if is_unasked and not _is_untouched(app.snapshot):
+                app.say("There is a plan or a campaign now: i inspects all drives nevertheless.")
+                return
             app.say("")
             at_most = await asyncio.to_thread(app.port.max_drives)
             inspection = find_inspection(app.snapshot.drives, at_most=at_most)
@@ -229,9 +236,12 @@ class _Cells:
 
 
 def _is_untouched(snapshot: Snapshot) -> bool:
-    """Nobody has planned or done anything with this stick yet."""
-    has_plan = snapshot.status is not None and snapshot.status.plan.state != "absent"
-    return not (has_plan or snapshot.campaigns or snapshot.busy or snapshot.trouble)
+    """Nobody has planned or done anything with this stick yet, as far as is known for sure."""
+    status = snapshot.status
+    if status is None or snapshot.trouble or snapshot.campaigns:
+        return False
+    # An engine that is starting has not read the plan yet.
+    return status.phase == "idle" and status.plan.state == "absent"
 
 
 def _is_ready(snapshot: Snapshot) -> bool:
