@@ -63,7 +63,10 @@ class Machine:
         fields = [int(word) for word in stat.read_text().split()]
         fields[0] += 1
         fields[2] += read_bytes // 512
-        stat.write_text(" ".join(map(str, fields)))
+        # At once, as the kernel does: a recorder must not find the file half written.
+        new = stat.with_name("stat.new")
+        new.write_text(" ".join(map(str, fields)))
+        new.replace(stat)
 
     def add_device(self, name: str) -> None:
         """One that has done nothing yet."""
