@@ -220,9 +220,9 @@ async def test_a_drive_that_was_swapped_is_not_released(
             await release(pilot, "7H2291")
         else:
             await go_on(pilot)
+        assert isinstance(pilot.app.screen, PlanPage), "nothing more is asked"
         await finish(pilot, "flow")
         assert engine.requests() == []
-        assert isinstance(pilot.app.screen, PlanPage)
         message = text_of(pilot, "#message")
         assert is_whole(message, "WD-WX41A47H2291 is another one now", said, "Nothing was started")
 
