@@ -17,7 +17,6 @@ from textual.scrollbar import ScrollBar
 from textual.worker import Worker, WorkerState
 
 from tui import terminal
-from tui.campaigns import ARRAY
 from tui.charset import drawable
 from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Kept, Port
@@ -29,7 +28,7 @@ from tui.screens.page import Page, describe_countdown
 from tui.screens.plan import PlanPage
 from tui.screens.results import ResultsPage
 from tui.screens.run import RunPage
-from tui.state import Snapshot
+from tui.state import Snapshot, has_news, was_parted
 from tui.widgets.scrollbar import CellScrollBar
 
 _KERNEL_MAY_TAKE_S = 1.0
@@ -152,7 +151,7 @@ class KaltstartApp(App[None]):
         self._settle_requests(snapshot)
         if snapshot.countdown is None:
             self._stopping = False
-        if _was_parted(before, snapshot) and snapshot.status is not None:
+        if was_parted(before, snapshot) and snapshot.status is not None:
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
         counting = snapshot.countdown is not None and before.countdown is None
@@ -165,7 +164,7 @@ class KaltstartApp(App[None]):
                 # What somebody types is meant for the dialog.
                 self.say("A campaign has the machine now: page 3 shows it.")
         self._show_page()
-        if _has_news(before, snapshot):
+        if has_news(before, snapshot):
             # The kernel writes its messages over this screen, now or in a moment: draw all of it.
             self.refresh()
             self.set_timer(_KERNEL_MAY_TAKE_S, self.refresh)
@@ -302,17 +301,3 @@ class KaltstartApp(App[None]):
     @override
     def action_help_quit(self) -> None:
         self.say("There is nothing to quit to. p: power off or restart.")
-
-
-def _has_news(before: Snapshot, now: Snapshot) -> bool:
-    if before.events[-1:] != now.events[-1:]:
-        return True
-    phases = [s.status.phase if s.status else "" for s in (before, now)]
-    return phases[0] != phases[1]
-
-
-def _was_parted(before: Snapshot, now: Snapshot) -> bool:
-    """Whether taking an array apart has just ended, well or not: its outcome is the message."""
-    step = before.status.step if before.status else None
-    is_over = now.status is not None and now.status.phase == "idle"
-    return step is not None and step.kind == ARRAY and is_over

@@ -5,7 +5,7 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
-from tui.campaigns import Campaign
+from tui.campaigns import ARRAY, Campaign
 from tui.course import Course
 from tui.drive_facts import DriveRow
 from tui.engine_status import Countdown, Status
@@ -89,6 +89,14 @@ class Snapshot:
         return self.campaigns[0] if self.campaigns else None
 
     @property
+    def paused(self) -> Campaign | None:
+        """What can go on now: the current campaign, or else the newest that is paused."""
+        if self.busy:
+            return None
+        candidates = (self.current, *self.campaigns)
+        return next((each for each in candidates if each and each.state == "paused"), None)
+
+    @property
     def countdown(self) -> Countdown | None:
         """The running countdown, if any key may stop one now."""
         if self.status is None or self.silent or self.is_overtaken:
@@ -116,3 +124,18 @@ class Snapshot:
             # What could not be read may be old: then a key must stop what counts down.
             and not self.trouble
         )
+
+
+def has_news(before: Snapshot, now: Snapshot) -> bool:
+    """Whether something has happened that a person or the kernel speaks of."""
+    if before.events[-1:] != now.events[-1:]:
+        return True
+    phases = [s.status.phase if s.status else "" for s in (before, now)]
+    return phases[0] != phases[1]
+
+
+def was_parted(before: Snapshot, now: Snapshot) -> bool:
+    """Whether taking an array apart has just ended, well or not: its outcome is the message."""
+    step = before.status.step if before.status else None
+    is_over = now.status is not None and now.status.phase == "idle"
+    return step is not None and step.kind == ARRAY and is_over

@@ -149,6 +149,8 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
             assert "key" in paused.fields["reason"]
             terminal.wait_for("PAUSED")
             terminal.send("r")
+            terminal.wait_for("Go on and write")
+            terminal.send("Tab", "Enter")
             done = machine.wait_event("campaign-done", timeout_s=_READY_S)
             assert (done.fields["steps"], done.fields["failed"]) == ("2", "0")
             terminal.send("4")

@@ -196,6 +196,18 @@ class FakeEngine:
                 self._insert_cycle(campaign_id, drive_id, slot, cycle, times[cycle - 1 : cycle])
         return campaign_id
 
+    def plan_campaign(self, campaign_id: int, toml: str, *, installed: bool = False) -> None:
+        """What it was started with; `installed`: the reference OS is on all its drives."""
+        self.connection.execute(
+            "UPDATE campaign SET plan_toml = ? WHERE id = ?", (toml, campaign_id)
+        )
+        if installed:
+            self.connection.execute(
+                "UPDATE campaign_drive SET installed_at = '2026-11-21T03:25:00.000Z'"
+                " WHERE campaign_id = ?",
+                (campaign_id,),
+            )
+
     def add_step(
         self,
         campaign_id: int,

@@ -82,6 +82,14 @@ role = "control"
 [boot]
 cycles = 3
 """
+BOOTS_TOML = f"""\
+version = 1
+[[drive]]
+serial = "{HDD.serial}"
+erase = "{HDD.serial}"
+[boot]
+cycles = 3
+"""
 VALID_PLAN = {
     "state": "valid",
     "name": "incoming, rack 4",

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tui.fake import FakeEngine
-from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD
+from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
@@ -107,6 +107,7 @@ async def test_a_running_campaign_is_shown_and_stopped_safely(engine: FakeEngine
 
 async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
     campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    engine.plan_campaign(campaign_id, BOOTS_TOML, installed=True)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "3", "r")
@@ -119,6 +120,7 @@ async def test_a_campaign_that_is_paused_goes_on_before_the_status_says_so(
     engine: FakeEngine,
 ) -> None:
     campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    engine.plan_campaign(campaign_id, BOOTS_TOML, installed=True)
     engine.say(
         phase="countdown",
         campaign_id=campaign_id,

@@ -34,6 +34,7 @@ from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
 from tui.port.watched import Watched
+from tui.port.written import find_written
 from tui.published import parse_problems, parse_status
 from tui.published_drives import parse_drives
 from tui.state import Snapshot
@@ -234,6 +235,13 @@ class Port:
             return estimate_plan(self.database, toml, found.drives if found else ())
         except sqlite3.Error as error:
             raise StickTrouble(f"past steps cannot be read: {error}") from error
+
+    def find_written(self, campaign_id: int) -> tuple[str, ...]:
+        """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
+        try:
+            return find_written(self.database, campaign_id)
+        except sqlite3.Error as error:
+            raise StickTrouble(f"the campaign cannot be read: {error}") from error
 
     def list_plans(self) -> tuple[str, ...]:
         """The plans kept on the stick, by the names of their files."""

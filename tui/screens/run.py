@@ -14,7 +14,9 @@ from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
 from tui.estimate import describe_time_left
 from tui.quantities import show_iops, show_rate
+from tui.resumption import describe_resumption
 from tui.run_charts import draw_activity, draw_course
+from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
@@ -41,12 +43,16 @@ class RunPage(Page):
         "drive or its like. What was never done is unknown.\n\n"
         "While a countdown runs, ANY key stops it.\n\n"
         "s  stop safely: the campaign pauses and goes on later where it was\n"
-        "r  go on with a paused campaign"
+        "r  go on with a paused campaign, after a question where it still writes to a drive"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", show=False),
         Binding("r", "resume", show=False),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._resuming = False
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -63,7 +69,7 @@ class RunPage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if snapshot.busy:
             return [("s", "stop safely")]
-        if _paused(snapshot):
+        if snapshot.paused:
             return [("r", "go on")]
         return []
 
@@ -71,9 +77,11 @@ class RunPage(Page):
     def show(self, snapshot: Snapshot) -> None:
         width = max(40, self.size.width - 4)
         campaign = snapshot.current
-        self.query_one("#campaign", Line).show(
-            describe_campaign(campaign) if campaign else "No campaign yet: start one on page 2."
-        )
+        about = describe_campaign(campaign) if campaign else "No campaign yet: start one on page 2."
+        paused = snapshot.paused
+        if paused is not None and paused != campaign:
+            about += f'\nCampaign {paused.id} "{paused.name}" is PAUSED: r goes on with it'
+        self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
         now.show(describe_now(snapshot, width))
         now.display = bool(now.text)
@@ -106,20 +114,29 @@ class RunPage(Page):
 
     def action_resume(self) -> None:
         """Go on with a paused campaign."""
-        campaign = _paused(self.kaltstart.snapshot)
+        campaign = self.kaltstart.snapshot.paused
         if campaign is None:
             self.kaltstart.say("No campaign is paused.")
-        else:
-            self.kaltstart.run_flow(
-                self.kaltstart.ask_engine("resume", {"campaign_id": campaign.id})
-            )
+        elif not self._resuming:
+            self._resuming = True
+            self.kaltstart.run_flow(self._resume(campaign))
 
-
-def _paused(snapshot: Snapshot) -> Campaign | None:
-    campaign = snapshot.current
-    if snapshot.busy or campaign is None or campaign.state != "paused":
-        return None
-    return campaign
+    async def _resume(self, campaign: Campaign) -> None:
+        app = self.kaltstart
+        try:
+            app.say("Looking what is still to be done ...")
+            written = await app.call_port(lambda: app.port.find_written(campaign.id))
+            if written is None:
+                return
+            app.say("")
+            if written:
+                text = describe_resumption(campaign, written, app.snapshot.drives)
+                choices = (("resume", "Go on and write"),)
+                if await app.push_screen_wait(Ask(" Go on ", text, choices)) is None:
+                    return
+            await app.ask_engine("resume", {"campaign_id": campaign.id})
+        finally:
+            self._resuming = False
 
 
 def describe_campaign(campaign: Campaign) -> str:

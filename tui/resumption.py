@@ -1,0 +1,22 @@
+"""What going on with a paused campaign does to its drives. Pure."""
+
+from collections.abc import Sequence
+
+from tui.campaigns import Campaign
+from tui.charset import drawable
+from tui.drive_facts import DriveRow
+
+
+def describe_resumption(
+    campaign: Campaign, raw_written: Sequence[str], drives: Sequence[DriveRow]
+) -> str:
+    """The question before it goes on, with each drive of `raw_written`, the identities."""
+    lines = [
+        f'Go on with campaign {campaign.id} "{campaign.name}"?\n',
+        "IT WRITES TO THESE DRIVES AGAIN. What was put on them since may be lost, for good:",
+    ]
+    for raw in raw_written:
+        here = next((each for each in drives if raw in {each.raw_serial, each.raw_wwn}), None)
+        facts = f"{here.model}, {here.size}, {here.device}" if here else "NOT in this machine"
+        lines.append(f"  {drawable(raw)}  {facts}")
+    return "\n".join(lines)
