@@ -33,7 +33,9 @@ class Machine:
 
     def describe(self, width: int, *, is_past: bool = False) -> str:
         """All of it in lines of `width` columns. `is_past`: a campaign has the machine since."""
-        blocks = [shorten(f"As of {self.at[-5:]} UTC, before the campaign:", width)] if is_past else []
+        blocks = (
+            [shorten(f"As of {self.at[-5:]} UTC, before the campaign:", width)] if is_past else []
+        )
         blocks += [
             "\n".join(shorten(f"{name:{_NAME}}{value}", width) for name, value in group)
             for group in self.facts
