@@ -39,11 +39,10 @@ class RunPage(Page):
         'when it is done. "Drive now" is what the drive itself does, without what the RAM answers. '
         "The charts show its last minutes; a dot stands where nothing is known. Below them is "
         "every drive of the machine; busy is the share of the time it had something to do.\n\n"
-        "Time left is an estimate, from what the same work took before with this stick, on this "
-        "drive or its like. What was never done is unknown.\n\n"
+        "Time left is an estimate, from what the same work took before with this stick.\n\n"
         "While a countdown runs, ANY key stops it.\n\n"
         "s  stop safely: the campaign pauses and goes on later where it was\n"
-        "r  go on with a paused campaign, after a question where it still writes to a drive"
+        "r  go on with a paused campaign; asks first where that writes"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", show=False),
