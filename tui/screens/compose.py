@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, override
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -36,14 +37,27 @@ _LISTED = 4
 _WIDTH = 75
 
 
+# At once, not when the key has come up to the dialog: a Tab typed behind it moves the focus before.
+_AT_ONCE = {"space": "pick", "c": "take_control", "a": "take_into_array"}
+
+
+class DriveTable(Table):
+    """The drives; its keys mean the one that is under the cursor when they are pressed."""
+
+    @override
+    async def _on_key(self, event: events.Key) -> None:
+        action = _AT_ONCE.get(event.key)
+        if action is not None:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(f"screen.{action}")
+
+
 class ComposeDialog(Dialog[ComposedCampaign]):
     """The form. Only drives that are offered and can be identified are listed."""
 
-    AUTO_FOCUS = "Table"
+    AUTO_FOCUS = "DriveTable"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pick", show=False),
-        Binding("c", "take_control", show=False),
-        Binding("a", "take_into_array", show=False),
         Binding("f2", "show_times", show=False),
         Binding("f3", "keep", show=False),
     ]
@@ -72,7 +86,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     @override
     def compose_box(self) -> ComposeResult:
         yield Line("Drives: Space picks one, c: a control to compare with, a: into an array")
-        table = Table(show_header=False)
+        table = DriveTable(show_header=False)
         table.styles.height = min(_LISTED, max(1, len(self._drives)))
         table.add_column("drive", key="drive", width=_WIDTH)
         yield table
@@ -97,7 +111,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def on_mount(self) -> None:
         """Fill the table."""
-        table = self.query_one(Table)
+        table = self.query_one(DriveTable)
         for number in range(len(self._drives)):
             table.add_row(self._row(number), key=str(number))
         if not self._drives:
@@ -159,7 +173,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     def _give(self, wanted: dict[int, Role]) -> None:
         """Each drive has its role now; what depends on it is shown anew."""
         self._roles = wanted
-        table = self.query_one(Table)
+        table = self.query_one(DriveTable)
         for number in range(len(self._drives)):
             table.update_cell(str(number), "drive", self._row(number))
         self._show_array()
@@ -323,7 +337,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         hint.display = bool(hints)
 
     def _under_cursor(self) -> int | None:
-        table = self.query_one(Table)
+        table = self.query_one(DriveTable)
         is_drive = table.has_focus and 0 <= table.cursor_row < len(self._drives)
         return table.cursor_row if is_drive else None
 

@@ -1,0 +1,18 @@
+"""Keys of the form's drives, typed faster than they are acted on."""
+
+from textual import events
+
+from tests.tui.fake import FakeEngine
+from tests.tui.steps import press, settle, text_of
+from tui.app import KaltstartApp
+
+
+async def test_what_is_typed_behind_a_pick_does_not_take_it_back(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        assert "Pick" not in text_of(pilot, "#writes")
+        for key in ("space", "tab", "tab", "tab"):
+            pilot.app.post_message(events.Key(key, " " if key == "space" else None))
+        await settle(pilot)
+        assert "WILL BE LOST" in text_of(pilot, "#writes")
