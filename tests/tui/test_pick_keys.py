@@ -1,4 +1,4 @@
-"""Keys of the form's drives, typed faster than they are acted on."""
+"""Keys of the form's drives, typed faster than the form takes them."""
 
 from textual import events
 
@@ -15,4 +15,13 @@ async def test_what_is_typed_behind_a_pick_does_not_take_it_back(engine: FakeEng
         for key in ("space", "tab", "tab", "tab"):
             pilot.app.post_message(events.Key(key, " " if key == "space" else None))
         await settle(pilot)
+        assert "WILL BE LOST" in text_of(pilot, "#writes")
+
+
+async def test_a_drive_is_picked_before_anything_has_the_focus(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        pilot.app.screen.set_focus(None)
+        await press(pilot, "space")
         assert "WILL BE LOST" in text_of(pilot, "#writes")

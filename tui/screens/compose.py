@@ -58,6 +58,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     AUTO_FOCUS = "DriveTable"
     BINDINGS: ClassVar[list[BindingType]] = [
+        # Before anything has the focus: the form is drawn sooner than that, on a slow machine.
+        *(Binding(key, action, show=False) for key, action in _AT_ONCE.items()),
         Binding("f2", "show_times", show=False),
         Binding("f3", "keep", show=False),
     ]
@@ -338,7 +340,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def _under_cursor(self) -> int | None:
         table = self.query_one(DriveTable)
-        is_drive = table.has_focus and 0 <= table.cursor_row < len(self._drives)
+        is_at_table = table.has_focus or self.focused is None
+        is_drive = is_at_table and 0 <= table.cursor_row < len(self._drives)
         return table.cursor_row if is_drive else None
 
     def _show_array(self) -> None:
