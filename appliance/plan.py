@@ -73,7 +73,7 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     (`erase`) that do not repeat the drive's identity, or workloads that write where none is.
     """
     # Costs seconds on a small machine: only those who parse a plan pay for it.
-    from appliance.plan_mistakes import check_shape  # noqa: PLC0415
+    from appliance.plan_mistakes import check_shape  # noqa: PLC0415 - pydantic's seconds
 
     data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")
     shape = check_shape(data, at_most=MAX_PROBLEMS + 1)

@@ -3,6 +3,8 @@
 import tomllib
 from dataclasses import replace
 
+from textual.pilot import Pilot
+
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
@@ -23,6 +25,15 @@ def keep(engine: FakeEngine, name: str, text: str) -> None:
     folder = engine.run / "fat/plans"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
+
+
+async def _start_kept(pilot: Pilot[None]) -> None:
+    """Load the only kept plan, from page Plan, and agree to start it."""
+    await press(pilot, "l")
+    await shown(pilot, "#plan-0")
+    await press(pilot, "enter")
+    await shown(pilot, "#start")
+    await press(pilot, "right", "enter")
 
 
 async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) -> None:
@@ -91,11 +102,8 @@ async def test_only_the_drives_that_are_written_to_are_released(engine: FakeEngi
     keep(engine, "a.toml", _DRIVES + _READS + _WRITES)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        await press(pilot, "2", "l")
-        await shown(pilot, "#plan-0")
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
-        await press(pilot, "right", "enter")
+        await press(pilot, "2")
+        await _start_kept(pilot)
         await shown(pilot, "#release")
         assert engine.requests() == []
         await release(pilot, SSHD.serial[-6:])
@@ -110,11 +118,8 @@ async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine)
     keep(engine, "a.toml", f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n{_WRITES_WWN}')
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        await press(pilot, "2", "l")
-        await shown(pilot, "#plan-0")
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
-        await press(pilot, "right", "enter")
+        await press(pilot, "2")
+        await _start_kept(pilot)
         await shown(pilot, "#release")
         assert SSHD.model in drawn(pilot)
         engine.show_drives(HDD, replace(SSHD, size_bytes=1))
@@ -125,11 +130,7 @@ async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine)
         assert engine.requests() == []
         engine.show_drives(HDD, SSHD)
         await settle(pilot)
-        await press(pilot, "l")
-        await shown(pilot, "#plan-0")
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
-        await press(pilot, "right", "enter")
+        await _start_kept(pilot)
         await shown(pilot, "#release")
         await release(pilot, SSHD.serial[-6:])
         plan = await started_plan(pilot, engine)
@@ -157,11 +158,8 @@ async def test_a_release_that_stands_in_the_file_is_asked_for_all_the_same(
     keep(engine, "a.toml", text)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        await press(pilot, "2", "l")
-        await shown(pilot, "#plan-0")
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
-        await press(pilot, "right", "enter")
+        await press(pilot, "2")
+        await _start_kept(pilot)
         await shown(pilot, "#release")
         await press(pilot, "escape")
         await finish(pilot, "flow")

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from appliance.errors import KaltstartError, PlanError, Refusal
@@ -152,7 +152,7 @@ def test_drives_are_limited() -> None:
         ("wake_margin = inf", False),
     ],
 )
-def test_types_and_ranges_are_strict(line: str, accepted: bool) -> None:  # noqa: FBT001
+def test_types_and_ranges_are_strict(line: str, *, accepted: bool) -> None:
     text = f"{MINIMAL}{line}\n"
     if accepted:
         parse_plan(text)

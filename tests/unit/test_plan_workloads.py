@@ -196,7 +196,7 @@ def test_set_sizes_come_before_those_of_the_cache() -> None:
         ('kind = "sql"', True),
     ],
 )
-def test_what_writes(table: str, writes: bool) -> None:  # noqa: FBT001
+def test_what_writes(table: str, *, writes: bool) -> None:
     plan = workload(table)
     assert plan.writes == writes
     if not writes:

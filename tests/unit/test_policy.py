@@ -120,8 +120,9 @@ def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:
     ],
 )
 def test_the_class_comes_from_the_drive_and_the_models(
+    *,
     transport: str,
-    rotational: bool,  # noqa: FBT001 - a case of the list above
+    rotational: bool,
     model: str,
     wanted: str | None,
 ) -> None:

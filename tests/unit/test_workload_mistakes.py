@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from appliance.errors import PlanError
-from appliance.plan import parse_plan
+from appliance.plan import PlanRefusal, parse_plan
 from tests.unit.workload_tables import plan_of, problems_of
 
 SCHEMA_FILE = Path(__file__).parents[2] / "appliance/plan.schema.json"
@@ -18,9 +18,9 @@ MIB = 1 << 20
 def test_a_wrong_release_is_told_once() -> None:
     """The workload would only repeat it."""
     text = 'version = 1\n[[drive]]\nserial = "A"\nerase = "a"\n[[workload]]\nkind = "sql"\n'
-    with pytest.raises(Exception, match="must repeat the serial") as caught:
+    with pytest.raises(PlanRefusal, match="must repeat the serial") as caught:
         parse_plan(text)
-    assert len(caught.value.problems) == 1  # type: ignore[attr-defined]
+    assert len(caught.value.problems) == 1
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_wrong_release_is_told_once() -> None:
         ('kind = "verify"\npower_cycle = 1', False),
     ],
 )
-def test_types_and_ranges_are_strict(table: str, accepted: bool) -> None:  # noqa: FBT001
+def test_types_and_ranges_are_strict(table: str, *, accepted: bool) -> None:
     if accepted:
         plan_of(table)
         return

@@ -93,10 +93,11 @@ def test_drives_that_cannot_be_listed_are_rows_too(
     ],
 )
 def test_hours_have_to_rise_as_time_passes(
+    *,
     before: float,
     after: float,
     up_hours: float,
-    doubted: bool,  # noqa: FBT001
+    doubted: bool,
 ) -> None:
     old = HealthRow(
         drive_id=1,

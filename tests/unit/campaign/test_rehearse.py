@@ -86,7 +86,8 @@ def test_nothing_to_rehearse(
     world: World,
     power: str,
     wake_margin_s: float | None,
-    can_wake: bool,  # noqa: FBT001
+    *,
+    can_wake: bool,
 ) -> None:
     world.make_campaign(power=power, wake_margin_s=wake_margin_s)
     world.can_wake = can_wake

@@ -83,8 +83,9 @@ def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.Mon
 )
 def test_a_model_stored_without_its_vendor_is_still_the_same(
     zoo: Drives,
+    *,
     stored: str,
-    same: bool,  # noqa: FBT001
+    same: bool,
 ) -> None:
     assert is_model(zoo["sda"], stored) is same
 

@@ -131,8 +131,9 @@ def test_a_real_sas_drives_log() -> None:
 
 @pytest.mark.parametrize(("logged", "is_last"), [(20, True), (19, False)])
 def test_the_newest_line_of_a_full_log_is_the_last_test(
+    *,
     logged: int,
-    is_last: bool,  # noqa: FBT001
+    is_last: bool,
 ) -> None:
     # All of them at 65535 hours: the log of an old drive that has passed one more looks the same.
     scsi = {
@@ -172,7 +173,7 @@ def test_a_disk_that_is_testing_itself() -> None:
     ("value", "passed"),
     [(0, True), (0x10, None), (0x20, None), (0x30, False), (0x75, False), (0x80, False)],
 )
-def test_how_a_disks_test_ended(value: int, passed: bool | None) -> None:  # noqa: FBT001
+def test_how_a_disks_test_ended(value: int, *, passed: bool | None) -> None:
     state = state_of(ata({"value": value, "string": "said"}, ata_entry(value, "said", lba=77)))
     assert not state.running
     assert state.entries == (Entry("Short offline", passed, "said", 4660, 77),)
