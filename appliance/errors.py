@@ -100,3 +100,10 @@ class StickTrouble(KaltstartError):
 
     exit_code = 5
     blame: Blame = "other"
+
+
+class UnreadableProgram(StickTrouble):
+    """What this system was started from no longer gives its programs.
+
+    Nothing that was done is lost by it, and its database may still be good: a request is answered.
+    """

@@ -3,6 +3,7 @@
 Commands are lists, never shell lines. A failure is reported once, with the command to repeat it.
 """
 
+import errno
 import os
 import shlex
 import signal
@@ -13,12 +14,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailed, UnreadableProgram
 
 _END_PATIENCE_S = 10
 # A process that waits for its drive ends only when the drive answers, killed or not.
 _GROUP_PATIENCE_S = 60
 _LOOK_EVERY_S = 0.05
+# What exec ends with where the file system the program lies on, or the medium below it, is broken.
+_OF_THE_MEDIUM = frozenset(
+    {errno.EIO, errno.ENODEV, errno.ENXIO, errno.ENOEXEC, errno.EUCLEAN, errno.EBADMSG}
+)
 
 
 class StillRunning(KaltstartError):
@@ -50,7 +55,8 @@ def run(
     """Run `command` to its end.
 
     Raises StepFailed when it cannot be started, does not end within `timeout_s`, or (with `check`)
-    exits with anything but 0; StillRunning when it does not even end when it is killed.
+    exits with anything but 0; UnreadableProgram when it cannot be read from where it is installed;
+    StillRunning when it does not even end when it is killed.
     """
     words = tuple(command)
     try:
@@ -64,8 +70,8 @@ def run(
             errors="replace",
             env=os.environ | {"LC_ALL": "C.UTF-8"},
         )
-    except FileNotFoundError:
-        raise StepFailed(f"{words[0]} is not installed", blame="other") from None
+    except OSError as error:
+        raise _not_started(words[0], error) from error
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except subprocess.TimeoutExpired:
@@ -82,6 +88,20 @@ def run(
             f"{reason[-1] if reason else 'it said nothing'}"
         )
     return done
+
+
+def _not_started(program: str, error: OSError) -> KaltstartError:
+    if isinstance(error, FileNotFoundError):
+        return StepFailed(f"{program} is not installed", blame="other")
+    said = f"{program} cannot be started: {error.strerror}"
+    if error.errno in _OF_THE_MEDIUM:
+        return UnreadableProgram(
+            said,
+            hint="the stick, or the drive this system was started from, cannot be read there: "
+            "switch off, see that it is plugged in well, switch on; where it comes again, copy "
+            "what is on KALTSTART and write a new stick",
+        )
+    return StepFailed(said, blame="other")
 
 
 def _kill(process: subprocess.Popen[str], words: Sequence[str]) -> None:
@@ -107,7 +127,8 @@ def run_watched(
     What `poll` raises ends the command first: how long it may take is for `poll` to say. Nothing
     the command started is left behind. `oom_score_adj` is the kernel's (proc_pid_oom_score_adj(5)),
     inherited by all that it starts; without it the command is as precious as this program. Raises
-    StepFailed when it cannot be started, StillRunning when a process of it does not end.
+    StepFailed when it cannot be started, UnreadableProgram, StillRunning when a process of it does
+    not end.
     """
     words = tuple(command)
     if oom_score_adj is not None:
@@ -123,8 +144,8 @@ def run_watched(
                 start_new_session=True,
                 env=os.environ | {"LC_ALL": "C.UTF-8"},
             )
-        except FileNotFoundError:
-            raise StepFailed(f"{words[0]} is not installed", blame="other") from None
+        except OSError as error:
+            raise _not_started(words[0], error) from error
         try:
             while True:
                 try:

@@ -42,7 +42,7 @@ from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickTrouble, UnreadableProgram
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -377,7 +377,8 @@ class Appliance:
 
     def _decline_for(self, request: Request, error: KaltstartError) -> None:
         # Of the other requests it says that nothing can be stored, so no answer either.
-        if isinstance(error, StickTrouble) and request.kind not in _WRITES_FOR_PEOPLE:
+        is_answered = isinstance(error, UnreadableProgram) or request.kind in _WRITES_FOR_PEOPLE
+        if isinstance(error, StickTrouble) and not is_answered:
             raise error
         self._decline(request, reasons_of(error), error.exit_code)
 

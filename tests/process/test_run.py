@@ -1,13 +1,14 @@
 """Commands with a deadline: with real processes."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from appliance import run as run_module
-from appliance.errors import StepFailed
-from appliance.run import StillRunning, run
+from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
+from appliance.run import StillRunning, run, run_watched
 
 
 def test_input_output_and_code() -> None:
@@ -29,3 +30,33 @@ def test_what_does_not_even_end_when_killed_is_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0.5)
     with pytest.raises(StillRunning, match="does not answer"):
         run(["sh", "-c", "sleep 5 & sleep 600"], timeout_s=1)
+
+
+def _watch(command: list[str]) -> object:
+    return run_watched(command, poll=lambda: None)
+
+
+@pytest.mark.parametrize("start", [run, _watch])
+def test_a_program_that_is_damaged_is_trouble_with_what_it_was_read_from(
+    start: Callable[[list[str]], object], tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(bytes(4096))
+    program.chmod(0o755)
+    with pytest.raises(UnreadableProgram, match=r"program cannot be started: Exec format") as told:
+        start([str(program)])
+    assert isinstance(told.value, StickTrouble), "no drive is to be given up for it"
+    assert "plugged in well" in told.value.hint
+
+
+@pytest.mark.parametrize("start", [run, _watch])
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [("/nowhere/at-all", "is not installed"), ("/", "cannot be started: Permission denied")],
+)
+def test_a_program_that_cannot_be_had_fails_the_step_and_not_the_drive(
+    start: Callable[[list[str]], object], program: str, said: str
+) -> None:
+    with pytest.raises(StepFailed, match=said) as told:
+        start([program])
+    assert told.value.blame == "other"

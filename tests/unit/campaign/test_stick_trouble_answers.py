@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from appliance import keyboard
 from appliance.campaign import engine, journal, power, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
 from appliance.store.connect import open_database
+from appliance.store.queries import select_events
 from appliance.store.requests import (
     Request,
     insert_request,
@@ -99,3 +101,27 @@ def test_a_file_that_cannot_be_written_is_declined(
     answered = answer_to(appliance, ask(appliance, kind, payload))
     assert (answered.state, answered.exit_code) == ("refused", 5)
     assert "KALTSTART cannot be written" in answered.answer
+
+
+def fail_to_start(*_: object, **__: object) -> None:
+    raise UnreadableProgram("it cannot be started: Input/output error", hint="plug it in well")
+
+
+def test_a_keyboard_whose_program_cannot_be_read_is_declined_and_the_engine_stays(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyboard, "run", fail_to_start)
+    answered = answer_to(appliance, ask(appliance, "set-keyboard", {"layout": "de"}))
+    assert (answered.state, answered.exit_code) == ("refused", 5)
+    assert answered.answer == "it cannot be started: Input/output error (plug it in well)"
+
+
+def test_what_an_engine_left_behind_and_cannot_be_let_go_of_is_noted(
+    appliance: Appliance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "release_hushed", lambda: ())
+    monkeypatch.setattr(engine, "release_bounded", fail_to_start)
+    appliance._release_leftovers()
+    event = select_events(appliance.connection, limit=9)[0]
+    assert (event.event, event.level) == ("not-released", "error")
+    assert event.detail.startswith("it cannot be started: Input/output error")
