@@ -3,9 +3,19 @@
 import os
 
 from tui import terminal
+from tui.journal import tell_bug
 
 
 def main() -> None:
+    """Start the interface; what keeps it from starting goes to the journal as well."""
+    try:
+        _start()
+    except Exception as error:
+        tell_bug(error)
+        raise
+
+
+def _start() -> None:
     """Settle what Textual reads once at import, then start it."""
     # Exported sizes would win over the terminal's real one for good.
     for name in ("COLUMNS", "LINES"):

@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from tui import terminal
 from tui.charset import drawable
+from tui.journal import tell_bug
 from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Kept, Port
 from tui.screens.dialog import Ask, Dialog
@@ -202,6 +203,8 @@ class KaltstartApp(App[None]):
         """A failed worker is told, and costs nothing else."""
         if event.state == WorkerState.ERROR:
             error = event.worker.error
+            if error is not None:
+                tell_bug(error)
             self.say(f"Internal error: {error!r}. The campaign is not affected.")
 
     async def call_port[T](self, function: Callable[[], T]) -> T | None:
@@ -261,6 +264,7 @@ class KaltstartApp(App[None]):
         is_young = time.monotonic() - self._begun_s < _YOUNG_S
         page = self.DEFAULT_MODE if is_young else self.current_mode
         self._keep_page(page, crash=f"{type(error).__name__}: {error}")
+        tell_bug(error)
         super()._handle_exception(error)
 
     def action_page_help(self) -> None:

@@ -1,11 +1,16 @@
 """What a bug in a page, or the end of the interface, costs the person in front of it."""
 
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import app_of, page, press, settle, text_of
 from tui import app as app_module
+from tui import journal as journal_module
 from tui.app import KaltstartApp
 from tui.screens.machine import MachinePage
 from tui.screens.results import ResultsPage
@@ -14,6 +19,26 @@ from tui.state import Snapshot
 
 def fail(*_: object) -> None:
     raise ZeroDivisionError("oh")
+
+
+@pytest.fixture
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """What the system's journal would be given, an entry for each datagram."""
+    path = str(tmp_path / "journal")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as given:
+        given.bind(path)
+        given.setblocking(False)
+        monkeypatch.setattr(journal_module, "_JOURNAL", path)
+        yield given
+
+
+def read_message(journal: socket.socket) -> str:
+    """The text of the next entry."""
+    head, _, rest = journal.recv(1 << 20).partition(b"MESSAGE\n")
+    assert head == b"PRIORITY=3\nSYSLOG_IDENTIFIER=kaltstart-tui\n"
+    length = int.from_bytes(rest[:8], "little")
+    assert rest[8 + length :] == b"\n"
+    return rest[8 : 8 + length].decode()
 
 
 async def _press_on_results(engine: FakeEngine) -> None:
@@ -63,7 +88,7 @@ async def test_what_it_left_behind_may_be_broken(text: str, engine: FakeEngine) 
 
 
 async def test_a_page_that_cannot_be_drawn_says_so_and_the_others_go_on(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, journal: socket.socket
 ) -> None:
     monkeypatch.setattr(MachinePage, "show", fail)
     async with KaltstartApp(engine.port()).run_test() as pilot:
@@ -76,11 +101,18 @@ async def test_a_page_that_cannot_be_drawn_says_so_and_the_others_go_on(
         assert page(pilot).NAME == "results"
         await press(pilot, "5")
         assert "Internal error" in text_of(pilot, "#message")
+    assert read_message(journal).endswith("\nZeroDivisionError: oh\n")
+    with pytest.raises(BlockingIOError):
+        journal.recv(1)  # not once more with each snapshot
 
 
 @pytest.mark.parametrize(("young_s", "back_on"), [(0.0, "results"), (1e9, "drives")])
 async def test_a_bug_behind_a_key_ends_it_and_the_next_one_says_why(
-    young_s: float, back_on: str, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    young_s: float,
+    back_on: str,
+    engine: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    journal: socket.socket,
 ) -> None:
     engine.add_campaign("rack 4", boots={HDD: []})
     monkeypatch.setattr(app_module, "_YOUNG_S", young_s)
@@ -88,6 +120,9 @@ async def test_a_bug_behind_a_key_ends_it_and_the_next_one_says_why(
         patch.setattr(ResultsPage, "action_report", fail)
         with pytest.raises(ZeroDivisionError):
             await _press_on_results(engine)
+    told = read_message(journal)
+    assert told.startswith("Traceback (most recent call last):\n")
+    assert 'raise ZeroDivisionError("oh")' in told
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert back_on == page(pilot).NAME
@@ -99,3 +134,15 @@ async def test_a_bug_behind_a_key_ends_it_and_the_next_one_says_why(
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert text_of(pilot, "#message") == "", "it is said once"
+
+
+def test_a_bug_of_any_length_is_told_by_its_end(journal: socket.socket) -> None:
+    journal_module.tell_bug(ValueError("x" * (1 << 20) + "end"))
+    assert read_message(journal).endswith("xend\n")
+
+
+def test_without_a_journal_nothing_is_lost_but_the_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "_JOURNAL", str(tmp_path / "absent"))
+    journal_module.tell_bug(ValueError("oh"))

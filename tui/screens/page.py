@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from tui.charset import drawable
 from tui.engine_status import Countdown
+from tui.journal import tell_bug
 from tui.state import Snapshot
 from tui.widgets.line import Line
 
@@ -68,6 +69,9 @@ class Page(Screen[None]):
     TITLE: ClassVar[str]
     HELP: ClassVar[str]
     BINDINGS: ClassVar[list[BindingType]] = []
+
+    _told = ""
+    """The bug of this page that stands in the journal."""
 
     @property
     def kaltstart(self) -> "KaltstartApp":
@@ -135,6 +139,9 @@ class Page(Screen[None]):
             self.show(snapshot)
         # Whatever is wrong with this page, its keys, the message and the other pages go on.
         except Exception as error:  # noqa: BLE001
+            if repr(error) != self._told:  # not with each snapshot
+                self._told = repr(error)
+                tell_bug(error)
             self.show_message(
                 f"Internal error on this page: {drawable(repr(error))}. The other pages work; "
                 "the campaign is not affected."
