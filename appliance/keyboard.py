@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import Refusal
+from appliance.kept_choice import keep_choice, read_kept_choice
 from appliance.run import run
 from appliance.stick import DATA
 
@@ -56,18 +57,12 @@ def load_layout(layout: str) -> None:
 
 def keep_layout(layout: str, *, folder: Path = DATA) -> None:
     """Remember it for the next start. Raises OSError."""
-    new = folder / "keyboard.new"
-    new.write_text(f"{layout}\n")
-    new.replace(folder / "keyboard")
+    keep_choice("keyboard", layout, folder=folder)
 
 
 def read_kept_layout(*, folder: Path = DATA) -> str:
     """What was kept; the kernel's own where nothing was, or nothing that is known."""
-    try:
-        kept = (folder / "keyboard").read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return BUILT_IN
-    return kept if kept in LAYOUTS else BUILT_IN
+    return read_kept_choice("keyboard", LAYOUTS, otherwise=BUILT_IN, folder=folder)
 
 
 def restore_layout() -> str:

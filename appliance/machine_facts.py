@@ -68,6 +68,8 @@ class MachineFacts:
     fat: Space | None
     """KALTSTART"""
     keyboard: str
+    language: str
+    """Of the interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def read_machine(
     stick: StickPlace,
     *,
     keyboard: str,
+    language: str,
     sys: Path = Path("/sys"),
     now_s: float | None = None,
 ) -> MachineFacts:
@@ -134,6 +137,7 @@ def read_machine(
         data=read_space(stick.data),
         fat=read_space(stick.fat),
         keyboard=keyboard,
+        language=language,
     )
 
 

@@ -19,6 +19,7 @@ from textual.worker import Worker, WorkerState
 from tui import terminal
 from tui.charset import drawable
 from tui.journal import tell_bug
+from tui.language import N_, _
 from tui.pace import TICK_S, read_every_s
 from tui.port import KaltstartError, Kept, Port
 from tui.screens.dialog import Ask, Dialog
@@ -38,17 +39,18 @@ _YOUNG_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
 _HUNG_S = 30.0
 _REQUESTS = {
-    "start": "Start",
-    "resume": "Go on",
-    "stop": "Stop",
-    "report": "Report",
-    "keep-plan": "Keeping the plan",
-    "take-apart": "Taking apart",
-    "set-time": "Setting the time",
-    "set-keyboard": "Keyboard",
-    "shell": "Shell",
-    "poweroff": "Power off",
-    "reboot": "Restart",
+    "start": N_("Start"),
+    "resume": N_("Go on"),
+    "stop": N_("Stop"),
+    "report": N_("Report"),
+    "keep-plan": N_("Keeping the plan"),
+    "take-apart": N_("Taking apart"),
+    "set-time": N_("Setting the time"),
+    "set-keyboard": N_("Keyboard"),
+    "set-language": N_("Language"),
+    "shell": N_("Shell"),
+    "poweroff": N_("Power off"),
+    "reboot": N_("Restart"),
 }
 
 
@@ -99,8 +101,10 @@ class KaltstartApp(App[None]):
             self.switch_mode(self._kept.page)
         if self._kept.crash:
             self.message = drawable(
-                f"Internal error, the interface was started anew: {self._kept.crash}. "
-                "The campaign is not affected."
+                _(
+                    "Internal error, the interface was started anew: {error}. "
+                    "The campaign is not affected."
+                ).format(error=self._kept.crash)
             )
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
@@ -145,7 +149,7 @@ class KaltstartApp(App[None]):
             await asyncio.to_thread(self.port.say_ready)
         if any(time.monotonic() - asked > _ANSWER_DUE_S for asked in self._pending.values()):
             self._pending.clear()
-            self.say("The engine has not answered yet. Page 3 shows what it does.")
+            self.say(_("The engine has not answered yet. Page 3 shows what it does."))
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
@@ -163,7 +167,7 @@ class KaltstartApp(App[None]):
                 self._go_to(RunPage.NAME)
             else:
                 # What somebody types is meant for the dialog.
-                self.say("A campaign has the machine now: page 3 shows it.")
+                self.say(_("A campaign has the machine now: page 3 shows it."))
         self._show_page()
         if has_news(before, snapshot):
             # The kernel writes its messages over this screen, now or in a moment: draw all of it.
@@ -174,9 +178,9 @@ class KaltstartApp(App[None]):
         for answer in reversed(snapshot.answers):
             if answer.request_id in self._pending and answer.state != "new":
                 del self._pending[answer.request_id]
-                word = "accepted" if answer.state == "accepted" else "REFUSED"
+                word = _("accepted") if answer.state == "accepted" else _("REFUSED")
                 text = f": {answer.text}" if answer.text else ""
-                self.say(f"{_REQUESTS.get(answer.kind, answer.kind)} {word}{text}")
+                self.say(f"{_(_REQUESTS.get(answer.kind, answer.kind))} {word}{text}")
                 if answer.kind == "stop":
                     self._stopping = False
 
@@ -205,7 +209,9 @@ class KaltstartApp(App[None]):
             error = event.worker.error
             if error is not None:
                 tell_bug(error)
-            self.say(f"Internal error: {error!r}. The campaign is not affected.")
+            self.say(
+                _("Internal error: {error!r}. The campaign is not affected.").format(error=error)
+            )
 
     async def call_port[T](self, function: Callable[[], T]) -> T | None:
         """What the port returns, or None when it refused, which is then on the message line."""
@@ -223,7 +229,8 @@ class KaltstartApp(App[None]):
             self._stopping = False
         else:
             self._pending[request_id] = time.monotonic()
-            self.say(f"{_REQUESTS[kind]} requested, waiting for the engine ...")
+            what = _(_REQUESTS[kind])
+            self.say(_("{what} requested, waiting for the engine ...").format(what=what))
             self.read()
 
     @override
@@ -240,7 +247,7 @@ class KaltstartApp(App[None]):
     def _stop_countdown(self) -> None:
         if not self._stopping:
             self._stopping = True
-            self.say("Stopping the countdown ...")
+            self.say(_("Stopping the countdown ..."))
             self.run_flow(self.ask_engine("stop"))
 
     def action_page(self, name: str) -> None:
@@ -271,7 +278,7 @@ class KaltstartApp(App[None]):
         """What this page is for."""
         page = next((s for s in self.screen_stack if isinstance(s, Page)), None)
         if page is not None:
-            self.push_screen(Help(f" {page.TITLE} ", page.HELP), self._open_manual)
+            self.push_screen(Help(f" {_(page.TITLE)} ", _(page.HELP)), self._open_manual)
 
     def _open_manual(self, answer: str | None) -> None:
         if answer is not None:
@@ -280,14 +287,14 @@ class KaltstartApp(App[None]):
     def action_power(self) -> None:
         """Power off or restart, after a question."""
         if self.snapshot.busy:
-            self.say("A campaign is running: stop it first (page 3, s).")
+            self.say(_("A campaign is running: stop it first (page 3, s)."))
         else:
             self.run_flow(self._ask_power())
 
     async def _ask_power(self) -> None:
-        text = "Power off or restart this machine?"
-        choices = (("poweroff", "Power off"), ("reboot", "Restart"))
-        answer = await self.push_screen_wait(Ask(" Power ", text, choices))
+        text = _("Power off or restart this machine?")
+        choices = (("poweroff", _("Power off")), ("reboot", _("Restart")))
+        answer = await self.push_screen_wait(Ask(_(" Power "), text, choices))
         if answer is not None:
             await self.ask_engine(answer)
 
@@ -304,4 +311,4 @@ class KaltstartApp(App[None]):
 
     @override
     def action_help_quit(self) -> None:
-        self.say("There is nothing to quit to. p: power off or restart.")
+        self.say(_("There is nothing to quit to. p: power off or restart."))

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tui.charset import drawable, shorten
+from tui.language import N_, _
 
 _MINUTE_S = 60
 _CLOCKS_AGREE_S = 2
-_FIRMWARE = {"uefi": "UEFI", "secureboot": "UEFI", "bios": "BIOS (legacy)"}
+_FIRMWARE = {"uefi": "UEFI", "secureboot": "UEFI", "bios": N_("BIOS (legacy)")}
+_SECURE_BOOT = (N_("on"), N_("off"), N_("setup mode"), N_("not supported"))
+_LAYOUTS = (
+    *(N_("American"), N_("British"), N_("German"), N_("Swiss, German"), N_("Swiss, French")),
+    *(N_("French"), N_("Belgian"), N_("Dutch"), N_("Spanish"), N_("Portuguese")),
+    *(N_("Brazilian"), N_("Italian"), N_("Danish"), N_("Norwegian"), N_("Swedish")),
+    *(N_("Finnish"), N_("Polish"), N_("Czech"), N_("Hungarian")),
+)
+"""As the engine calls them (`appliance.keyboard`)."""
 _NAME = 16
 
 type Lines = tuple[tuple[str, str], ...]
@@ -27,6 +36,9 @@ class Machine:
     keyboard: str
     layouts: Lines
     """A layout's short name, and whose it is."""
+    language: str
+    languages: Lines
+    """A language's short name, and what it calls itself."""
     facts: tuple[Lines, ...]
     """In groups."""
     versions: Lines
@@ -34,14 +46,16 @@ class Machine:
     def describe(self, width: int, *, is_past: bool = False) -> str:
         """All of it in lines of `width` columns. `is_past`: a campaign has the machine since."""
         blocks = (
-            [shorten(f"As of {self.at[-5:]} UTC, before the campaign:", width)] if is_past else []
+            [shorten(_("As of {time} UTC, before the campaign:").format(time=self.at[-5:]), width)]
+            if is_past
+            else []
         )
         blocks += [
             "\n".join(shorten(f"{name:{_NAME}}{value}", width) for name, value in group)
             for group in self.facts
         ]
         programs = [f"{name} {version}" for name, version in self.versions]
-        blocks.append("\n".join(_fill("Versions", programs, width)))
+        blocks.append("\n".join(_fill(_("Versions"), programs, width)))
         return "\n\n".join(blocks)
 
 
@@ -57,14 +71,17 @@ def _fill(name: str, texts: list[str], width: int) -> list[str]:
 
 def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> Machine:
     """All of it; `show_size` writes bytes for people."""
-    layouts = tuple((drawable(key), drawable(title)) for key, title in value["layouts"].items())
+    layouts = tuple((drawable(key), drawable(_(title))) for key, title in value["layouts"].items())
+    languages = tuple((drawable(key), drawable(name)) for key, name in value["languages"].items())
     return Machine(
         at=drawable(value["at"]),
         keyboard=drawable(value["keyboard"]),
         layouts=layouts,
+        language=drawable(value["language"]),
+        languages=languages,
         facts=(
             _find_hardware(value),
-            _find_clocks(value, layouts),
+            _find_clocks(value, layouts, languages),
             _find_stick(value, show_size=show_size),
         ),
         versions=tuple(
@@ -75,51 +92,54 @@ def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> 
 
 def _find_hardware(value: dict[str, Any]) -> Lines:
     model = " ".join(filter(None, (value["vendor"], value["model"])))
-    serial = f", serial {value['serial']}" if value["serial"] else ""
+    serial = _(", serial {serial}").format(serial=value["serial"]) if value["serial"] else ""
     count = value["processors"]
-    mode = _FIRMWARE.get(value["firmware"], value["firmware"])
+    mode = _(_FIRMWARE.get(value["firmware"], value["firmware"]))
+    not_told = _("not told")
     return (
-        ("Machine", drawable(f"{model or 'not told'}{serial}")),
-        ("Processor", drawable(f"{count} × {value['processor'] or 'not told'}")),
+        (_("Machine"), drawable(f"{model or not_told}{serial}")),
+        (_("Processor"), drawable(f"{count} × {value['processor'] or not_told}")),
         ("RAM", f"{value['ram_bytes'] / (1 << 30):.1f} GiB"),
-        ("Firmware", drawable(", ".join(filter(None, (mode, value["firmware_version"]))))),
-        ("Secure Boot", drawable(value["secure_boot"])),
+        (_("Firmware"), drawable(", ".join(filter(None, (mode, value["firmware_version"]))))),
+        ("Secure Boot", drawable(_(value["secure_boot"]))),
     )
 
 
-def _find_clocks(value: dict[str, Any], layouts: Lines) -> Lines:
-    titles = dict(layouts)
-    keyboard = drawable(value["keyboard"])
+def _find_clocks(value: dict[str, Any], layouts: Lines, languages: Lines) -> Lines:
+    keyboard, language = drawable(value["keyboard"]), drawable(value["language"])
     return (
-        ("System time", f"{drawable(value['at'])} UTC"),
-        ("Hardware clock", _describe_clock(value["clock_ahead_s"])),
-        ("Wake-up", _describe_alarm(value["alarm_in_s"], can_wake=value["can_wake"])),
-        ("Keyboard", f"{keyboard}  {titles.get(keyboard, '')}".rstrip()),
+        (_("System time"), f"{drawable(value['at'])} UTC"),
+        (_("Hardware clock"), _describe_clock(value["clock_ahead_s"])),
+        (_("Wake-up"), _describe_alarm(value["alarm_in_s"], can_wake=value["can_wake"])),
+        (_("Keyboard"), f"{keyboard}  {dict(layouts).get(keyboard, '')}".rstrip()),
+        (_("Language"), f"{language}  {dict(languages).get(language, '')}".rstrip()),
     )
 
 
 def _describe_clock(ahead_s: int | None) -> str:
     if ahead_s is None:
-        return "NONE FOUND: the time is wrong after each power-off"
+        return _("NONE FOUND: the time is wrong after each power-off")
     if abs(ahead_s) <= _CLOCKS_AGREE_S:
-        return "agrees with the system's time"
-    return f"{abs(ahead_s)} s {'ahead of' if ahead_s > 0 else 'behind'} the system's time"
+        return _("agrees with the system's time")
+    if ahead_s > 0:
+        return _("{seconds} s ahead of the system's time").format(seconds=ahead_s)
+    return _("{seconds} s behind the system's time").format(seconds=-ahead_s)
 
 
 def _describe_alarm(alarm_in_s: int | None, *, can_wake: bool) -> str:
     if not can_wake:
-        return "NOT POSSIBLE: somebody must switch it on each time"
+        return _("NOT POSSIBLE: somebody must switch it on each time")
     if alarm_in_s is None or alarm_in_s < 0:
-        return "possible, no alarm is set"
-    return f"possible, an alarm is set in {alarm_in_s // _MINUTE_S} min"
+        return _("possible, no alarm is set")
+    return _("possible, an alarm is set in {count} min").format(count=alarm_in_s // _MINUTE_S)
 
 
 def _find_stick(value: dict[str, Any], *, show_size: Callable[[int], str]) -> Lines:
-    read_only = ", WRITE-PROTECTED" if value["stick_read_only"] else ""
-    serial = f", serial {value['stick_serial']}" if value["stick_serial"] else ""
+    read_only = _(", WRITE-PROTECTED") if value["stick_read_only"] else ""
+    serial = value["stick_serial"] and _(", serial {serial}").format(serial=value["stick_serial"])
     return (
-        ("Stick", drawable(f"{value['stick_model'] or 'not told'}{serial}{read_only}")),
-        ("Its errors", _describe_errors(value["stick_errors"], value["data_errors"])),
+        (_("Stick"), drawable(f"{value['stick_model'] or _('not told')}{serial}{read_only}")),
+        (_("Its errors"), _describe_errors(value["stick_errors"], value["data_errors"])),
         ("kaltstart-data", _describe_space(value["data"], show_size=show_size)),
         ("KALTSTART", _describe_space(value["fat"], show_size=show_size)),
     )
@@ -129,16 +149,18 @@ def _describe_errors(commands: int | None, remembered: int | None) -> str:
     known = [
         text
         for count, text in (
-            (commands, f"{commands} since it was plugged in"),
-            (remembered, f"{remembered} ever in kaltstart-data"),
+            (commands, _("{count} since it was plugged in").format(count=commands)),
+            (remembered, _("{count} ever in kaltstart-data").format(count=remembered)),
         )
         if count is not None
     ]
     warning = "! " if commands or remembered else ""
-    return warning + ("; ".join(known) or "not told")
+    return warning + ("; ".join(known) or _("not told"))
 
 
 def _describe_space(value: dict[str, Any] | None, *, show_size: Callable[[int], str]) -> str:
     if value is None:
-        return "CANNOT BE READ"
-    return f"{show_size(value['free_bytes'])} free of {show_size(value['total_bytes'])}"
+        return _("CANNOT BE READ")
+    return _("{free} free of {total}").format(
+        free=show_size(value["free_bytes"]), total=show_size(value["total_bytes"])
+    )

@@ -16,6 +16,7 @@ from appliance.campaign.site import Site
 from appliance.campaign.status import write_json
 from appliance.errors import KaltstartError, Refusal
 from appliance.keyboard import BUILT_IN, LAYOUTS, keep_layout, load_layout, restore_layout
+from appliance.language import LANGUAGES, check_language, keep_language, read_kept_language
 from appliance.machine_clock import parse_time, set_time
 from appliance.machine_facts import (
     MachineFacts,
@@ -48,6 +49,7 @@ class Machine:
             serial=stick.drive.identity,
         )
         self._keyboard = BUILT_IN
+        self._language = read_kept_language()
         self._fixed = read_fixed(
             firmware=site.this_boot.firmware,
             versions={
@@ -74,13 +76,12 @@ class Machine:
 
     def publish(self) -> None:
         """What is known of it now, where that is new."""
-        facts = read_machine(self._place, keyboard=self._keyboard)
+        facts = read_machine(self._place, keyboard=self._keyboard, language=self._language)
         if facts != self._published:
             self._published = facts
             layouts = {name: layout.title for name, layout in LAYOUTS.items()}
-            write_json(
-                RUN / "machine.json", asdict(self._fixed) | asdict(facts) | {"layouts": layouts}
-            )
+            choices = {"layouts": layouts, "languages": LANGUAGES}
+            write_json(RUN / "machine.json", asdict(self._fixed) | asdict(facts) | choices)
 
     def carry_out(self, kind: str, payload: Mapping[str, Any]) -> str:
         """Do what was asked for; the answer.
@@ -92,6 +93,8 @@ class Machine:
                 said = self._set_time(str(payload["at"]))
             case "set-keyboard":
                 said = self._set_keyboard(str(payload["layout"]))
+            case "set-language":
+                said = self._set_language(str(payload["language"]))
             case "shell":
                 said = _open_shell(str(payload["terminal"]))
             case _:
@@ -120,6 +123,15 @@ class Machine:
         except OSError as error:
             return f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
         return f"the keyboard is {layout}, now and at the next start"
+
+    def _set_language(self, language: str) -> str:
+        check_language(language)
+        self._language = language
+        try:
+            keep_language(language)
+        except OSError as error:
+            return f"the language is {language} until power-off; not kept: {error.strerror}"
+        return f"the language is {language}, now and at the next start"
 
 
 def _open_shell(terminal: str) -> str:

@@ -21,7 +21,7 @@ class Request:
     boot_id: str
     kind: str
     """start | resume | stop | report | poweroff | reboot | take-apart | keep-plan | set-time
-    | set-keyboard | shell"""
+    | set-keyboard | set-language | shell"""
     payload: str
     """A JSON object."""
     state: str

@@ -8,6 +8,7 @@ from typing import Any
 
 from appliance.drives.model import Drive
 from appliance.keyboard import LAYOUTS
+from appliance.language import LANGUAGES
 from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, select_recent_requests, update_request
@@ -60,6 +61,8 @@ MACHINE: dict[str, Any] = {
     "data": {"free_bytes": 13_100_000_000, "total_bytes": 14_200_000_000},
     "fat": {"free_bytes": 118_000_000, "total_bytes": 134_000_000},
     "keyboard": "us",
+    "language": "en",
+    "languages": LANGUAGES,
     "layouts": {name: layout.title for name, layout in LAYOUTS.items()},
     "versions": {
         "Linux": "6.12.57+deb13-amd64",

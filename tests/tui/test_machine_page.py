@@ -68,7 +68,7 @@ async def test_while_a_campaign_runs_nothing_is_set(engine: FakeEngine) -> None:
     engine.say(phase="running", message="Campaign", campaign_id=campaign_id)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        for key in "ktx":
+        for key in "kltx":
             await press(pilot, "5", key)
             assert "stop it first" in text_of(pilot, "#message")
         assert engine.requests() == []

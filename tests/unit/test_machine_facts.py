@@ -85,7 +85,7 @@ def test_all_is_read(tmp_path: Path, stick: StickPlace) -> None:
     assert (fixed.processor, fixed.processors) == ("Intel(R) Xeon(R) Processor @ 2.60GHz", 2)
     assert fixed.ram_bytes == 4030012 * 1024
     assert fixed.versions == {"Linux": "6.12.57+deb13-amd64", "fio": "3.39-1"}
-    facts = read_machine(stick, keyboard="de", sys=tmp_path / "sys", now_s=_NOW_S)
+    facts = read_machine(stick, keyboard="de", language="en", sys=tmp_path / "sys", now_s=_NOW_S)
     assert facts.at == "2026-11-22 06:24"
     assert (facts.clock_ahead_s, facts.can_wake, facts.alarm_in_s) == (90, True, 600)
     assert facts.stick_read_only
@@ -99,7 +99,7 @@ def test_a_machine_that_tells_nothing_is_no_error(tmp_path: Path, stick: StickPl
     fixed = read_fixed(firmware="bios", versions={}, sys=tmp_path, proc=tmp_path)
     assert (fixed.processor, fixed.processors, fixed.ram_bytes) == ("", 0, 0)
     assert fixed.secure_boot == "not supported"
-    facts = read_machine(stick, keyboard="us", sys=tmp_path, now_s=0.0)
+    facts = read_machine(stick, keyboard="us", language="en", sys=tmp_path, now_s=0.0)
     assert (facts.clock_ahead_s, facts.can_wake, facts.alarm_in_s) == (None, False, None)
     assert (facts.stick_errors, facts.data_errors, facts.stick_read_only) == (None, None, False)
 

@@ -22,6 +22,7 @@ from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
+from tui import language
 from tui.activity import Activity
 from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
@@ -95,8 +96,10 @@ class Port:
         with self._lock:
             if self._status.read():
                 self._heard_at = self._clock()
-            self._drives.read()
             self._machine.read()
+            if self._machine.value is not None and language.use(self._machine.value.language):
+                self._machine.read()  # its own texts in that language
+            self._drives.read()
             found = self._drives.value
             trouble = self._status.trouble or self._drives.trouble or self._machine.trouble
             try:

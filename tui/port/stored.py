@@ -10,6 +10,7 @@ from appliance.stats import find_quartiles
 from appliance.store import queries, requests, steps, verdicts
 from appliance.store.connect import open_read_only
 from appliance.units import slug
+from tui import language
 from tui.array_headlines import describe_array
 from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Step, Verdict
 from tui.charset import drawable
@@ -47,6 +48,7 @@ class StoredReader:
         self._clock = clock
         self._seen: tuple[int, ...] = ()
         self._ended_steps: dict[int, Step] = {}
+        self._language = language.current()
         self._read_at = clock()
         """When the database was last there to be read."""
 
@@ -62,6 +64,10 @@ class StoredReader:
                 else "there is no database on the stick yet"
             )
         self._read_at = self._clock()
+        if self._language != language.current():
+            self._language = language.current()
+            self._ended_steps.clear()
+            self._seen = ()
         if stamp == self._seen:
             return
         connection = open_read_only(self._database)

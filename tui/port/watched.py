@@ -5,11 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tui import language
 from tui.charset import drawable
+from tui.language import _
 
 
 class Watched[T]:
-    """One JSON file of the engine, parsed again only when it was replaced."""
+    """One JSON file of the engine, parsed again only when it was replaced.
+
+    Or when the interface speaks another language: some of what is made of it are words.
+    """
 
     def __init__(self, path: Path, parse: Callable[[dict[str, Any]], T]) -> None:
         self.value: T | None = None
@@ -17,13 +22,15 @@ class Watched[T]:
         self._path = path
         self._parse = parse
         self._seen: tuple[int, ...] = ()
+        self._language = language.current()
 
     def read(self) -> bool:
         """Whether the file is a new one since the last call."""
         stamp = read_stamp(self._path)
-        if stamp == self._seen:
+        is_new = stamp != self._seen
+        if not is_new and self._language == language.current():
             return False
-        self._seen = stamp
+        self._seen, self._language = stamp, language.current()
         if not stamp:
             self.value = None
             return False
@@ -32,8 +39,10 @@ class Watched[T]:
             self.value = self._parse(content)
             self.trouble = ""
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            self.trouble = drawable(f"{self._path.name} cannot be read: {error!r}")
-        return True
+            self.trouble = drawable(
+                _("{name} cannot be read: {error!r}").format(name=self._path.name, error=error)
+            )
+        return is_new
 
 
 def read_stamp(path: Path) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
+from tui.language import _
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
@@ -92,12 +93,12 @@ class Ask(ScrolledDialog[str]):
     """A text and choices; the result is the id of the choice."""
 
     def __init__(
-        self, title: str, text: str, choices: tuple[tuple[str, str], ...], *, cancel: str = "Cancel"
+        self, title: str, text: str, choices: tuple[tuple[str, str], ...], *, cancel: str = ""
     ) -> None:
         super().__init__(title)
         self._text = text
         self._choices = choices
-        self._cancel = cancel
+        self._cancel = cancel or _("Cancel")
 
     @override
     def compose_box(self) -> ComposeResult:
@@ -107,7 +108,7 @@ class Ask(ScrolledDialog[str]):
             yield Choice(self._cancel, id="cancel")
             for choice_id, label in self._choices:
                 yield Choice(label, id=choice_id)
-            yield Line("PgUp/PgDn: scroll", id="more")
+            yield Line(_("PgUp/PgDn: scroll"), id="more")
 
     @override
     def choose(self, choice_id: str) -> None:

@@ -8,7 +8,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
-from tui.machine import Machine
+from tui.language import N_, _
+from tui.machine import Lines, Machine
 from tui.screens.dialog import Ask, Dialog
 from tui.screens.page import Page
 from tui.state import Snapshot
@@ -17,7 +18,7 @@ from tui.widgets.field import Field
 from tui.widgets.line import Line
 from tui.widgets.table import Table
 
-_SHELL = (
+_SHELL = N_(
     "A shell as root, on this terminal and in place of the interface, which comes back on this "
     "page when the shell is left with exit.\n\n"
     "IN A SHELL NOTHING PROTECTS THE DRIVES. Kaltstart has set them read-only, but root can undo "
@@ -31,9 +32,9 @@ class MachinePage(Page):
     """Facts, one to a line."""
 
     NAME: ClassVar[str] = "machine"
-    TITLE: ClassVar[str] = "Machine"
+    TITLE: ClassVar[str] = N_("Machine")
     AUTO_FOCUS = "VerticalScroll"
-    HELP: ClassVar[str] = (
+    HELP: ClassVar[str] = N_(
         "The machine that the stick is plugged into, and the stick itself.\n\n"
         "Wake-up: whether its clock can switch it on again after a power-off. Where it cannot, "
         "cold boots need a person at the machine.\n\n"
@@ -41,11 +42,14 @@ class MachinePage(Page):
         "remembers. A stick with errors should be copied and replaced: all results are on it.\n\n"
         "While a campaign runs, nothing here is read anew.\n\n"
         "k  the keyboard's layout, kept on the stick. A serial line's is its terminal's own\n"
+        "l  the language, kept on the stick too. What the engine itself says, logs and "
+        "reports, and the manual, are in English\n"
         "t  set the time, in UTC, of the system and of the hardware clock\n"
         "x  a root shell, after a question"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k", "keyboard", show=False),
+        Binding("l", "language", show=False),
         Binding("t", "time", show=False),
         Binding("x", "shell", show=False),
     ]
@@ -59,7 +63,12 @@ class MachinePage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if snapshot.machine is None or snapshot.busy:
             return []
-        return [("k", "keyboard"), ("t", "time"), ("x", "shell")]
+        return [
+            ("k", _("keyboard")),
+            ("l", _("language")),
+            ("t", _("time")),
+            ("x", _("shell")),
+        ]
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -67,13 +76,17 @@ class MachinePage(Page):
         text = (
             machine.describe(max(40, self.size.width - 3), is_past=snapshot.busy)
             if machine
-            else "The engine has not said anything about the machine yet."
+            else _("The engine has not said anything about the machine yet.")
         )
         self.query_one("#facts", Line).show(text)
 
     def action_keyboard(self) -> None:
         """Choose what the keys mean."""
         self._set(self._choose_keyboard)
+
+    def action_language(self) -> None:
+        """Choose the interface's language."""
+        self._set(self._choose_language)
 
     def action_time(self) -> None:
         """Set the clocks."""
@@ -86,61 +99,69 @@ class MachinePage(Page):
     def _set(self, flow: _Flow) -> None:
         machine = self.kaltstart.snapshot.machine
         if machine is None:
-            self.kaltstart.say("Nothing can be set before the engine is ready.")
+            self.kaltstart.say(_("Nothing can be set before the engine is ready."))
         elif self.kaltstart.snapshot.busy:
-            self.kaltstart.say("A campaign is running: stop it first (page 3, s).")
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
         else:
             self.kaltstart.run_flow(flow(machine))
 
     async def _choose_keyboard(self, machine: Machine) -> None:
-        layout = await self.app.push_screen_wait(KeyboardDialog(machine))
+        dialog = ListDialog(_(" Keyboard "), machine.layouts, at=machine.keyboard)
+        layout = await self.app.push_screen_wait(dialog)
         if layout is not None:
             await self.kaltstart.ask_engine("set-keyboard", {"layout": layout})
+
+    async def _choose_language(self, machine: Machine) -> None:
+        dialog = ListDialog(_(" Language "), machine.languages, at=machine.language)
+        language = await self.app.push_screen_wait(dialog)
+        if language is not None:
+            await self.kaltstart.ask_engine("set-language", {"language": language})
 
     async def _ask_time(self, machine: Machine) -> None:
         at = await self.app.push_screen_wait(TimeDialog(machine.at))
         if at is not None:
             await self.kaltstart.ask_engine("set-time", {"at": at})
 
-    async def _ask_shell(self, _: Machine) -> None:
+    async def _ask_shell(self, _machine: Machine) -> None:
         terminal = self.kaltstart.port.terminal
         if not terminal:
-            self.kaltstart.say("This is no terminal that a shell could be opened on.")
+            self.kaltstart.say(_("This is no terminal that a shell could be opened on."))
             return
-        choices = (("shell", "Open a shell"),)
-        if await self.app.push_screen_wait(Ask(" Shell ", _SHELL, choices)) == "shell":
+        choices = (("shell", _("Open a shell")),)
+        if await self.app.push_screen_wait(Ask(_(" Shell "), _(_SHELL), choices)) == "shell":
             await self.kaltstart.ask_engine("shell", {"terminal": terminal})
 
 
-class KeyboardDialog(Dialog[str]):
-    """The result is the short name of a layout."""
+class ListDialog(Dialog[str]):
+    """The result is the short name of what was chosen: of a layout, a language."""
 
     AUTO_FOCUS = "Table"
 
-    def __init__(self, machine: Machine) -> None:
-        super().__init__(" Keyboard ")
-        self._machine = machine
+    def __init__(self, title: str, offered: Lines, *, at: str) -> None:
+        super().__init__(title)
+        self._offered = offered
+        self._at = at
 
     @override
     def compose_box(self) -> ComposeResult:
         table = Table(show_header=False)
-        table.add_column("layout", key="layout")
+        table.add_column("offered", key="offered")
         yield table
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Line("Up/Down choose  Enter take it  Esc cancel")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Line(_("Up/Down choose  Enter take it  Esc cancel"))
 
     def on_mount(self) -> None:
         """List them."""
         table = self.query_one(Table)
-        for row, (name, title) in enumerate(self._machine.layouts):
+        for row, (name, title) in enumerate(self._offered):
             table.add_row(Text(f"{name:8}{title}", no_wrap=True))
-            if name == self._machine.keyboard:
+            if name == self._at:
                 table.move_cursor(row=row)
 
     def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
         """Enter."""
-        self.dismiss(self._machine.layouts[event.cursor_row][0])
+        self.dismiss(self._offered[event.cursor_row][0])
 
     @override
     def choose(self, choice_id: str) -> None:
@@ -153,20 +174,20 @@ class TimeDialog(Dialog[str]):
     AUTO_FOCUS = "Field"
 
     def __init__(self, now: str) -> None:
-        super().__init__(" Time ")
+        super().__init__(_(" Time "))
         self._now = now
 
     @override
     def compose_box(self) -> ComposeResult:
         yield Line(
-            "The system's time and the hardware clock, both in UTC. Reports carry this time."
+            _("The system's time and the hardware clock, both in UTC. Reports carry this time.")
         )
         with Horizontal(classes="field gap"):
-            yield Line("Date and time, UTC:")
+            yield Line(_("Date and time, UTC:"))
             yield Field(self._now, id="at", max_length=16)
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Choice("Set", id="set")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Set"), id="set")
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""

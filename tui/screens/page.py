@@ -11,6 +11,7 @@ from textual.screen import Screen
 from tui.charset import drawable
 from tui.engine_status import Countdown
 from tui.journal import tell_bug
+from tui.language import N_, _
 from tui.state import Snapshot
 from tui.widgets.line import Line
 
@@ -18,47 +19,51 @@ if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
 PAGES = (
-    ("1", "drives", "Drives"),
-    ("2", "plan", "Plan"),
-    ("3", "run", "Run"),
-    ("4", "results", "Results"),
-    ("5", "machine", "Machine"),
+    ("1", "drives", N_("Drives")),
+    ("2", "plan", N_("Plan")),
+    ("3", "run", N_("Run")),
+    ("4", "results", N_("Results")),
+    ("5", "machine", N_("Machine")),
 )
 _PURPOSES = {
-    "autostart": "The plan on the stick starts",
-    "resume": "The campaign goes on",
-    "power-off": "The machine is powered off",
-    "reboot": "The machine restarts",
+    "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
+    "resume": N_("The campaign goes on in {count} s - press any key to stop it"),
+    "power-off": N_("The machine is powered off in {count} s - press any key to stop it"),
+    "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
 }
+_ENGINE_SAYS = (
+    *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
+    *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
+)
+"""The words among what it says; the rest is its own."""
+
+_WAIT = N_("What to do: wait a minute; if this stays, power the machine off and on.")
 
 
 def describe_countdown(countdown: Countdown) -> str:
     """What happens when, and how to stop it."""
-    what = _PURPOSES.get(countdown.purpose, countdown.purpose)
-    return f"{what} in {countdown.remaining_s} s - press any key to stop it"
+    what = _(_PURPOSES.get(countdown.purpose, countdown.purpose))
+    return what.format(count=countdown.remaining_s)
 
 
 def describe_trouble(snapshot: Snapshot) -> str:
     """What keeps the appliance from working, and what to do; empty where nothing does."""
     status = snapshot.status
     if snapshot.hung:
-        return (
-            "THE STICK DOES NOT ANSWER. What is shown is old.\n"
-            "What to do: wait a minute; if this stays, power the machine off and on."
-        )
+        return _("THE STICK DOES NOT ANSWER. What is shown is old.") + "\n" + _(_WAIT)
     if status is not None and status.error is not None:
-        word = "REFUSED" if status.phase == "refused" else "PROBLEM"
-        hint = f"\nWhat to do: {status.error.hint}" if status.error.hint else ""
+        word = _("REFUSED") if status.phase == "refused" else _("PROBLEM")
+        hint = ""
+        if status.error.hint:
+            hint = "\n" + _("What to do: {hint}").format(hint=status.error.hint)
         return f"{word}: {status.error.message}{hint}"
     if snapshot.silent:
-        return (
-            "THE ENGINE DOES NOT ANSWER. What is shown may be out of date.\n"
-            "What to do: wait a minute; if this stays, power the machine off and on."
-        )
+        old = _("THE ENGINE DOES NOT ANSWER. What is shown may be out of date.")
+        return old + "\n" + _(_WAIT)
     if status is not None and status.phase == "refused":
-        return f"REFUSED: {status.message}"
+        return f"{_('REFUSED')}: {status.message}"
     if status is not None and status.phase != "starting" and snapshot.trouble:
-        return f"PROBLEM: {snapshot.trouble}"
+        return f"{_('PROBLEM')}: {snapshot.trouble}"
     return ""
 
 
@@ -123,15 +128,15 @@ class Page(Screen[None]):
         banner.show(text)
         banner.set_class(bool(text), "shown")
         self.show_message(app.message)
-        keys = [*self.list_keys(snapshot), ("F1", "help")]
+        keys = [*self.list_keys(snapshot), ("F1", _("help"))]
         if not snapshot.busy:
-            keys.append(("p", "power"))
+            keys.append(("p", _("power")))
         if snapshot.countdown is not None:
-            keys = [("ANY KEY", "stops the countdown")]
+            keys = [(_("ANY KEY"), _("stops the countdown"))]
         self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
         self.query_one("#modes", Line).show(
             " ".join(
-                f"[{digit} {title}]" if name == self.NAME else f" {digit} {title} "
+                f"[{digit} {_(title)}]" if name == self.NAME else f" {digit} {_(title)} "
                 for digit, name, title in PAGES
             )
         )
@@ -143,8 +148,10 @@ class Page(Screen[None]):
                 self._told = repr(error)
                 tell_bug(error)
             self.show_message(
-                f"Internal error on this page: {drawable(repr(error))}. The other pages work; "
-                "the campaign is not affected."
+                _(
+                    "Internal error on this page: {error}. The other pages work; "
+                    "the campaign is not affected."
+                ).format(error=drawable(repr(error)))
             )
 
     def show_message(self, message: str) -> None:
@@ -152,11 +159,11 @@ class Page(Screen[None]):
         self.query_one("#message", Line).show(message)
 
     def _header(self, snapshot: Snapshot) -> str:
-        status = snapshot.status
+        status, title = snapshot.status, _(self.TITLE)
         if status is None:
-            return f" Kaltstart · {self.TITLE} · waiting for the engine"
+            return f" Kaltstart · {title} · {_('waiting for the engine')}"
         campaign = snapshot.current
         if snapshot.is_overtaken and campaign is not None:
-            return f" Kaltstart {status.version} · {self.TITLE} · paused: {campaign.reason}"
-        word = status.phase if not snapshot.silent else "not answering"
-        return f" Kaltstart {status.version} · {self.TITLE} · {word}: {status.message}"
+            return f" Kaltstart {status.version} · {title} · {_('paused')}: {campaign.reason}"
+        word = _(status.phase) if not snapshot.silent else _("not answering")
+        return f" Kaltstart {status.version} · {title} · {word}: {_(status.message)}"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from appliance.campaign.machine import Machine
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import Refusal, StepFailed
+from appliance.language import keep_language, read_kept_language
 from appliance.run import Finished
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.queries import select_events
@@ -147,6 +149,44 @@ def test_a_stick_that_does_not_keep_the_keyboard_is_told(
     monkeypatch.setattr(machine_module, "keep_layout", full)
     said = machine.carry_out("set-keyboard", {"layout": "fr"})
     assert said == "the keyboard is fr until power-off; not kept: No space left on device"
+
+
+def test_a_language_is_kept_and_published(
+    site: Site, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_module, "keep_language", partial(keep_language, folder=tmp_path))
+    said = machine.carry_out("set-language", {"language": "de"})
+    assert said == "the language is de, now and at the next start"
+    published = json.loads((tmp_path / "run/machine.json").read_text())
+    assert published["language"] == "de"
+    assert published["language"] in published["languages"]
+    read = partial(read_kept_language, folder=tmp_path)
+    monkeypatch.setattr(machine_module, "read_kept_language", read)
+    Machine(site, STICK).publish()
+    assert json.loads((tmp_path / "run/machine.json").read_text())["language"] == "de"
+
+
+def test_an_unknown_language_is_refused_and_a_lost_one_is_english(
+    machine: Machine, tmp_path: Path
+) -> None:
+    with pytest.raises(Refusal, match='no language "xx"; there are en, de'):
+        machine.carry_out("set-language", {"language": "xx"})
+    assert read_kept_language(folder=tmp_path) == "en"
+    (tmp_path / "language").write_bytes(b"\xff\n")
+    assert read_kept_language(folder=tmp_path) == "en"
+    (tmp_path / "language").write_text("xx\n")
+    assert read_kept_language(folder=tmp_path) == "en"
+
+
+def test_a_stick_that_does_not_keep_the_language_is_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(machine_module, "keep_language", full)
+    said = machine.carry_out("set-language", {"language": "de"})
+    assert said == "the language is de until power-off; not kept: No space left on device"
 
 
 def test_the_time_is_set_to_what_was_asked(machine: Machine, set_to: list[datetime]) -> None:

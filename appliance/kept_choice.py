@@ -1,0 +1,20 @@
+"""A choice of one word that outlives the power: a file of its own on the stick."""
+
+from collections.abc import Container
+from pathlib import Path
+
+
+def keep_choice(name: str, choice: str, *, folder: Path) -> None:
+    """Remember it for the next start. Raises OSError."""
+    new = folder / f"{name}.new"
+    new.write_text(f"{choice}\n")
+    new.replace(folder / name)
+
+
+def read_kept_choice(name: str, known: Container[str], *, otherwise: str, folder: Path) -> str:
+    """What was kept; `otherwise` where nothing was, or nothing that is known."""
+    try:
+        kept = (folder / name).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return otherwise
+    return kept if kept in known else otherwise

@@ -1,0 +1,101 @@
+"""The interface in German: complete, drawable, within its 80 columns, and switched at once."""
+
+import re
+from string import Formatter
+
+import pytest
+from babel.messages.catalog import Message
+
+from appliance.language import LANGUAGES
+from tests.tui.fake import FakeEngine
+from tests.tui.steps import drawn, finish, page, press, settle, text_of
+from tests.tui.texts import LOCALE, Text, list_messages, list_texts, read_catalogue
+from tui import language
+from tui.app import KaltstartApp
+from tui.charset import ALLOWED
+from tui.language import _, ngettext
+
+_TRANSLATED = [code for code in LANGUAGES if code != "en"]
+_COLUMNS, _LINES = 80, 24
+_KEYS = re.compile(r"(?:^|\n\n?)(\S+(?: \S+)?)  +(?=\S)")
+
+
+def _variants(text: Text | list[str] | None) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text or ())
+
+
+def _list_pairs(message: Message) -> list[tuple[str, str]]:
+    """Each English text with its translation."""
+    own, others = _variants(message.id), _variants(message.string)
+    return list(zip(own, others, strict=True))
+
+
+def _placeholders(text: str) -> list[tuple[str, str | None, str | None]]:
+    found = [part[1:] for part in Formatter().parse(text) if part[1] is not None]
+    return sorted(found, key=repr)
+
+
+def test_there_is_a_catalogue_for_each_language_that_is_offered() -> None:
+    assert sorted(each.stem for each in LOCALE.glob("*.po")) == _TRANSLATED
+
+
+@pytest.mark.parametrize("code", _TRANSLATED)
+def test_every_text_of_the_interface_is_translated_and_no_other(code: str) -> None:
+    messages = list_messages(read_catalogue(code))
+    translated = {
+        each.id if isinstance(each.id, str) else (each.id[0], each.id[1])
+        for each in messages
+        if all(_variants(each.string))
+    }
+    wanted = list_texts()
+    assert sorted(wanted - translated, key=repr) == [], "to be translated"
+    assert sorted(translated - wanted, key=repr) == [], "not in the interface any more"
+    assert not any(each.fuzzy for each in messages)
+
+
+@pytest.mark.parametrize("code", _TRANSLATED)
+def test_a_translation_has_what_is_put_in_and_only_characters_of_the_font(code: str) -> None:
+    for message in list_messages(read_catalogue(code)):
+        for own, other in _list_pairs(message):
+            assert _placeholders(own) == _placeholders(other), own
+            assert not set(other) - ALLOWED - {"\n"}, own
+            blanks = [len(text) - len(text.strip()) for text in (own, other)]
+            assert blanks[0] == blanks[1], f"blanks around {own!r}"
+
+
+def test_german_letters_are_in_the_font() -> None:
+    assert set("äöüÄÖÜß") <= ALLOWED
+
+
+def test_a_text_without_a_translation_stays_as_it_is() -> None:
+    language.use("de")
+    assert _("Drives") == "Laufwerke"
+    assert _("LAB-SSD-1") == "LAB-SSD-1"
+    assert ngettext("LAB-SSD-1", "LAB-SSD-2", 1) == "LAB-SSD-1"
+    language.use("no such language")
+    assert _("Drives") == "Drives"
+
+
+async def test_another_language_holds_at_once_and_on_every_page(engine: FakeEngine) -> None:
+    engine.show_machine()
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        for key in "12345":
+            await press(pilot, key)
+        await press(pilot, "l", "down", "enter")
+        await finish(pilot, "flow")
+        [request] = engine.requests()
+        assert (request.kind, request.read_payload()) == ("set-language", {"language": "de"})
+        engine.answer("accepted", "the language is de, now and at the next start")
+        engine.show_machine(language="de")
+        await settle(pilot)
+        assert "Sprache         de  Deutsch" in text_of(pilot, "#facts")
+        assert text_of(pilot, "#message").startswith("Sprache angenommen: ")
+        for key in "1234":
+            await press(pilot, key)
+            assert "[" + key + " " + _(page(pilot).TITLE) in text_of(pilot, "#modes")
+            assert "F1 Hilfe" in text_of(pilot, "#keys")
+            assert not {"Drives", "Cancel"} & set(drawn(pilot).split())
+        engine.show_machine(language="en")
+        await settle(pilot)
+        assert "F1 help" in text_of(pilot, "#keys")
