@@ -72,4 +72,4 @@ async def open_manual(pilot: Pilot[Any], engine: FakeEngine) -> None:
 async def open_chapter(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await open_manual(pilot, engine)
     await press(pilot, "down", "down", "enter")
-    await shown(pilot, "ChapterDialog #chapter")
+    await shown(pilot, "ChapterDialog #lines")

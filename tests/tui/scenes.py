@@ -15,6 +15,7 @@ from tests.tui.machine_scenes import (
     show_manual,
     show_poor_machine,
 )
+from tests.tui.raw_scenes import open_raw, open_raw_text, show_raw
 from tests.tui.scene_steps import (
     Steps,
     compose_all_tests,
@@ -93,6 +94,8 @@ SCENES = {
     "results-array-end": Scene(at.show_array_results, press_keys("4", "tab", "end")),
     "results-array-boots": Scene(at.show_array_boots, press_keys("4")),
     "results-steps-and-boots": Scene(at.show_steps_and_boots, press_keys("4")),
+    "results-raw": Scene(show_raw, open_raw),
+    "results-raw-text": Scene(show_raw, open_raw_text),
     "machine": Scene(show_machine, press_keys("5")),
     "machine-trouble": Scene(show_poor_machine, press_keys("5")),
     "machine-keyboard": Scene(show_machine, press_keys("5", "k", "down", "down")),

@@ -32,12 +32,14 @@ from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
+from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.port.written import find_written
 from tui.published import parse_problems, parse_status
 from tui.published_drives import parse_drives
+from tui.raw_outputs import RawOutput, RawPiece
 from tui.state import Snapshot
 from tui.step_times import StepTime
 
@@ -83,6 +85,7 @@ class Port:
         self._keeper = Keeper(self.run, self.terminal)
         self._manual = manual
         self._stored = StoredReader(self.database, fat=self.run / "fat", clock=clock)
+        self._raw = RawOutputs(self.database, self.data / "raw")
         self._activity = Activity(self._read_counters)
         self._heard_at = self._clock()
 
@@ -245,6 +248,14 @@ class Port:
             return find_written(self.database, campaign_id)
         except sqlite3.Error as error:
             raise StickTrouble(f"the campaign cannot be read: {error}") from error
+
+    def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
+        """The raw output that is kept of a campaign. Raises KaltstartError."""
+        return self._raw.find_all(campaign_id)
+
+    def read_raw(self, output: RawOutput, first_byte: int) -> RawPiece:
+        """A piece of one of them. Raises KaltstartError."""
+        return self._raw.read(output, first_byte)
 
     def list_plans(self) -> tuple[str, ...]:
         """The plans kept on the stick, by the names of their files."""

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, override
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 
 from tui.charset import shorten
 from tui.manual import Chapter, lay_out, split_chapters
 from tui.screens.dialog import Ask, Dialog
+from tui.screens.reader import Reader
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 from tui.widgets.table import Table
@@ -22,8 +23,7 @@ _EVERYWHERE = (
     "\n\n1 2 3 4 5  the pages     p  power off or restart     m  the manual"
     "\nCtrl+L  draw the screen anew and ask the terminal for its size"
 )
-_FRAME = 4
-"""Columns of a box beside its text: lines and padding."""
+_COLUMNS = 80
 
 
 class Help(Ask):
@@ -75,47 +75,20 @@ class ChaptersDialog(Dialog[int]):
         raise AssertionError(choice_id)
 
 
-class ChapterDialog(Dialog[str]):
-    """One chapter; dismissed with `next` or `previous`, or None when left."""
-
-    AUTO_FOCUS = "VerticalScroll"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "turn('next')", show=False),
-        Binding("b", "turn('previous')", show=False),
-    ]
+class ChapterDialog(Reader):
+    """One chapter."""
 
     def __init__(self, chapter: Chapter) -> None:
-        super().__init__(f" {shorten(chapter.title, 70)} ")
+        super().__init__(
+            f" {shorten(chapter.title, 70)} ",
+            keys="Up/Down PgUp/PgDn scroll  n next  b back  Esc chapters",
+            columns=_COLUMNS,
+        )
         self._chapter = chapter
 
     @override
-    def compose_box(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Line(id="chapter")
-        with Horizontal(classes="buttons"):
-            yield Choice("Close", id="cancel")
-            yield Line("Up/Down PgUp/PgDn scroll  n next  b back  Esc chapters")
-
-    def on_mount(self) -> None:
-        """Lay the text out for this width."""
-        self._lay_out()
-
-    def on_resize(self) -> None:
-        """And for another one."""
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        width = self.query_one("#box").container_size.width or self.app.size.width
-        columns = min(width, 80) - _FRAME - 1  # the scrollbar
-        self.query_one("#chapter", Line).show(lay_out(self._chapter.source, columns))
-
-    def action_turn(self, where: str) -> None:
-        """The next one, or the one before."""
-        self.dismiss(where)
-
-    @override
-    def choose(self, choice_id: str) -> None:
-        raise AssertionError(choice_id)
+    def lay_out(self, columns: int) -> str:
+        return lay_out(self._chapter.source, columns)
 
 
 async def show_manual(app: "KaltstartApp") -> None:

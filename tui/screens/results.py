@@ -14,6 +14,7 @@ from tui.charset import shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
 from tui.result_charts import draw_boots
 from tui.screens.page import Page
+from tui.screens.raw import show_raw
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
@@ -41,9 +42,12 @@ class ResultsPage(Page):
         "Steps: main figures, and the page cache that was met: cold (the drive answered), warm "
         "(the RAM did), bypass, bounded, partial; unproven where there is no proof. Bars compare "
         "what ran on several drives.\n\n"
-        "w  write the report to the stick again (partition KALTSTART, folder reports)"
+        "Enter  raw output of the tools    w  write the report again (folder reports)"
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "report", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "report", show=False),
+        Binding("enter", "raw", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +66,7 @@ class ResultsPage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if not snapshot.campaigns:
             return []
-        keys = [("Up/Down", "choose"), ("Tab", "to the results")]
+        keys = [("Up/Down", "choose"), ("Tab", "results"), ("Enter", "raw")]
         return [*keys, ("w", "write report")] if _may_report(snapshot) else keys
 
     @override
@@ -74,6 +78,16 @@ class ResultsPage(Page):
     def on_data_table_row_highlighted(self) -> None:
         """The cursor moved."""
         self.show_all()
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter."""
+        self.action_raw()
+
+    def action_raw(self) -> None:
+        """Down to what the tools said."""
+        campaign = self._selected()
+        if campaign is not None:
+            self.kaltstart.run_flow(show_raw(self.kaltstart, campaign))
 
     def action_report(self) -> None:
         """Have the engine write the report again."""

@@ -1,0 +1,172 @@
+"""The raw output of a campaign: files of its steps and boots, what smartctl said, boot samples.
+
+Reads only. The folder of raw output is the engine's (`appliance.stick.RAW`); a campaign that was
+taken over from another stick has rows here, and its files there.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from appliance.errors import KaltstartError, StickTrouble
+from appliance.store.connect import open_read_only
+from tui.charset import drawable
+from tui.raw_outputs import PIECE_BYTES, RawOutput, RawPiece
+
+_TAB = 8
+_NOTHING = (
+    "The stick has no raw output of it: it kept none, or its files were removed, or the campaign"
+    " was taken over from another stick, which has them."
+)
+
+
+class RawOutputs:
+    """Those in `folder` and `database`."""
+
+    def __init__(self, database: Path, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+
+    def find_all(self, campaign_id: int) -> tuple[RawOutput, ...]:
+        """All of a campaign, in the order of its work. Raises KaltstartError."""
+        try:
+            connection = open_read_only(self._database)
+            try:
+                return (
+                    *_list_health(connection, campaign_id, "before"),
+                    *self._list_boots(connection, campaign_id),
+                    *self._list_steps(connection, campaign_id),
+                    *_list_health(connection, campaign_id, "after"),
+                )
+            finally:
+                connection.close()
+        except (sqlite3.Error, OSError) as error:
+            raise StickTrouble(f"the raw output cannot be listed: {error}") from error
+
+    def read(self, output: RawOutput, first_byte: int) -> RawPiece:
+        """The piece that begins there; whole lines, where they are not longer than a piece.
+
+        Raises KaltstartError where it is not there any more or cannot be read.
+        """
+        if output.source == "nothing":
+            raise KaltstartError(_NOTHING)
+        if output.source == "file":
+            content, total_bytes = self._read_file(output, first_byte)
+        else:
+            whole = self._read_row(output).encode()
+            content, total_bytes = whole[first_byte : first_byte + PIECE_BYTES], len(whole)
+        if b"\0" in content:
+            raise KaltstartError(
+                f"{output.name} is no text: {total_bytes:,} bytes in {self._place(output)}",
+                hint="copy it on another computer",
+            )
+        end_byte = first_byte + len(content)
+        if end_byte < total_bytes and b"\n" in content:
+            content = content[: content.rindex(b"\n") + 1]
+            end_byte = first_byte + len(content)
+        lines = content.decode(errors="replace").splitlines()
+        return RawPiece(
+            tuple(drawable(line.expandtabs(_TAB)) for line in lines),
+            first_byte,
+            end_byte,
+            total_bytes,
+        )
+
+    def _list_boots(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
+        rows = connection.execute(
+            """
+            SELECT c.id, c.cycle, c.charted, coalesce(nullif(d.serial, ''), d.wwn),
+                   s.cycle_id IS NOT NULL
+            FROM cycle c JOIN drive d ON d.id = c.drive_id
+            LEFT JOIN boot_sample s ON s.cycle_id = c.id
+            WHERE c.campaign_id = ? AND c.state IN ('done', 'failed') ORDER BY c.position
+            """,
+            (campaign_id,),
+        )
+        for cycle_id, cycle, charted, identity, has_sample in rows:
+            owner = drawable(f"boot {cycle}{' charted' if charted else ''}, {identity}")
+            if has_sample:
+                yield RawOutput(owner, "its sample", "sample", str(cycle_id))
+            yield from self._list_files(owner, f"cycle-{cycle_id}")
+
+    def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
+        rows = connection.execute(
+            """
+            SELECT id, position, kind, device FROM step
+            WHERE campaign_id = ? AND state NOT IN ('planned', 'skipped') ORDER BY position
+            """,
+            (campaign_id,),
+        )
+        for step_id, position, kind, device in rows:
+            owner = drawable(f"{position}. {kind} on {device}")
+            files = tuple(self._list_files(owner, str(step_id)))
+            yield from files or (RawOutput(owner, "nothing is kept", "nothing"),)
+
+    def _list_files(self, owner: str, folder: str) -> Iterator[RawOutput]:
+        for path in sorted((self._folder / folder).rglob("*")):
+            if path.is_file():
+                inside = path.relative_to(self._folder / folder)
+                yield RawOutput(
+                    owner,
+                    drawable(str(inside)),
+                    "file",
+                    str(path.relative_to(self._folder)),
+                    path.stat().st_size,
+                )
+
+    def _read_file(self, output: RawOutput, first_byte: int) -> tuple[bytes, int]:
+        path = self._folder / output.raw_key
+        try:
+            with path.open("rb") as file:
+                file.seek(first_byte)
+                return file.read(PIECE_BYTES), path.stat().st_size
+        except FileNotFoundError as error:
+            raise KaltstartError(f"{self._place(output)} was removed from the stick.") from error
+        except OSError as error:
+            raise StickTrouble(
+                f"{self._place(output)} cannot be read: {error.strerror or error}"
+            ) from error
+
+    def _place(self, output: RawOutput) -> str:
+        return drawable(f"raw/{output.raw_key} on kaltstart-data")
+
+    def _read_row(self, output: RawOutput) -> str:
+        connection = open_read_only(self._database)
+        try:
+            if output.source == "health":
+                row = connection.execute(
+                    "SELECT raw FROM health_reading WHERE id = ?", (output.raw_key,)
+                ).fetchone()
+                return "" if row is None else str(row[0])
+            cursor = connection.execute(
+                "SELECT * FROM boot_sample WHERE cycle_id = ?", (output.raw_key,)
+            )
+            names = [each[0] for each in cursor.description]
+            row = cursor.fetchone() or ()
+        except sqlite3.Error as error:
+            raise StickTrouble(f"the database cannot be read: {error}") from error
+        finally:
+            connection.close()
+        return "".join(
+            f"{name:20}  {'not known' if value is None else value}\n"
+            for name, value in zip(names, row, strict=False)
+        )
+
+
+def _list_health(
+    connection: sqlite3.Connection, campaign_id: int, moment: str
+) -> Iterator[RawOutput]:
+    rows = connection.execute(
+        """
+        SELECT h.id, coalesce(nullif(d.serial, ''), d.wwn), length(CAST(h.raw AS BLOB))
+        FROM health_reading h JOIN drive d ON d.id = h.drive_id
+        WHERE h.campaign_id = ? AND h.moment = ? ORDER BY h.id
+        """,
+        (campaign_id, moment),
+    )
+    for reading_id, identity, size_bytes in rows:
+        owner = drawable(f"health {moment}, {identity}")
+        if size_bytes:
+            yield RawOutput(owner, "smartctl", "health", str(reading_id), size_bytes)
+        else:
+            yield RawOutput(owner, "nothing is kept", "nothing")

@@ -1,0 +1,146 @@
+"""From a campaign's results down to what its tools said: a list of all that is kept, and a reader.
+
+Everything is read piece by piece in a thread: a file may be long, and the stick slow.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, override
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.campaigns import Campaign
+from tui.charset import shorten
+from tui.port import KaltstartError
+from tui.quantities import show_exact
+from tui.raw_outputs import RawOutput, RawPiece
+from tui.screens.dialog import Ask, Dialog
+from tui.screens.reader import Reader
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from tui.app import KaltstartApp
+
+_OWNER = 34
+_NAME = 28
+_TITLE = 70
+_COLUMNS = 1000
+"""As wide as the screen is."""
+
+
+class RawListDialog(Dialog[int]):
+    """All that is kept of a campaign; the result is the number of the chosen one, from 0."""
+
+    AUTO_FOCUS = "Table"
+
+    def __init__(self, title: str, outputs: Sequence[RawOutput], *, at: int) -> None:
+        super().__init__(title)
+        self._outputs = outputs
+        self._at = at
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        table = Table(show_header=False)
+        table.add_column("output", key="output")
+        yield table
+        with Horizontal(classes="buttons"):
+            yield Choice("Close", id="cancel")
+            yield Line("Up/Down choose  Enter read  Esc close")
+
+    def on_mount(self) -> None:
+        """List them."""
+        table = self.query_one(Table)
+        table.add_rows([(Text(_describe(each), no_wrap=True),) for each in self._outputs])
+        table.move_cursor(row=self._at)
+
+    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
+        """Enter."""
+        self.dismiss(event.cursor_row)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        raise AssertionError(choice_id)
+
+
+class RawDialog(Reader):
+    """One piece of one of them, as it is."""
+
+    def __init__(self, output: RawOutput, piece: RawPiece) -> None:
+        turns = "" if piece.is_all else "n next piece  b back  "
+        shown = describe_piece(piece)
+        name = shorten(f"{output.owner}: {output.name}", _TITLE - len(shown))
+        super().__init__(
+            f" {name}, {shown} ",
+            keys=f"Up/Down PgUp/PgDn scroll  {turns}Esc list",
+            columns=_COLUMNS,
+        )
+        self._piece = piece
+
+    @override
+    def lay_out(self, columns: int) -> str:
+        lines = self._piece.lines or ("It is empty.",)
+        return "\n".join(part for line in lines for part in _fold(line, columns))
+
+
+def _fold(line: str, columns: int) -> list[str]:
+    """Blanks stay as they are: they are part of what a tool said."""
+    return [line[at : at + columns] for at in range(0, len(line), columns)] or [""]
+
+
+def describe_piece(piece: RawPiece) -> str:
+    """Which part of it is shown: nobody may take a part for the whole."""
+    if piece.is_all:
+        return show_exact(piece.total_bytes)
+    end = show_exact(piece.end_byte)
+    what = f"first {end}" if piece.first_byte == 0 else f"{show_exact(piece.first_byte)} to {end}"
+    return f"{what} of {show_exact(piece.total_bytes)}"
+
+
+def _describe(output: RawOutput) -> str:
+    size = show_exact(output.size_bytes) if output.source in {"file", "health"} else ""
+    owner, name = shorten(output.owner, _OWNER), shorten(output.name, _NAME)
+    return f"{owner:{_OWNER}}  {name:{_NAME}}{size:>10}"
+
+
+async def show_raw(app: "KaltstartApp", campaign: Campaign) -> None:
+    """The list, a text, the list again, until it is left."""
+    outputs = await app.call_port(partial(app.port.list_raw, campaign.id))
+    if outputs is None:
+        return
+    if not outputs:
+        app.say("Nothing of this campaign has been kept yet.")
+        return
+    title = f" Raw output of campaign {campaign.id} "
+    at: int | None = 0
+    while at is not None:
+        at = await app.push_screen_wait(RawListDialog(title, outputs, at=at))
+        if at is not None:
+            await _read(app, outputs[at])
+
+
+async def _read(app: "KaltstartApp", output: RawOutput) -> None:
+    """Piece by piece, on and back."""
+    begins = [0]
+    while (piece := await _read_piece(app, output, begins[-1])) is not None:
+        turn = await app.push_screen_wait(RawDialog(output, piece))
+        if turn is None:
+            return
+        if turn == "next" and piece.end_byte < piece.total_bytes:
+            begins.append(piece.end_byte)
+        elif turn == "previous" and len(begins) > 1:
+            begins.pop()
+
+
+async def _read_piece(app: "KaltstartApp", output: RawOutput, first_byte: int) -> RawPiece | None:
+    """None where it cannot be read, which was told."""
+    try:
+        return await asyncio.to_thread(app.port.read_raw, output, first_byte)
+    except KaltstartError as error:
+        title = f" {shorten(f'{output.owner}: {output.name}', 66)} "
+        await app.push_screen_wait(Ask(title, str(error), (), cancel="Close"))
+        return None

@@ -1,0 +1,64 @@
+"""A box with a long text to be scrolled, and keys for the text before and after it."""
+
+from abc import abstractmethod
+from typing import ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+
+from tui.screens.dialog import Dialog
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+
+_FRAME = 4
+"""Columns of a box beside its text: lines and padding."""
+
+
+class Reader(Dialog[str]):
+    """Dismissed with `next` or `previous`, or None when left."""
+
+    AUTO_FOCUS = "VerticalScroll"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "turn('next')", show=False),
+        Binding("b", "turn('previous')", show=False),
+    ]
+
+    def __init__(self, title: str, *, keys: str, columns: int) -> None:
+        """`columns`: of the box, on a screen that has so many."""
+        super().__init__(title)
+        self._keys = keys
+        self._columns = columns
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Line(id="lines")
+        with Horizontal(classes="buttons"):
+            yield Choice("Close", id="cancel")
+            yield Line(self._keys)
+
+    def on_mount(self) -> None:
+        """Lay the text out for this width."""
+        self._show_text()
+
+    def on_resize(self) -> None:
+        """And for another one."""
+        self._show_text()
+
+    def _show_text(self) -> None:
+        width = self.query_one("#box").container_size.width or self.app.size.width
+        columns = min(width, self._columns) - _FRAME - 1  # the scrollbar
+        self.query_one("#lines", Line).show(self.lay_out(columns))
+
+    @abstractmethod
+    def lay_out(self, columns: int) -> str:
+        """The text in lines of at most so many columns."""
+
+    def action_turn(self, where: str) -> None:
+        """The next one, or the one before."""
+        self.dismiss(where)
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        raise AssertionError(choice_id)
