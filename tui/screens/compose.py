@@ -3,19 +3,17 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar, override
 
-from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from tui import roles
-from tui.charset import shorten
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
 from tui.screens.dialog import Dialog
+from tui.screens.drive_table import AT_ONCE, DriveTable
 from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
 from tui.screens.test_row import Place, TestRow, WorkloadRow, find_places
 from tui.screens.tests import OFFERS, BootRow, SizedRow
@@ -23,7 +21,6 @@ from tui.templates import Template
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
-from tui.widgets.table import Table
 
 type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
 """What the plan's own checks have against it."""
@@ -33,25 +30,6 @@ type ShowTimes = Callable[[ComposedCampaign], None]
 type Keep = Callable[[ComposedCampaign], Awaitable[str]]
 """Keeps it on the stick, and says where; empty where somebody did not want to."""
 
-_LISTED = 4
-_WIDTH = 75
-
-
-# At once, not when the key has come up to the dialog: a Tab typed behind it moves the focus before.
-_AT_ONCE = {"space": "pick", "c": "take_control", "a": "take_into_array"}
-
-
-class DriveTable(Table):
-    """The drives; its keys mean the one that is under the cursor when they are pressed."""
-
-    @override
-    async def _on_key(self, event: events.Key) -> None:
-        action = _AT_ONCE.get(event.key)
-        if action is not None:
-            event.stop()
-            event.prevent_default()
-            await self.run_action(f"screen.{action}")
-
 
 class ComposeDialog(Dialog[ComposedCampaign]):
     """The form. Only drives that are offered and can be identified are listed."""
@@ -59,7 +37,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     AUTO_FOCUS = "DriveTable"
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before anything has the focus: the form is drawn sooner than that, on a slow machine.
-        *(Binding(key, action, show=False) for key, action in _AT_ONCE.items()),
+        *(Binding(key, action, show=False) for key, action in AT_ONCE.items()),
         Binding("f2", "show_times", show=False),
         Binding("f3", "keep", show=False),
     ]
@@ -88,10 +66,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     @override
     def compose_box(self) -> ComposeResult:
         yield Line("Drives: Space picks one, c: a control to compare with, a: into an array")
-        table = DriveTable(show_header=False)
-        table.styles.height = min(_LISTED, max(1, len(self._drives)))
-        table.add_column("drive", key="drive", width=_WIDTH)
-        yield table
+        yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line("Name")
             yield Field("drive comparison", id="name")
@@ -112,12 +87,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             yield Line("Tab: next  F2: how long  F3: keep  Esc: leave")
 
     def on_mount(self) -> None:
-        """Fill the table."""
-        table = self.query_one(DriveTable)
-        for number in range(len(self._drives)):
-            table.add_row(self._row(number), key=str(number))
-        if not self._drives:
-            table.add_row(Text("No drive can be released; page 1 says why."))
+        """Begin with no drive, or with what a template or a kept plan has."""
         self._show_array()
         self._show_what_it_does()
         if self._template is not None:
@@ -175,9 +145,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     def _give(self, wanted: dict[int, Role]) -> None:
         """Each drive has its role now; what depends on it is shown anew."""
         self._roles = wanted
-        table = self.query_one(DriveTable)
-        for number in range(len(self._drives)):
-            table.update_cell(str(number), "drive", self._row(number))
+        self.query_one(DriveTable).show_roles(wanted)
         self._show_array()
         self._show_what_it_does()
 
@@ -356,13 +324,3 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             self._places = places
             for row in self.query(WorkloadRow):
                 row.offer_places(places)
-
-    def _row(self, number: int) -> Text:
-        drive = self._drives[number]
-        mark = "[x]" if number in self._roles else "[ ]"
-        text = (
-            f"{mark} {shorten(drive.model, 20):20} {shorten(drive.identity, 20):20}"
-            f" {drive.size:>7} {drive.kind:5} {shorten(drive.device, 7):7}"
-            f" {self._roles.get(number, '')}"
-        )
-        return Text(shorten(text, _WIDTH), no_wrap=True)
