@@ -97,6 +97,8 @@ class DriveRow:
     """Why it is not offered, or a remark where it is."""
     twins: tuple[str, ...] = ()
     """Other drives that show the same identity."""
+    write_protected: bool = False
+    """The drive itself forbids writing."""
     array: ArrayMember | None = None
     answer: str = "answered"
     """asking | answered | not answering | failed: what became of asking it about itself"""

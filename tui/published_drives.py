@@ -50,6 +50,7 @@ def _parse_drive(drive: dict[str, Any], *, show_size: Callable[[int], str]) -> D
         offered=drive["offered"],
         reason=drawable(drive["reason"]),
         twins=_parse_texts(drive["twins"]),
+        write_protected=drive.get("write_protected", False),
         array=_parse_member(drive.get("array")),
         answer=drawable(drive.get("answer", "answered")),
         answer_reason=drawable(drive.get("answer_reason", "")),

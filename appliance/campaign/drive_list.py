@@ -21,7 +21,7 @@ from appliance.campaign.status import write_json
 from appliance.drives.asking import DEADLINE_S, Answer, Asker
 from appliance.drives.details import Contents, parse_contents
 from appliance.drives.model import Drive
-from appliance.drives.probe import list_block_devices, merge_serials, parse_lsblk, read_serial
+from appliance.drives.probe import list_block_devices, read_drives
 from appliance.drives.safety import may_offer
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import DATABASE, RUN, Stick, find_stick
@@ -164,8 +164,7 @@ class DriveList:
 
     def _list(self, *, keep_members: bool) -> None:
         text = list_block_devices()
-        drives = parse_lsblk(text)
-        drives = merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+        drives = read_drives(text)
         contents = parse_contents(text)
         keys = {(drive.name, read_number(drive.name)): drive for drive in drives}
         read = tuple(drive for drive in drives if _is_read(drive.name))
@@ -280,8 +279,7 @@ def list_once(asker: Asker | None = None) -> list[dict[str, Any]]:
     Raises StepFailed.
     """
     text = list_block_devices()
-    drives = parse_lsblk(text)
-    drives = merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+    drives = read_drives(text)
     with suppress(OSError, ValueError):
         known = json.loads(DRIVES.read_text())["drives"]
         return merge_rows(drives, known, stick=_find_stick(drives))

@@ -27,6 +27,7 @@ def find_findings(
         sentence
         for sentence in (
             _security(security),
+            _protection(drive),
             f"it took {took_s:.0f} s to answer" if took_s > _SLOW_ANSWER_S else "",
             _link(link),
             _cache(drive, write_cache),
@@ -44,6 +45,15 @@ def _security(security: str) -> str:
         "frozen": "its ATA security is frozen, as firmware does at start-up: "
         "no secure erase before it was plugged in anew",
     }.get(security, "")
+
+
+def _protection(drive: Drive) -> str:
+    if not drive.write_protected:
+        return ""
+    return (
+        "write-protected by itself: it can only be read; look for a switch on it or on its case, "
+        "worn-out flash memory protects itself for good"
+    )
 
 
 def _link(link: Link) -> str:

@@ -24,6 +24,9 @@ class Drive:
     logical_block_bytes: int
     physical_block_bytes: int
     read_only: bool = False
+    """Whether the kernel lets nobody write now: what the guard does to all drives."""
+    write_protected: bool = False
+    """Whether the drive itself forbids writing, as far as it said so when it was found."""
     removable: bool = False
     mountpoints: tuple[str, ...] = ()
     """Of the disk and of everything on it; `[SWAP]` for swap space in use."""

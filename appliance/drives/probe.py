@@ -50,6 +50,8 @@ type _Node = dict[str, Any]
 
 # Floppies, bcache's and ZFS's devices are TYPE disk too; the others are in some versions of lsblk.
 _SETTLE_S = 60
+# 61-kaltstart-guard.rules puts a link into it for each.
+WRITE_PROTECTED = Path("/dev/kaltstart/write-protected")
 _NOT_DRIVES = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd", "sr", "fd", "nbd")
 # Not the vendor but the translator, in standard INQUIRY data: SAT, and NVMe's SCSI translation.
 _NO_VENDORS = frozenset({"", "ATA", "NVMe"})
@@ -67,8 +69,20 @@ def find_settled_drives() -> tuple[Drive, ...]:
 
 def find_drives() -> tuple[Drive, ...]:
     """All drives of this machine, in the kernel's order. Raises StepFailed."""
-    drives = parse_lsblk(list_block_devices())
-    return merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+    return read_drives(list_block_devices())
+
+
+def read_drives(text: str) -> tuple[Drive, ...]:
+    """All drives of lsblk's JSON, with what it lacks or mangles. Raises StepFailed."""
+    drives = parse_lsblk(text)
+    drives = merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+    return mark_protected(drives)
+
+
+def mark_protected(drives: Sequence[Drive], *, folder: Path = WRITE_PROTECTED) -> tuple[Drive, ...]:
+    """`drives` with those marked whose names are in `folder`: they forbid writing themselves."""
+    names = {link.name for link in folder.glob("*")}
+    return tuple(replace(drive, write_protected=drive.name in names) for drive in drives)
 
 
 def list_block_devices() -> str:

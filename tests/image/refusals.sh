@@ -7,6 +7,9 @@ code() { # name, command…
 }
 @PLANS@
 code drives python3 -m appliance drives --json
+say "protected $(python3 -m appliance drives --json | python3 -c 'import json, sys
+for row in json.load(sys.stdin)["drives"]:
+    if row["write_protected"]: print(row["serial"], *row["details"]["findings"])')"
 python3 -m appliance drives > /run/drives.txt; say "listing $(grep -c -P '[\x00-\x08\x0b-\x1f\x7f]' /run/drives.txt)"
 say "unguarded $(for d in /sys/block/*; do n=${d##*/}; case $n in loop*|dm-*) continue;; esac; \
   [ "$(cat $d/ro)" = 1 ] || [ "$(readlink -f /dev/disk/by-partlabel/KALTSTART | tr -d 0-9)" = "/dev/$n" ] || echo -n "$n "; done)"
@@ -14,6 +17,14 @@ say "ports $(cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6 2>/de
 say "links $(ls /sys/class/net | grep -vc '^lo$')"
 say "passwords $(cut -d: -f2 /etc/shadow | grep -vc '^[!*]')"
 say "failed $(systemctl list-units --failed --plain --no-legend | wc -l)"
+# A bug of the interface stands in the journal: the screen it would stand on is drawn anew.
+mkdir -p /run/broken /run/systemd/system/kaltstart-tui@tty1.service.d
+echo 'raise RuntimeError("a bug on purpose")' > /run/broken/textual.py
+printf '[Service]\nEnvironment=PYTHONPATH=/run/broken:%s\n' "$PYTHONPATH" > /run/systemd/system/kaltstart-tui@tty1.service.d/broken.conf
+systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
+for _ in $(seq 60); do journalctl -q -o cat -u kaltstart-tui@tty1 | grep -q 'on purpose' && break; sleep 1; done
+say "bug $(journalctl -q -o cat -u kaltstart-tui@tty1 | grep -e '^Traceback' -e '^RuntimeError' | head -2 | tr '\n' ' ')"
+rm -r /run/systemd/system/kaltstart-tui@tty1.service.d; systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
 trouble() { systemctl reset-failed kaltstart-engine; rm -f /run/kaltstart/status.json; systemctl restart kaltstart-engine
   until grep -q '"phase": "\(idle\|refused\)"' /run/kaltstart/status.json 2>/dev/null; do sleep 0.5; done
   say "$1 $(python3 -c 'import json; e=json.load(open("/run/kaltstart/status.json"))["error"]; print(e and e["exit_code"], e and e["message"])')"

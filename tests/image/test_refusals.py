@@ -37,6 +37,7 @@ _PLANS = {
     "absent": (_HEAD + _drive("LAB-NOT-HERE") + _BOOT, 3, "LAB-NOT-HERE"),
     "twice": (_HEAD + _drive("LAB-TWIN") + _BOOT, 3, "LAB-TWIN"),
     "stick": (_HEAD + _drive("LAB-STICK-1") + _BOOT, 3, "stick"),
+    "protected-drive": (_HEAD + _drive("LAB-LOCKED") + _BOOT, 3, "write-protected by itself"),
     "mismatch": (_HEAD + _drive("LAB-A", erase="LAB-B") + _BOOT, 3, "erase"),
     "small": (_HEAD + _drive("LAB-SMALL") + _BOOT, 3, "LAB-SMALL"),
     "elsewhere": (_HEAD + _drive("LAB-A") + _workload("fio", _ELSEWHERE), 2, "filename"),
@@ -72,6 +73,7 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
         ModelledDrive(serial="LAB-SMALL", size_bytes=64 << 20),
         ModelledDrive(serial=_HOSTILE, bus="scsi"),
         ModelledDrive(serial="", bus="sata"),
+        ModelledDrive(serial="LAB-LOCKED", bus="scsi", read_only=True),
     ]
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
@@ -96,6 +98,8 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     assert said["unguarded"] == "", "every drive but the stick is read-only"
     assert (said["ports"], said["links"], said["passwords"]) == ("0", "0", "0")
     assert said["failed"] == "0"
+    assert said["protected"].startswith("LAB-LOCKED write-protected by itself")
+    assert said["bug"] == "Traceback (most recent call last): RuntimeError: a bug on purpose"
     assert said["full"].startswith("5 ")
     assert "full" in said["full"]
     assert said["read-only"].startswith("5 ")

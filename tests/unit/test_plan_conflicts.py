@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from appliance.drives.model import Drive
 from appliance.plan import find_conflicts, parse_plan
 
@@ -121,6 +123,39 @@ def test_a_drive_too_small_for_the_system() -> None:
 def test_a_drive_that_is_read_only_for_now_is_no_conflict() -> None:
     """All drives are, until they are released."""
     assert conflicts("=LAB-HDD-1", drives=(replace(HDD, read_only=True), STICK)) == ()
+
+
+PROTECTED = replace(HDD, read_only=True, write_protected=True)
+
+
+def test_a_drive_that_forbids_writing_itself_is_refused_before_anything_begins() -> None:
+    (line,) = conflicts("=LAB-HDD-1", "=LAB-SSD-1", drives=(PROTECTED, SSD, STICK))
+    assert line == (
+        'drive "LAB-HDD-1" (/dev/sda) is write-protected by itself; look for a switch on it or on '
+        "its case and plug it in anew, or give it only tests that read"
+    )
+
+
+@pytest.mark.parametrize(("on", "refused"), [("LAB-SSD-1", 0), ("LAB-HDD-1", 1)])
+def test_it_may_stand_beside_a_drive_that_is_written_to(on: str, refused: int) -> None:
+    plan = parse_plan(
+        'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\nerase = "LAB-HDD-1"\n'
+        '[[drive]]\nserial = "LAB-SSD-1"\nerase = "LAB-SSD-1"\n'
+        '[[workload]]\nkind = "surface"\n'
+        f'[[workload]]\nkind = "verify"\nsize = "64M"\non = ["{on}"]\n'
+    )
+    assert len(find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK)) == refused
+
+
+def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
+    plan = parse_plan(
+        'version = 1\n[array]\n[[drive]]\nserial = "LAB-HDD-1"\nerase = "LAB-HDD-1"\n'
+        'role = "backing"\n'
+        '[[drive]]\nserial = "LAB-SSD-1"\nerase = "LAB-SSD-1"\nrole = "cache"\n'
+        '[[workload]]\nkind = "surface"\non = "array"\n'
+    )
+    (line,) = find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK)
+    assert "is write-protected by itself" in line
 
 
 def test_every_conflict_is_reported_in_the_plans_order() -> None:

@@ -294,4 +294,5 @@ def _to_drive(row: DriveRow) -> Drive:
         transport=row.bus,
         logical_block_bytes=row.logical_block_bytes,
         physical_block_bytes=row.physical_block_bytes,
+        write_protected=row.write_protected,
     )

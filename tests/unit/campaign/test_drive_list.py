@@ -11,6 +11,7 @@ import pytest
 from appliance.campaign import drive_list
 from appliance.campaign.drive_lines import describe_row
 from appliance.campaign.drive_list import DriveList, compose_rows, merge_rows
+from appliance.drives import probe
 from appliance.drives.asking import Answer, Asker, Heard
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
@@ -115,7 +116,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path / "drives.json")
     monkeypatch.setattr(drive_list, "DRIVES", machine.path)
     monkeypatch.setattr(drive_list, "list_block_devices", machine.list_block_devices)
-    monkeypatch.setattr(drive_list, "read_serial", lambda name: f"SERIAL-{name}")
+    monkeypatch.setattr(probe, "read_serial", lambda name: f"SERIAL-{name}")
     monkeypatch.setattr(drive_list, "read_number", lambda name: f"{name} {machine.changes}")
     monkeypatch.setattr(drive_list, "_look", lambda **_: (machine.changes,))
     return machine

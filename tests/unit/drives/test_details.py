@@ -53,6 +53,11 @@ def test_the_drive_adds_what_only_it_knows(sata: Single) -> None:
     )
 
 
+def test_a_drive_that_forbids_writing_says_so_first(sata: Single) -> None:
+    protected = replace(sata, drive=replace(sata.drive, write_protected=True))
+    assert protected.details().findings[0].startswith("write-protected by itself: it can only")
+
+
 @pytest.mark.parametrize(
     ("ports", "words"),
     [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives.probe import WRITE_PROTECTED
 from appliance.stick import DISK_UUID
 
 EXTRA = Path(__file__).parents[3] / "mkosi.extra"
@@ -29,6 +30,16 @@ def test_a_disk_is_set_read_only_when_added_and_when_its_medium_changes_only() -
         'ACTION=="add"',
         'ACTION=="change", ENV{DISK_MEDIA_CHANGE}=="1"',
     ]
+
+
+def test_what_the_drive_itself_forbids_is_noted_where_it_is_looked_for() -> None:
+    (link,) = re.findall(r'SYMLINK\+="([^"]*)"', "\n".join(statements()))
+    assert Path("/dev", link) == WRITE_PROTECTED / "%k"
+
+
+def test_it_is_noted_before_our_own_mark_is_set() -> None:
+    order = [line for line in statements() if "attr{ro}" in line or "--setro" in line]
+    assert "attr{ro}" in order[0]
 
 
 def test_every_jump_has_its_label() -> None:

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.drives.probe import decoded, merge_serials, parse_lsblk, parse_vpd_serial
+from appliance.drives.probe import (
+    decoded,
+    mark_protected,
+    merge_serials,
+    parse_lsblk,
+    parse_vpd_serial,
+)
 from appliance.errors import StepFailed
 from tests.unit.drives.machines import load_drives
 
@@ -172,3 +178,11 @@ def test_two_paths_to_one_drive_are_twins_though_one_hides_the_serial_number(zoo
     # A maker that gives a whole series one WWN.
     serials["/dev/sdx"] = "OTHER"
     assert [each.twins for each in merge_serials((drive, bridged), serials)] == [(), ()]
+
+
+def test_udev_says_which_drives_forbid_writing_themselves(zoo: Drives, tmp_path: Path) -> None:
+    """Read-only are all of them."""
+    (tmp_path / "sdz").symlink_to("../../sdz")
+    marked = mark_protected(tuple(zoo.values()), folder=tmp_path)
+    assert [drive.name for drive in marked if drive.write_protected] == ["sdz"]
+    assert mark_protected(marked, folder=tmp_path / "absent") == tuple(zoo.values())
