@@ -21,7 +21,7 @@ from appliance.campaign.finish import finish, write_report_again
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.kept_plans import keep_plan
+from appliance.campaign.kept_plans import delete_plan, keep_plan
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -57,7 +57,7 @@ from appliance.store.requests import Request, select_new_requests, update_reques
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
-_WRITES_FOR_PEOPLE = frozenset({"report", "keep-plan"})
+_WRITES_FOR_PEOPLE = frozenset({"report", "keep-plan", "delete-plan"})
 """Requests that write to KALTSTART: trouble with it is no more than their answer."""
 
 
@@ -338,6 +338,8 @@ class Appliance:
                     self._accept(request, "switching off")
                     self._switch_off(request.kind)
                 case _:
+                case "delete-plan":
+                    self._accept(request, f"{delete_plan(str(payload['file_name']))} is gone")
                     self._accept(request, self._machine.carry_out(request.kind, payload))
         except KaltstartError as error:
             self._decline_for(request, error)

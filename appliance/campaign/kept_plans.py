@@ -1,15 +1,17 @@
 """Plans kept on the stick's partition KALTSTART, in the folder plans, each complete or not there.
 
-What is kept here is never started from here, and releases no drive by itself.
+What is kept here is never started from here, and releases no drive by itself. Nothing but such a
+plan is removed.
 """
 
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from appliance.errors import Refusal, StickTrouble
 from appliance.plan import MAX_PLAN_BYTES
 from appliance.stick import writable_fat
-from appliance.units import slug
+from appliance.units import printable, slug
 
 FOLDER = "plans"
 
@@ -36,11 +38,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 out.flush()
                 os.fsync(out.fileno())
             part.replace(path)
-            descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            _sync(path.parent)
         except OSError as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -49,3 +47,35 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 hint="make room on it with another computer",
             ) from error
     return shown
+
+
+def delete_plan(file_name: str) -> str:
+    """Remove `plans/FILE_NAME`; return that path.
+
+    Raises Refusal where it is no plan in that very folder, or is gone; StickTrouble.
+    """
+    shown = f"{FOLDER}/{printable(file_name)}"
+    if Path(file_name).name != file_name or not file_name.endswith(".toml"):
+        raise Refusal(f"{shown} is no kept plan")
+    with writable_fat() as fat:
+        path = fat / FOLDER / file_name
+        try:
+            path.unlink()
+            _sync(path.parent)
+        except FileNotFoundError as error:
+            raise Refusal(f"{shown} is not there any more") from error
+        except OSError as error:
+            raise StickTrouble(
+                f"{shown} cannot be removed from KALTSTART: {error.strerror}",
+                hint="remove it with another computer",
+            ) from error
+    return shown
+
+
+def _sync(folder: Path) -> None:
+    """What was done in it outlasts a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import kept_plans
-from appliance.campaign.kept_plans import keep_plan
+from appliance.campaign.kept_plans import delete_plan, keep_plan
 from appliance.errors import Refusal, StickTrouble
 from appliance.plan import MAX_PLAN_BYTES
 
@@ -49,3 +49,27 @@ def test_a_folder_that_cannot_be_made_is_told(fat: Path) -> None:
     (fat / "plans").write_text("a file")
     with pytest.raises(StickTrouble, match="cannot be written"):
         keep_plan("a", "one", replace=False)
+
+
+def test_only_the_plan_that_is_named_is_removed(fat: Path) -> None:
+    keep_plan("a", "one", replace=False)
+    keep_plan("b", "two", replace=False)
+    (fat / "plan.toml").write_text("three")
+    (fat / "plans/notes.txt").write_text("four")
+    assert delete_plan("a.toml") == "plans/a.toml"
+    for other in ("../plan.toml", "notes.txt", "", ".", "sub/b.toml"):
+        with pytest.raises(Refusal, match="is no kept plan"):
+            delete_plan(other)
+    with pytest.raises(Refusal, match=r"plans/a\.toml is not there any more"):
+        delete_plan("a.toml")
+    assert sorted(each.name for each in fat.rglob("*") if each.is_file()) == [
+        "b.toml",
+        "notes.txt",
+        "plan.toml",
+    ]
+
+
+def test_a_plan_that_cannot_be_removed_is_told(fat: Path) -> None:
+    (fat / "plans/a.toml").mkdir(parents=True)
+    with pytest.raises(StickTrouble, match="cannot be removed"):
+        delete_plan("a.toml")

@@ -85,6 +85,7 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
     [
         ("report", {"campaign_id": 1}, "write_report_again"),
         ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "keep_plan"),
+        ("delete-plan", {"file_name": "a.toml"}, "delete_plan"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_declined(
