@@ -5,6 +5,8 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
+from tui.language import N_
+
 
 @dataclass(frozen=True, slots=True)
 class Counter:
@@ -121,7 +123,7 @@ class DriveRow:
     @property
     def kind(self) -> str:
         """How it stores, in a word."""
-        return "disk" if self.rotational else "flash"
+        return N_("disk") if self.rotational else N_("flash")
 
     @property
     def identity(self) -> str:

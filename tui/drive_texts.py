@@ -7,20 +7,34 @@ import textwrap
 from collections.abc import Sequence
 
 from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
+from tui.language import N_, _, ngettext
 from tui.quantities import show_bytes
 
 _REMARK = "! "
+_VERDICTS = {
+    True: N_("passed"),
+    False: N_("FAILING"),
+    None: N_("the drive gives no verdict of its own"),
+}
+_SECURITY = (N_("not supported"), N_("disabled"), N_("enabled"), N_("locked"), N_("frozen"))
+"""The words among what a drive says; the rest is its own."""
 
 
 def describe_drive(drive: DriveRow) -> list[str]:
     """A fact or a few in each line."""
     lines = [
-        f"{drive.device}: {drive.model or 'no model name'}, firmware {drive.firmware or '-'}",
-        f"Serial {drive.serial or '-'}   WWN {drive.wwn or '-'}",
-        f"Offered: {'yes' if drive.offered else 'NO'}{', ' if drive.reason else ''}{drive.reason}",
+        _("{device}: {model}, firmware {firmware}").format(
+            device=drive.device,
+            model=drive.model or _("no model name"),
+            firmware=drive.firmware or "-",
+        ),
+        _("Serial {serial}   WWN {wwn}").format(serial=drive.serial or "-", wwn=drive.wwn or "-"),
+        _("Offered: {state}").format(
+            state=_join(_("yes") if drive.offered else _("NO"), drive.reason)
+        ),
     ]
     if drive.array is not None:
-        lines.append(f"Array: {drive.array.explanation}")
+        lines.append(_("Array: {explanation}").format(explanation=drive.array.explanation))
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
     lines += [_REMARK + each for each in details.findings] if details else []
@@ -37,7 +51,9 @@ def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
     if len(wrapped) <= height:
         return "\n".join(lines)
     kept = wrapped[: max(0, height - 1)]
-    return "\n".join([*kept, f"... {len(wrapped) - len(kept)} more lines: press d"])
+    count = len(wrapped) - len(kept)
+    more = ngettext("... {count} more line: press d", "... {count} more lines: press d", count)
+    return "\n".join([*kept, more.format(count=count)])
 
 
 def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
@@ -51,17 +67,21 @@ def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
             and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
         ]
         is_whole = is_whole and bool(found)
-        lines += [f"  {role:7}  {text}" for text in found or ["NOT FOUND in this machine"]]
+        lines += [f"  {role:7}  {text}" for text in found or [_("NOT FOUND in this machine")]]
     then = (
-        "What is only on the cache drive is written back first; both are drives of their own then."
+        _(
+            "What is only on the cache drive is written back first; both are drives of their own "
+            "then."
+        )
         if is_whole
-        else "Only the drive that is here becomes a drive of its own again."
+        else _("Only the drive that is here becomes a drive of its own again.")
     )
-    return (
-        f"Campaign {member.campaign_id} made an array of these two drives, which were released "
-        "for it. Take it apart?\n\n" + "\n".join(lines) + "\n\n"
-        f"{then} WHAT LIES ON THE ARRAY WILL BE LOST. No other drive is touched."
-    )
+    made = _(
+        "Campaign {id} made an array of these two drives, which were released for it. "
+        "Take it apart?"
+    ).format(id=member.campaign_id)
+    lost = _("WHAT LIES ON THE ARRAY WILL BE LOST. No other drive is touched.")
+    return f"{made}\n\n{'\n'.join(lines)}\n\n{then} {lost}"
 
 
 def _describe_answer(drive: DriveRow) -> list[str]:
@@ -70,28 +90,28 @@ def _describe_answer(drive: DriveRow) -> list[str]:
         case "answered":
             return []
         case "asking":
-            return ["Details: asking the drive ..."]
+            return [_("Details: asking the drive ...")]
         case "not answering":
-            return [f"{_REMARK}NOT ANSWERING{reason}"]
-        case _:
-            return [f"{_REMARK}It could not be asked{reason}"]
+            return [f"{_REMARK}{_('NOT ANSWERING')}{reason}"]
+    return [f"{_REMARK}{_('It could not be asked')}{reason}"]
 
 
 def _describe_health(health: Health) -> list[str]:
-    word = {True: "passed", False: "FAILING", None: "the drive gives no verdict of its own"}
     mark = _REMARK if health.passed is False else ""
-    parts = [f"{mark}Health: {word[health.passed]}"]
+    parts = [mark + _("Health: {verdict}").format(verdict=_(_VERDICTS[health.passed]))]
     if health.reason:
         parts.append(health.reason)
     if health.temperature_celsius is not None:
-        limit = f" (limit {health.limit_celsius:.0f} °C)" if health.limit_celsius else ""
+        limit = ""
+        if health.limit_celsius:
+            limit = " " + _("(limit {celsius:.0f} °C)").format(celsius=health.limit_celsius)
         parts.append(f"{health.temperature_celsius:.0f} °C{limit}")
     lines = [", ".join(parts)]
     sound = [_show_counter(each) for each in health.counters if not each.doubt]
     if sound:
-        lines.append(f"Counters: {', '.join(sound)}")
+        lines.append(_("Counters: {all}").format(all=", ".join(sound)))
     return lines + [
-        f"{_REMARK}In doubt: {_show_counter(each)}: {each.doubt}"
+        _REMARK + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {each.doubt}")
         for each in health.counters
         if each.doubt
     ]
@@ -110,24 +130,31 @@ def _show_counter(counter: Counter) -> str:
 
 def _describe_size(drive: DriveRow) -> str:
     details = drive.details
-    turns = f", {details.rotation_rpm:,} rpm" if details and details.rotation_rpm else ""
-    form = f", {details.form_factor}" if details and details.form_factor else ""
+    turns = details.rotation_rpm if details else None
     sectors = f"{drive.logical_block_bytes}/{drive.physical_block_bytes}"
     named = f"{details.sector_format} ({sectors})" if details and details.sector_format else sectors
-    size = f"{drive.size_bytes:,} bytes ({drive.size}), sectors {named}"
-    return f"{size}, {drive.kind}{turns}{form}, {drive.bus}"
+    return _join(
+        _("{bytes:,} bytes ({size}), sectors {sectors}").format(
+            bytes=drive.size_bytes, size=drive.size, sectors=named
+        ),
+        _(drive.kind),
+        _("{turns:,} rpm").format(turns=turns) if turns else "",
+        details.form_factor if details else "",
+        drive.bus,
+    )
 
 
 def _describe_details(details: Details) -> list[str]:
-    link = details.link_now and f"link {details.link_now}"
+    link = details.link_now and _("link {now}").format(now=details.link_now)
     if details.link_max:
-        link = f"{link or 'link now not known'} (at most {details.link_max})"
+        most = _("(at most {most})").format(most=details.link_max)
+        link = f"{link or _('link now not known')} {most}"
     features = _join(
-        details.write_cache and f"write cache {details.write_cache}",
-        {True: "TRIM yes", False: "TRIM no", None: ""}[details.trim],
-        details.zoned and f"zoned: {details.zoned}",
-        details.hybrid and f"hybrid: {details.hybrid}",
-        details.security and f"security {details.security}",
+        details.write_cache and _("write cache {state}").format(state=_(details.write_cache)),
+        {True: _("TRIM yes"), False: _("TRIM no"), None: ""}[details.trim],
+        details.zoned and _("zoned: {how}").format(how=details.zoned),
+        details.hybrid and _("hybrid: {how}").format(how=details.hybrid),
+        details.security and _("security {state}").format(state=_(details.security)),
     )
     return [line for line in (link, features) if line]
 
@@ -137,15 +164,17 @@ def _describe_content(drive: DriveRow) -> str:
     found = [
         f"{word} {', '.join(texts)}"
         for word, texts in (
-            ("table", (details.partition_table,) if details and details.partition_table else ()),
-            ("file systems", details.file_systems if details else ()),
-            ("partitions", drive.partitions),
-            ("mounted at", drive.mountpoints),
-            ("held by", drive.holders),
+            (_("table"), (details.partition_table,) if details and details.partition_table else ()),
+            (_("file systems"), details.file_systems if details else ()),
+            (_("partitions"), drive.partitions),
+            (_("mounted at"), drive.mountpoints),
+            (_("held by"), drive.holders),
         )
         if texts
     ]
-    return f"On it: {'; '.join(found)}" if found else "On it: nothing with a name or label"
+    if not found:
+        return _("On it: nothing with a name or label")
+    return _("On it: {all}").format(all="; ".join(found))
 
 
 def _join(*texts: str) -> str:

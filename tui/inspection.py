@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui.charset import shorten
 from tui.composed import ComposedCampaign, PlanTable
 from tui.drive_facts import DriveRow
+from tui.language import _
 
 SHARE_READ = 0.02
 """Of each drive: minutes for the largest disks, and places in each hundredth of it."""
@@ -27,7 +28,7 @@ class Inspection:
     def campaign(self) -> ComposedCampaign:
         """As a campaign; there must be drives."""
         return ComposedCampaign(
-            name="incoming inspection",
+            name=_("incoming inspection"),
             drives=self.drives,
             roles={each.raw_identity: "target" for each in self.drives},
             boot=None,
@@ -43,7 +44,7 @@ def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
     for drive in drives:
         reason = _find_obstacle(drive)
         if not reason and len(taken) >= at_most:
-            reason = f"a campaign takes {at_most} drives: inspect it next"
+            reason = _("a campaign takes {count} drives: inspect it next").format(count=at_most)
         if reason:
             left_out.append((drive, reason))
         else:
@@ -53,16 +54,17 @@ def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
 
 def describe_inspection(inspection: Inspection, *, duration: str) -> str:
     """What is done, to which drives, how long it takes, and what is left out."""
-    share = f"{100 * SHARE_READ:.0f} %"
     lines = [
-        f"Health, the drive's own short self-test, and {share} of each surface read.",
-        "NOTHING IS WRITTEN TO THEM, so no drive has to be released.",
-        f"Estimated duration: {duration}",
+        _("Health, the drive's own short self-test, and {share} of each surface read.").format(
+            share=f"{100 * SHARE_READ:.0f} %"
+        ),
+        _("NOTHING IS WRITTEN TO THEM, so no drive has to be released."),
+        _("Estimated duration: {duration}").format(duration=duration),
         "",
         *(_describe(drive) for drive in inspection.drives),
     ]
     if inspection.left_out:
-        lines += ["", "Left out:"]
+        lines += ["", _("Left out:")]
         lines += [f"{_describe(drive)}: {reason}" for drive, reason in inspection.left_out]
     return "\n".join(lines)
 
@@ -71,11 +73,11 @@ def _find_obstacle(drive: DriveRow) -> str:
     if not drive.offered:
         return drive.reason
     if drive.answer == "not answering":
-        return "it does not answer"
+        return _("it does not answer")
     if not drive.raw_identity:
-        return "it has no serial number and no WWN to name it by"
+        return _("it has no serial number and no WWN to name it by")
     if drive.twins:
-        return "another drive shows the same identity"
+        return _("another drive shows the same identity")
     return ""
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tui.campaigns import Campaign
 from tui.charset import drawable
 from tui.drive_facts import DriveRow
+from tui.language import _
 
 
 def describe_resumption(
@@ -12,11 +13,11 @@ def describe_resumption(
 ) -> str:
     """The question before it goes on, with each drive of `raw_written`, the identities."""
     lines = [
-        f'Go on with campaign {campaign.id} "{campaign.name}"?\n',
-        "IT WRITES TO THESE DRIVES AGAIN. What was put on them since may be lost, for good:",
+        _('Go on with campaign {id} "{name}"?').format(id=campaign.id, name=campaign.name) + "\n",
+        _("IT WRITES TO THESE DRIVES AGAIN. What was put on them since may be lost, for good:"),
     ]
     for raw in raw_written:
         here = next((each for each in drives if raw in {each.raw_serial, each.raw_wwn}), None)
-        facts = f"{here.model}, {here.size}, {here.device}" if here else "NOT in this machine"
+        facts = f"{here.model}, {here.size}, {here.device}" if here else _("NOT in this machine")
         lines.append(f"  {drawable(raw)}  {facts}")
     return "\n".join(lines)

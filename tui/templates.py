@@ -10,6 +10,7 @@ from tui.campaigns import ARRAY
 from tui.composed import BOOTS, BootChoice, ComposedCampaign, PlanValue
 from tui.drive_facts import DriveRow
 from tui.inspection import SHARE_READ
+from tui.language import N_, _
 from tui.roles import MEMBERS, Role
 
 type Settings = Mapping[str, PlanValue]
@@ -41,7 +42,7 @@ def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampa
     on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
     boot = BootChoice(BOOTS, "cold", "256M", "first-last") if "boot" in template.tests else None
     return ComposedCampaign(
-        name=template.label,
+        name=_(template.label),
         drives=taken,
         roles=template.roles,
         boot=boot,
@@ -58,21 +59,21 @@ def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampa
 def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
     """All of them, those with an obstacle too."""
     usable = [each for each in drives if each.releasable]
-    nothing = "" if usable else "no drive here can be released"
+    nothing = "" if usable else N_("no drive here can be released")
     all_targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
     return (
         Template(
             "boots",
-            "Boot comparison",
-            "a small system started ten times from each drive, cold",
+            N_("Boot comparison"),
+            N_("a small system started ten times from each drive, cold"),
             all_targets,
             {"boot": {}},
             nothing,
         ),
         Template(
             "inspection",
-            "Incoming inspection",
-            "health, short self-test, a sample of the surface; writes nothing",
+            N_("Incoming inspection"),
+            N_("health, short self-test, a sample of the surface; writes nothing"),
             all_targets,
             _INSPECTION,
             nothing,
@@ -81,8 +82,8 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         _make_array(usable),
         Template(
             "everything",
-            "Everything",
-            "boots, all workloads, surface, verify and self-test",
+            N_("Everything"),
+            N_("boots, all workloads, surface, verify and self-test"),
             all_targets,
             {
                 "boot": {},
@@ -107,11 +108,11 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     }
     return Template(
         "hybrid",
-        "Hybrid drive",
-        "what its cache learns: boots, lottery, sweep; other drives are controls",
+        N_("Hybrid drive"),
+        N_("what its cache learns: boots, lottery, sweep; other drives are controls"),
         roles,
         {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
-        "" if disks else "no disk here can be released",
+        "" if disks else N_("no disk here can be released"),
     )
 
 
@@ -124,11 +125,11 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
         roles = {disks[-1].raw_identity: "backing", flash[-1].raw_identity: "cache"}
     return Template(
         "array",
-        "SSD + disk array",
-        "a bcache array beside its two drives: lottery, fio, SQL",
+        N_("SSD + disk array"),
+        N_("a bcache array beside its two drives: lottery, fio, SQL"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
-        "" if roles else "it takes a disk and a flash drive that can be released",
+        "" if roles else N_("it takes a disk and a flash drive that can be released"),
     )
 
 

@@ -84,6 +84,7 @@ class FakeEngine:
         self.data = folder / "data"
         self.block = folder / "block"
         self.clock_s = 1000.0
+        self.language = "en"
         self.manual: Path | None = None
         """None: the one that is shipped."""
         self.run.mkdir(parents=True)
@@ -147,7 +148,7 @@ class FakeEngine:
 
     def show_machine(self, **more: object) -> None:
         """Write machine.json."""
-        self._write("machine.json", MACHINE | more)
+        self._write("machine.json", MACHINE | {"language": self.language} | more)
 
     def requests(self) -> list[Request]:
         """Everything that was asked for, in order."""

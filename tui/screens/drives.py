@@ -13,6 +13,7 @@ from tui.charset import shorten
 from tui.drive_facts import ArrayMember, DriveRow
 from tui.drive_texts import describe_drive, describe_parting, fit_lines
 from tui.inspection import Inspection, find_inspection
+from tui.language import N_, _
 from tui.screens.dialog import Ask
 from tui.screens.inspect import InspectDialog
 from tui.screens.page import Page
@@ -26,6 +27,7 @@ from tui.widgets.table import Table
 # Device, size, bus and kind need these columns, and there is a gap after each of seven.
 _FIXED = 8 + 8 + 5 + 5
 _GAPS = 8
+_ANSWERS = (N_("asking"), N_("not answering"))
 # The details have at least these lines, and more where the table leaves some.
 _DETAIL_LINES = 12
 
@@ -34,9 +36,9 @@ class DrivesPage(Page):
     """A table, and below it everything about the drive under the cursor."""
 
     NAME: ClassVar[str] = "drives"
-    TITLE: ClassVar[str] = "Drives"
+    TITLE: ClassVar[str] = N_("Drives")
     AUTO_FOCUS = "Table"
-    HELP: ClassVar[str] = (
+    HELP: ClassVar[str] = N_(
         "All drives of this machine. The list follows what is plugged in and out. Looking at "
         "drives never changes them: nothing is written to a drive before somebody has typed the "
         "end of its serial number, or named it in the plan.\n\n"
@@ -68,16 +70,16 @@ class DrivesPage(Page):
     def compose_body(self) -> ComposeResult:
         table = Table()
         yield table
-        yield Line("Still looking for drives ...", id="looking")
+        yield Line(id="looking")
         yield Line(id="details", classes="gap")
-        yield Choice("Take the array apart", id="take-apart")
+        yield Choice("", id="take-apart")
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        keys = [("Up/Down", "choose"), ("d", "details")]
+        keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
         if not _is_hindered(snapshot):
-            keys.append(("Enter" if _is_untouched(snapshot) else "i", "inspect all"))
-        return [*keys, ("t", "take apart")] if self._may_take_apart(snapshot) else keys
+            keys.append((_("Enter") if _is_untouched(snapshot) else "i", _("inspect all")))
+        return [*keys, ("t", _("take apart"))] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -109,9 +111,9 @@ class DrivesPage(Page):
         if self._inspecting:
             return
         if snapshot.busy:
-            app.say("A campaign is running: stop it first (page 3).")
+            app.say(_("A campaign is running: stop it first (page 3)."))
         elif _is_hindered(snapshot):
-            app.say("Nothing can be started: see above.")
+            app.say(_("Nothing can be started: see above."))
         else:
             self._inspecting = True
             app.run_flow(self._inspect(is_unasked=is_unasked))
@@ -123,17 +125,17 @@ class DrivesPage(Page):
             while not (_is_ready(app.snapshot) and self.is_active):
                 if app.current_mode != self.NAME or _is_hindered(app.snapshot):
                     return
-                app.say("Looking for drives: the inspection is offered once all are found ...")
+                app.say(_("Looking for drives: the inspection is offered once all are found ..."))
                 self._news.clear()
                 await self._news.wait()
             if is_unasked and not _is_untouched(app.snapshot):
-                app.say("There is a plan or a campaign now: i inspects all drives nevertheless.")
+                app.say(_("There is a plan or a campaign now: i inspects all drives nevertheless."))
                 return
             app.say("")
             at_most = await asyncio.to_thread(app.port.max_drives)
             inspection = find_inspection(app.snapshot.drives, at_most=at_most)
             if not inspection.drives:
-                app.say("There is no drive that can be inspected: the lines below say why.")
+                app.say(_("There is no drive that can be inspected: the lines below say why."))
                 return
             if self.is_current and await self._ask(inspection):
                 await start_composed(app, inspection.campaign)
@@ -145,7 +147,7 @@ class DrivesPage(Page):
 
         async def estimate() -> None:
             times = await app.call_port(lambda: app.port.estimate(inspection.campaign))
-            dialog.show_duration("not known" if times is None else describe_times(times))
+            dialog.show_duration(_("not known") if times is None else describe_times(times))
 
         app.run_worker(estimate(), group="estimate", exit_on_error=False)
         answer = await app.push_screen_wait(dialog)
@@ -155,9 +157,9 @@ class DrivesPage(Page):
         """Everything about the drive, however long it is."""
         drive = self._selected()
         if drive is not None:
-            title = f" {drive.device}: all details (PgUp, PgDn) "
+            title = _(" {device}: all details (PgUp, PgDn) ").format(device=drive.device)
             text = "\n".join(describe_drive(drive))
-            self.app.push_screen(Ask(title, text, (), cancel="Close"))
+            self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
 
     def on_choice_pressed(self, event: Choice.Pressed) -> None:
         """The only one is that for an array."""
@@ -169,20 +171,21 @@ class DrivesPage(Page):
         drive, snapshot = self._selected(), self.kaltstart.snapshot
         member = drive.array if drive else None
         if member is None:
-            self.kaltstart.say("This drive is in no array.")
+            self.kaltstart.say(_("This drive is in no array."))
         elif not member.ours:
-            self.kaltstart.say("This array was not made here: it is not taken apart here.")
+            self.kaltstart.say(_("This array was not made here: it is not taken apart here."))
         elif snapshot.busy:
-            self.kaltstart.say("A campaign is running: stop it first (page 3).")
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
         elif not self._may_take_apart(snapshot):
-            self.kaltstart.say("Nothing can be done now: see above.")
+            self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
             self.kaltstart.run_flow(self._take_apart(member, snapshot.drives))
 
     async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
         text = describe_parting(member, drives)
-        choices = (("take-apart", "Take apart"),)
-        answer = await self.app.push_screen_wait(Ask(" Take the array apart ", text, choices))
+        choices = (("take-apart", _("Take apart")),)
+        title = _(" Take the array apart ")
+        answer = await self.app.push_screen_wait(Ask(title, text, choices))
         if answer is not None:
             await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
 
@@ -215,10 +218,13 @@ class DrivesPage(Page):
     def _show_details(self) -> None:
         drive, snapshot = self._selected(), self.kaltstart.snapshot
         details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
+        button.relabel(_("Take the array apart"))
         button.display = self._may_take_apart(snapshot)
-        self.query_one("#looking").display = snapshot.looking
+        looking = self.query_one("#looking", Line)
+        looking.show(_("Still looking for drives ..."))
+        looking.display = snapshot.looking
         if drive is None:
-            details.show("" if snapshot.looking else "No drive was found.")
+            details.show("" if snapshot.looking else _("No drive was found."))
             return
         width = max(40, self.size.width - 2)
         beside = len(self._listed) + 2 + snapshot.looking + button.display
@@ -260,10 +266,10 @@ def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
     rest = max(24, width - 2 - _FIXED - state - _GAPS)
     model = min(max([12, *(len(d.model) for d in drives)]), rest * 5 // 10)
     serial = min(max([10, *(len(d.identity) for d in drives)]), rest - model)
-    widths = {"Device": 8, "Model": model, "Serial": serial, "Size": 8, "Bus": 5}
-    widths |= {"Kind": 5, "Offered": state}
+    widths = {_("Device"): 8, _("Model"): model, _("Serial"): serial, _("Size"): 8, "Bus": 5}
+    widths |= {_("Kind"): 5, _("Offered"): state}
     rows = (
-        (d.device, d.model, d.identity, f"{d.size:>8}", d.bus, d.kind, each)
+        (d.device, d.model, d.identity, f"{d.size:>8}", d.bus, _(d.kind), each)
         for d, each in zip(drives, states, strict=True)
     )
     return _Cells(
@@ -275,8 +281,8 @@ def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
 def _describe_state(drive: DriveRow) -> str:
     """Whether it may be used, as far as it is known already."""
     if drive.answer == "not answering" or (drive.answer == "asking" and drive.offered):
-        return drive.answer
-    return f"{'yes' if drive.offered else 'NO'}{' !' if drive.has_remarks else ''}"
+        return _(drive.answer)
+    return f"{_('yes') if drive.offered else _('NO')}{' !' if drive.has_remarks else ''}"
 
 
 def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:

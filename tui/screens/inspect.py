@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 
 from tui.inspection import Inspection, describe_inspection
+from tui.language import _, ngettext
 from tui.screens.dialog import ScrolledDialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
@@ -21,20 +22,24 @@ class InspectDialog(ScrolledDialog[bool]):
 
     def __init__(self, inspection: Inspection) -> None:
         count = len(inspection.drives)
-        whom = "the only drive" if count == 1 else f"all {count} drives"
-        super().__init__(f" Inspect {whom} (nothing is written) ")
+        title = ngettext(
+            " Inspect the only drive (nothing is written) ",
+            " Inspect all {count} drives (nothing is written) ",
+            count,
+        )
+        super().__init__(title.format(count=count))
         self._inspection = inspection
-        self._duration = "being estimated ..."
+        self._duration = _("being estimated ...")
 
     @override
     def compose_box(self) -> ComposeResult:
         with VerticalScroll(id="text", can_focus=False):
             yield Line(self._describe(), id="inspection")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Choice("Start", id="start")
-            yield Line("Enter: start  Esc: leave")
-            yield Line("  PgUp/PgDn: scroll", id="more")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Start"), id="start")
+            yield Line(_("Enter: start  Esc: leave"))
+            yield Line("  " + _("PgUp/PgDn: scroll"), id="more")
 
     @override
     def on_mount(self) -> None:  # Textual calls the base's too

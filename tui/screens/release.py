@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 
 from tui.drive_facts import DriveRow
+from tui.language import _
 from tui.screens.dialog import ScrolledDialog
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -37,10 +38,14 @@ def describe_identity(drive: DriveRow) -> str:
     """Everything that tells this drive from another."""
     return "\n".join(
         (
-            f"Model       {drive.model or '-'}",
-            f"Serial      {drive.serial or '- (none)'}",
-            f"WWN         {drive.wwn or '-'}",
-            f"Size        {drive.size}, {drive.kind}, {drive.bus}, now {drive.device}",
+            _name(_("Model"), drive.model or "-"),
+            _name(_("Serial"), drive.serial or _("- (none)")),
+            _name("WWN", drive.wwn or "-"),
+            _name(
+                _("Size"),
+                f"{drive.size}, {_(drive.kind)}, {drive.bus}, "
+                + _("now {device}").format(device=drive.device),
+            ),
         )
     )
 
@@ -50,19 +55,27 @@ def describe_loss(drive: DriveRow) -> str:
     details = drive.details
     partitions = ", ".join(drive.partitions)
     if details and details.partition_table:
-        partitions = f"{partitions or 'none'} (table {details.partition_table})"
+        table = _("(table {kind})").format(kind=details.partition_table)
+        partitions = f"{partitions or _('none')} {table}"
     file_systems = ", ".join(details.file_systems) if details else ""
     lines = [
-        f"Partitions  {partitions or 'none found'}",
-        f"On it       {file_systems or 'no file system found; there may be data all the same'}",
+        _name(_("Partitions"), partitions or _("none found")),
+        _name(
+            _("On it"),
+            file_systems or _("no file system found; there may be data all the same"),
+        ),
     ]
     if drive.array is not None:
-        lines.append(f"Array       {drive.array.explanation}")
+        lines.append(_name(_("Array"), drive.array.explanation))
     if drive.holders:
-        lines.append(f"In use by   {', '.join(drive.holders)}")
+        lines.append(_name(_("In use by"), ", ".join(drive.holders)))
     if drive.mountpoints:
-        lines.append(f"Mounted at  {', '.join(drive.mountpoints)}")
+        lines.append(_name(_("Mounted at"), ", ".join(drive.mountpoints)))
     return "\n".join(lines)
+
+
+def _name(what: str, text: str) -> str:
+    return f"{what:12}{text}"
 
 
 class ReleaseDialog(ScrolledDialog[bool]):
@@ -74,30 +87,30 @@ class ReleaseDialog(ScrolledDialog[bool]):
     def __init__(
         self, drive: DriveRow, *, number: int, count: int, others: Iterable[DriveRow]
     ) -> None:
-        super().__init__(f" Release drive {number} of {count} ")
+        title = _(" Release drive {number} of {count} ")
+        super().__init__(title.format(number=number, count=count))
         self._drive = drive
         self._wanted = required_text(drive, others)
 
     @override
     def compose_box(self) -> ComposeResult:
-        what = "serial number" if self._drive.serial else "WWN"
         length = len(self._wanted)
-        yield Line("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:", classes="title")
+        yield Line(_("EVERYTHING ON THIS DRIVE WILL BE LOST, FOR GOOD:"), classes="title")
         yield Line(describe_identity(self._drive), classes="gap")
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))
-        yield Line(
-            f"To release it, type the last {length} characters of its {what}:",
-            classes="gap",
-        )
+        wanted = _("To release it, type the last {count} characters of its WWN:")
+        if self._drive.serial:
+            wanted = _("To release it, type the last {count} characters of its serial number:")
+        yield Line(wanted.format(count=length), classes="gap")
         with Horizontal(classes="field"):
-            yield Line("Serial ends in:" if self._drive.serial else "WWN ends in:")
+            yield Line(_("Serial ends in:") if self._drive.serial else _("WWN ends in:"))
             yield Field(id="typed", placeholder="_" * length, max_length=4 * length)
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Choice("Release and erase", id="release")
-            yield Line("PgUp/PgDn: all that is on it", id="more")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Release and erase"), id="release")
+            yield Line(_("PgUp/PgDn: all that is on it"), id="more")
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""
@@ -112,9 +125,9 @@ class ReleaseDialog(ScrolledDialog[bool]):
             self.dismiss(True)
             return
         self.query_one("#problem", Line).show(
-            f'Not released: "{typed}" is not how it ends.'
+            _('Not released: "{typed}" is not how it ends.').format(typed=typed)
             if typed
-            else "Not released: type it first."
+            else _("Not released: type it first.")
         )
         field.value = ""
         field.focus()

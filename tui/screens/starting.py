@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tui.composed import ComposedCampaign
 from tui.drive_facts import DriveRow
+from tui.language import _
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -14,7 +15,7 @@ async def start_composed(app: "KaltstartApp", composed: ComposedCampaign) -> Non
     for drive in composed.drives:
         problem = find_change(app, drive)
         if problem:
-            app.say(f"{problem} Nothing was started.")
+            app.say(f"{problem} {_('Nothing was started.')}")
             return
     toml = await app.call_port(lambda: app.port.compose_plan(composed))
     if toml is not None:
@@ -24,22 +25,33 @@ async def start_composed(app: "KaltstartApp", composed: ComposedCampaign) -> Non
 def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     """Why a drive picked a minute ago may not be used now; empty if it may."""
     if app.snapshot.busy:
-        return "A campaign has started meanwhile."
+        return _("A campaign has started meanwhile.")
     found = _find_now(app, drive)
     if len(found) != 1:
-        where = "is gone" if not found else "is there more than once"
-        return f"The drive {drive.identity} {where}."
+        told = _("The drive {identity} is there more than once.")
+        if not found:
+            told = _("The drive {identity} is gone.")
+        return told.format(identity=drive.identity)
     now = found[0]
     if not now.offered:
-        return f"The drive {drive.identity}: {now.reason}."
-    for what, before, after in (
-        ("model", drive.model, now.model),
-        ("size", f"{drive.size_bytes:,} bytes", f"{now.size_bytes:,} bytes"),
-        ("WWN", drive.wwn, now.wwn),
+        return _("The drive {identity}: {reason}.").format(
+            identity=drive.identity, reason=now.reason
+        )
+    for told, before, after in (
+        (_("its model was {before} and is {after}"), drive.model, now.model),
+        (
+            _("its size was {before} and is {after}"),
+            _("{count:,} bytes").format(count=drive.size_bytes),
+            _("{count:,} bytes").format(count=now.size_bytes),
+        ),
+        (_("its WWN was {before} and is {after}"), drive.wwn, now.wwn),
     ):
         if before != after:
-            changed = f"its {what} was {before or 'none'} and is {after or 'none'}"
-            return f"The drive {drive.identity} is another one now: {changed}."
+            none = _("none")
+            return _("The drive {identity} is another one now: {change}.").format(
+                identity=drive.identity,
+                change=told.format(before=before or none, after=after or none),
+            )
     return ""
 
 

@@ -6,6 +6,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from tui.language import _
 from tui.screens.dialog import Dialog
 from tui.templates import Template
 from tui.widgets.choice import Choice
@@ -19,19 +20,19 @@ class TemplatesDialog(Dialog[str]):
     DEFAULT_CSS = "TemplatesDialog .template { padding-left: 4; }"
 
     def __init__(self, templates: Sequence[Template]) -> None:
-        super().__init__(" Templates, made from the drives that are here ")
+        super().__init__(_(" Templates, made from the drives that are here "))
         self._templates = {each.id: each for each in templates}
         self._durations: Mapping[str, str] = {}
 
     @override
     def compose_box(self) -> ComposeResult:
         for each in self._templates.values():
-            yield Choice(each.label, id=each.id)
+            yield Choice(_(each.label), id=each.id)
             yield Line(self._describe(each), id=f"{each.id}-does", classes="template")
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Line("Enter: look at it and adjust it  Esc: leave")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Line(_("Enter: look at it and adjust it  Esc: leave"))
 
     def on_mount(self) -> None:
         """They may have been estimated before the box was there."""
@@ -48,12 +49,16 @@ class TemplatesDialog(Dialog[str]):
     def choose(self, choice_id: str) -> None:
         obstacle = self._templates[choice_id].obstacle
         if obstacle:
-            self.query_one("#problem", Line).show(f"Not here: {obstacle}.")
+            self.query_one("#problem", Line).show(
+                _("Not here: {obstacle}.").format(obstacle=_(obstacle))
+            )
         else:
             self.dismiss(choice_id)
 
     def _describe(self, template: Template) -> str:
         if template.obstacle:
-            return f"{template.does}\nnot here: {template.obstacle}"
-        duration = self._durations.get(template.id, "being estimated ...")
-        return f"{template.does}\nestimated duration: {duration}"
+            more = _("not here: {obstacle}").format(obstacle=_(template.obstacle))
+        else:
+            duration = self._durations.get(template.id, _("being estimated ..."))
+            more = _("estimated duration: {duration}").format(duration=duration)
+        return f"{_(template.does)}\n{more}"
