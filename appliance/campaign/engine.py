@@ -34,10 +34,11 @@ from appliance.campaign.site import Site, leave, load_campaign, pause, take_back
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.step_run import StepPosition, StoppedByPersonError
+from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold_if_asked
 from appliance.campaign.steps import has_steps_left, run_steps
 from appliance.campaign.stick_plan import find_stick_plan
 from appliance.campaign.thisboot import read_this_boot
+from appliance.campaign.wishes import OUTLIVE_A_START, grant_idle
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
@@ -53,6 +54,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.requests import Request, select_new_requests, update_request
+from appliance.store.wishes import is_pause_asked
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -106,7 +108,7 @@ class Appliance:
         self.stick = stick
         self.connection = connection
         self.this_boot = read_this_boot()
-        self.screen = Screen(status, connection)
+        self.screen = Screen(status, connection, self.this_boot)
         self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
         self._machine_drives = MachineDrives(self.site, stick, drives)
         self._machine = Machine(self.site, stick)
@@ -179,7 +181,10 @@ class Appliance:
             return
         boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
         works_here = not boots_left and has_steps_left(self.site, campaign.id)
-        if (campaign.state == "preparing" or works_here) and self.screen.countdown(
+        counts_down = works_here or campaign.state == "preparing"
+        if is_pause_asked(self.connection, campaign.id):
+            counts_down = False  # it pauses before it does anything
+        if counts_down and self.screen.countdown(
             "resume", f"go on with campaign {campaign.id}", _AUTOSTART_S
         ):
             pause(self.site, campaign.id, "stopped by a key")
@@ -193,8 +198,8 @@ class Appliance:
             with self.drives.quiet() as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
-        except StoppedByPersonError:
-            pause(self.site, campaign_id, "stopped by a key")
+        except StoppedByPersonError as error:
+            pause(self.site, campaign_id, error.reason)
         except KaltstartError as error:
             self._pause_for(campaign_id, error)
 
@@ -207,6 +212,7 @@ class Appliance:
             raise (error if isinstance(error, StickTrouble) else second) from second
 
     def _advance(self, campaign_id: int) -> None:
+        hold_if_asked(self.site, campaign_id)
         if not self._machine_drives.any_needed_is_here(campaign_id):
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
@@ -304,6 +310,9 @@ class Appliance:
 
     def _void_old_requests(self) -> None:
         for request in select_new_requests(self.connection):
+            if request.kind in OUTLIVE_A_START:
+                self._answer(request)
+                continue
             update_request(self.connection, request.id, "refused", "the machine was restarted", 3)
 
     def _answer(self, request: Request) -> None:
@@ -329,17 +338,17 @@ class Appliance:
                     name, text = str(payload["name"]), str(payload["plan_toml"])
                     kept = keep_plan(name, text, replace=bool(payload["replace"]))
                     self._accept(request, f"kept as {kept}")
+                case "delete-plan":
+                    self._accept(request, f"{delete_plan(str(payload['file_name']))} is gone")
                 case "take-apart":
                     self._accept(request, "taking the array apart")
                     self._take_apart(str(payload["set_uuid"]))
-                case "stop":
-                    self._accept(request, "nothing is running")
+                case "stop" | "pause" | "skip-step":
+                    grant_idle(self.connection, self.this_boot, request)
                 case "poweroff" | "reboot":
                     self._accept(request, "switching off")
                     self._switch_off(request.kind)
                 case _:
-                case "delete-plan":
-                    self._accept(request, f"{delete_plan(str(payload['file_name']))} is gone")
                     self._accept(request, self._machine.carry_out(request.kind, payload))
         except KaltstartError as error:
             self._decline_for(request, error)

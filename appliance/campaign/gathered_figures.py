@@ -4,6 +4,7 @@ Never takes the figure of a cache for one of a drive.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from appliance.policy_limits import LIMITS, LimitKind
 from appliance.store.evidence import FigureRow
@@ -23,18 +24,35 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     origin = frozenset().union(*(each.origin for each in figures))
     known = [each for each in figures if each.value is not None]
     missing = [each.detail for each in figures if each.value is None]
+    excuses = "; ".join(dict.fromkeys(each.excuse for each in figures if each.excuse))
     worse = max if kind.direction == "most" else min
     if not known:
         compared = [each.compared for each in figures if each.compared is not None]
         return Figure(
             None,
-            "; ".join(dict.fromkeys(missing)),
+            "; ".join(dict.fromkeys(filter(None, missing))),
             origin,
             compared=worse(compared) if compared else None,
+            excuse=excuses,
         )
     worst = worse(known, key=lambda each: each.value or 0.0)
-    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
+    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else ""]
+    notes += [*missing, excuses]
     return Figure(worst.value, "; ".join(dict.fromkeys(filter(None, notes))), origin)
+
+
+def excuse_skipped(
+    taken: Mapping[str, Figure], planned: Iterable[str], *, excuse: str
+) -> dict[str, Figure]:
+    """The figures of a step that a person skipped: what it owes for `planned` is no drive's fault.
+
+    What it had found stands.
+    """
+    owed = {name: Figure(None) for name in planned} | dict(taken)
+    return {
+        name: replace(figure, excuse=excuse) if figure.value is None else figure
+        for name, figure in owed.items()
+    }
 
 
 def take(

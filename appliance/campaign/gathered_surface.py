@@ -16,7 +16,8 @@ _SURFACE: Mapping[str, tuple[str, str, float]] = {
     "surface_mean_mb_s": ("whole", "bw_bytes_s", MB),
     "surface_lat_p99_ms": ("whole", "lat_p99_ns", MS_NS),
 }
-_OF_RATES = (*_SURFACE, "surface_slowest_slice_percent")
+RATES = (*_SURFACE, "surface_slowest_slice_percent")
+"""Limits on how fast a drive is over its bytes."""
 _SAMPLE_RATES = "a sample's rates include the ways between its places"
 
 
@@ -68,7 +69,7 @@ def _compare_only(taken: Mapping[str, Figure]) -> dict[str, Figure]:
     """The rates of a sample: alike for drives of one model, and held against no limit."""
     return {
         name: replace(taken[name], value=None, detail=_SAMPLE_RATES, compared=taken[name].value)
-        for name in _OF_RATES
+        for name in RATES
         if name in taken and taken[name].value is not None
     }
 

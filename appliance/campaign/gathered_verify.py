@@ -13,6 +13,8 @@ _VERIFY: Mapping[str, tuple[str, str, float]] = {
     "verify_write_mb_s": ("write", "bw_bytes_s", MB),
     "verify_read_mb_s": ("read", "bw_bytes_s", MB),
 }
+RATES = tuple(_VERIFY)
+"""Limits on how fast a drive is in it."""
 
 
 def gather_verify(

@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from appliance import stats
-from appliance.campaign.gathered_figures import MB, MS_NS, find_worst, take
+from appliance.campaign import gathered_surface, gathered_verify
+from appliance.campaign.gathered_figures import MB, MS_NS, excuse_skipped, find_worst, take
 from appliance.campaign.gathered_health import read_health
-from appliance.campaign.gathered_surface import gather_surface
-from appliance.campaign.gathered_verify import gather_verify
 from appliance.drives.details import says_hybrid
+from appliance.errors import PlanError
+from appliance.plan import parse_plan
+from appliance.plan_workloads import FioPlan
 from appliance.policy_limits import LIMITS
+from appliance.store.campaigns import select_campaign
 from appliance.store.evidence import (
     BootCounts,
     FigureRow,
@@ -37,6 +40,9 @@ _FIO: Mapping[str, tuple[str, str, float]] = {
     "fio_rand_write_lat_p50_ms": ("rand-write", "lat_p50_ns", MS_NS),
     "fio_rand_write_lat_p99_ms": ("rand-write", "lat_p99_ns", MS_NS),
 }
+
+_RATES = {"surface": gathered_surface.RATES, "verify": gathered_verify.RATES}
+"""Limits on figures that such a step has only when it came to its end."""
 
 
 def gather_evidence(connection: sqlite3.Connection, campaign_id: int) -> tuple[Evidence, ...]:
@@ -70,7 +76,7 @@ def _gather_drive(
         **_count_failed(steps),
         **counters,
         "highest_celsius": Figure(celsius, "" if celsius is not None else "no reading in any step"),
-        **_gather_steps(connection, drive, steps),
+        **_gather_steps(connection, campaign_id, drive, steps),
         **_gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)),
     }
     return Evidence(
@@ -93,14 +99,16 @@ def _gather_given_up(drive: JudgedDriveRow) -> Figure:
 
 def _count_failed(steps: Sequence[JudgedStepRow]) -> dict[str, Figure]:
     """Those by the drive's fault; a self-test that it does not have is nobody's."""
-    ended = [step for step in steps if step.state in {"done", "failed"}]
-    ran = [step for step in ended if step.state == "done" or step.blame != "none"]
+    ended = [step for step in steps if step.state in {"done", "failed", "skipped"}]
+    ran = [step for step in ended if step.state != "failed" or step.blame != "none"]
     if not ran:
         return {}
     said: dict[str, list[str]] = {"drive": [], "other": []}
     for step in ran:
         if step.state == "failed":
             said[step.blame].append(f"{step.kind}: {step.reason}")
+        elif step.state == "skipped":
+            said["other"].append(_describe_skipped(step))
     return {
         "failed_steps": Figure(
             float(len(said["drive"])), "; ".join(said["drive"]), excuse="; ".join(said["other"])
@@ -109,7 +117,10 @@ def _count_failed(steps: Sequence[JudgedStepRow]) -> dict[str, Figure]:
 
 
 def _gather_steps(
-    connection: sqlite3.Connection, drive: JudgedDriveRow, steps: Sequence[JudgedStepRow]
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive: JudgedDriveRow,
+    steps: Sequence[JudgedStepRow],
 ) -> dict[str, Figure]:
     found: dict[str, list[Figure]] = {}
     for step in steps:
@@ -118,17 +129,40 @@ def _gather_steps(
             case "fio":
                 taken = take(rows, _FIO)
             case "surface":
-                taken = gather_surface(connection, drive, step, rows)
+                taken = gathered_surface.gather_surface(connection, drive, step, rows)
             case "verify":
-                taken = gather_verify(connection, step, rows)
+                taken = gathered_verify.gather_verify(connection, step, rows)
             case "selftest":
                 taken = {"self_test": _gather_selftest(step, rows)}
             case _:
                 continue
+        if step.state == "skipped":
+            planned = _name_planned(connection, campaign_id, step)
+            taken = excuse_skipped(taken, planned, excuse=_describe_skipped(step))
         for name, figure in taken.items():
             origin = frozenset({step.workload_index})
             found.setdefault(name, []).append(replace(figure, origin=origin))
     return {name: find_worst(LIMITS[name], figures) for name, figures in found.items()}
+
+
+def _describe_skipped(step: JudgedStepRow) -> str:
+    return f"{step.kind} skipped {step.reason}".rstrip()
+
+
+def _name_planned(
+    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
+) -> Sequence[str]:
+    """The limits that all parts of the step would have given figures for."""
+    if step.kind != "fio":
+        return _RATES.get(step.kind, ())
+    campaign = select_campaign(connection, campaign_id)
+    try:
+        plan = parse_plan(campaign.plan_toml if campaign else "")
+    except PlanError:
+        return ()  # of another version of this program: what was to be measured is not known
+    workload = plan.workloads[step.workload_index]
+    tests = workload.tests if isinstance(workload, FioPlan) else ()
+    return [name for name, (variant, *_) in _FIO.items() if variant in tests]
 
 
 def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:

@@ -6,6 +6,7 @@ from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
+from appliance.campaign.step_run import hold_if_asked
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.plan import parse_plan
@@ -27,7 +28,8 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
     """Install on every drive that does not have it yet, if the campaign measures boots.
 
     A drive that fails is left out of the boots. Where there is an array, it stands in the place of
-    its backing drive, and its cache drive has no boots of its own.
+    its backing drive, and its cache drive has no boots of its own. Raises PausedByPersonError
+    between two drives, and behind the last.
     """
     campaign = load_campaign(site, campaign_id)
     plan = parse_plan(campaign.plan_toml)
@@ -35,6 +37,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
     for row in select_campaign_drives(site.connection, campaign_id):
         if boot is None or row.role == "cache" or row.installed_at or row.failed_reason:
             continue
+        hold_if_asked(site, campaign_id)
         try:
             _install(
                 site,
@@ -71,6 +74,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                 reason=error.message,
             )
     update_campaign_state(site.connection, campaign_id, "running")
+    hold_if_asked(site, campaign_id)
 
 
 def _install(

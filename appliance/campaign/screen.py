@@ -1,27 +1,40 @@
-"""What people see of the engine, and the stop they can ask for at any moment."""
+"""What people see of the engine, and what they can ask for at any moment while something runs."""
 
 import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from typing import Protocol
 
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.step_run import StepPosition, StoppedByPersonError
+from appliance.campaign.step_run import (
+    SkippedByPersonError,
+    StepPosition,
+    StoppedByPersonError,
+)
+from appliance.campaign.thisboot import ThisBoot
+from appliance.campaign.wishes import Wish, take_wishes
 from appliance.stick import RUN
-from appliance.store.requests import select_new_requests, update_request
 
 _POLL_S = 0.25
 _SHOW_EVERY_S = 2
 _INTERFACE_WAIT_S = 60
 
 
+class _Limited(Protocol):
+    """What is done, how to show it, and the step it is part of."""
+
+    def __call__(self, what: object, show: Callable[[], None], *, step_id: int = 0) -> None: ...
+
+
 class Screen:
     """The status for the interface, and its requests while something runs."""
 
-    def __init__(self, status: Status, connection: sqlite3.Connection) -> None:
+    def __init__(self, status: Status, connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
         self._status = status
         self._connection = connection
+        self._this_boot = this_boot
 
     def show(self, phase: str, message: str, **more: object) -> None:
         """Publish a new state; what `more` does not give is empty."""
@@ -49,7 +62,8 @@ class Screen:
             until_s = time.monotonic() + 1
             while time.monotonic() < until_s:
                 time.sleep(_POLL_S)
-                if self.stop_asked():
+                # Here is a safe point: to pause is to stop.
+                if self._take_wishes() in {Wish.STOP, Wish.PAUSE}:
                     return True
         self.show("running", then, next=then)
         return False
@@ -60,22 +74,8 @@ class Screen:
         while not (RUN / "tui-ready").exists() and time.monotonic() < give_up_s:
             time.sleep(_POLL_S)
 
-    def stop_asked(self) -> bool:
-        """Whether a person pressed a key; every other wish is refused while something runs."""
-        stopped = False
-        for request in select_new_requests(self._connection):
-            if request.kind == "stop":
-                update_request(self._connection, request.id, "accepted", "stopped", 0)
-                stopped = True
-            else:
-                update_request(
-                    self._connection,
-                    request.id,
-                    "refused",
-                    "a campaign is running: stop it first",
-                    3,
-                )
-        return stopped
+    def _take_wishes(self, step_id: int = 0) -> Wish:
+        return take_wishes(self._connection, self._this_boot, step_id=step_id)
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
         """What to call while reference systems are written; raises StoppedByPersonError."""
@@ -92,7 +92,10 @@ class Screen:
         return lambda label, done, total: limited(label, partial(show, label, done, total))
 
     def step_progress(self) -> Callable[[StepPosition, str, int, int], None]:
-        """What to call while a workload runs; raises StoppedByPersonError."""
+        """What to call while a workload runs.
+
+        Raises StoppedByPersonError, and SkippedByPersonError where the step is over by that.
+        """
 
         def show(place: StepPosition, label: str, done: int, total: int) -> None:
             step = asdict(place)
@@ -106,10 +109,10 @@ class Screen:
 
         limited = self._limited()
         return lambda place, label, done, total: limited(
-            (place, label), partial(show, place, label, done, total)
+            (place, label), partial(show, place, label, done, total), step_id=place.step_id
         )
 
-    def _limited(self) -> Callable[[object, Callable[[], None]], None]:
+    def _limited(self) -> _Limited:
         """Called as often as one likes: asks and shows seldom enough not to disturb a measurement.
 
         What is new is shown at once.
@@ -117,13 +120,16 @@ class Screen:
         asked_s = shown_s = 0.0
         shown: object = None
 
-        def call(what: object, show: Callable[[], None]) -> None:
+        def call(what: object, show: Callable[[], None], *, step_id: int = 0) -> None:
             nonlocal asked_s, shown_s, shown
             now_s = time.monotonic()
             if now_s - asked_s >= _POLL_S:
                 asked_s = now_s
-                if self.stop_asked():
-                    raise StoppedByPersonError
+                match self._take_wishes(step_id):
+                    case Wish.STOP:
+                        raise StoppedByPersonError
+                    case Wish.SKIP:
+                        raise SkippedByPersonError
             if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
                 shown, shown_s = what, now_s
                 show()

@@ -14,6 +14,7 @@ from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles, update_disarmed
+from appliance.store.wishes import clear_pause_asked
 
 COUNTDOWN_S = 5
 """Before power goes in the middle of a campaign."""
@@ -46,6 +47,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
         if cycle is not None:
             update_disarmed(site.connection, cycle.id)
         update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
+        clear_pause_asked(site.connection, campaign_id)
         record(site.connection, site.this_boot, "campaign-paused", reason, campaign_id=campaign_id)
     disarm(site)
     announce("campaign-paused", id=campaign_id, reason=reason)

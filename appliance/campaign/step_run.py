@@ -43,6 +43,7 @@ from appliance.store.steps import (
     update_step_interrupted,
     update_step_running,
 )
+from appliance.store.wishes import is_pause_asked
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.registry import make_workload
 
@@ -56,6 +57,24 @@ _UNMEASURED = CacheState(
 class StoppedByPersonError(Exception):
     """A stop was asked for in the middle of something that can be stopped."""
 
+    reason = "stopped by a key"
+
+
+class PausedByPersonError(StoppedByPersonError):
+    """A pause was asked for, and here nothing is lost by it."""
+
+    reason = "paused by a person"
+
+
+class SkippedByPersonError(Exception):
+    """The step under way is stored as skipped: let go of what it works on."""
+
+
+def hold_if_asked(site: Site, campaign_id: int) -> None:
+    """Raises PausedByPersonError where a person has asked for it; for safe points only."""
+    if is_pause_asked(site.connection, campaign_id):
+        raise PausedByPersonError
+
 
 @dataclass(frozen=True, slots=True)
 class StepPosition:
@@ -66,6 +85,8 @@ class StepPosition:
     of: int
     kind: str
     device: str
+    step_id: int = 0
+    """0: it is none of the campaign's steps."""
     part: str = ""
     part_number: int = 0
     parts: int = 0
@@ -74,7 +95,10 @@ class StepPosition:
 
 
 ShowStep = Callable[[StepPosition, str, int, int], None]
-"""Position, what is being done, how much of how much; raises StoppedByPersonError."""
+"""Position, what is being done, how much of how much.
+
+Raises StoppedByPersonError, and SkippedByPersonError while a step runs.
+"""
 
 
 @dataclass(slots=True)
@@ -100,7 +124,7 @@ class StepRun:
     """None: the step is on the array."""
 
     def work(self) -> None:
-        """Raises StepFailed or Refusal when the step has failed."""
+        """Raises StepFailed or Refusal when the step has failed, SkippedByPersonError."""
         connection, step = self.site.connection, self.step
         planned = count_planned_starts(
             select_power_offs(connection, step.id),
@@ -120,7 +144,7 @@ class StepRun:
         try:
             with self.subject.opened(self._progress()) as opened:
                 self._work_on(opened)
-        except (StepFailed, Refusal):
+        except (StepFailed, Refusal, SkippedByPersonError):
             raise
         except BaseException:
             # What went wrong first is what counts; at the next start it is an interruption as well.
@@ -150,7 +174,7 @@ class StepRun:
                         self._watch.begin_step()
                     self._do_parts(bench)
                 on_array = self._end_array(is_whole=is_whole)
-        except (StepFailed, Refusal):
+        except (StepFailed, Refusal, SkippedByPersonError):
             with transaction(connection):
                 self._store_rest()
             raise
@@ -207,6 +231,7 @@ class StepRun:
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
+            hold_if_asked(self.site, self.step.campaign_id)
             self.place = replace(self.place, part=part, part_number=number)
             bench.progress(part, 0, 0)
             if part in workload.cold_parts:

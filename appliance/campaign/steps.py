@@ -3,7 +3,13 @@
 from appliance.campaign.arrays import take_apart_array
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
-from appliance.campaign.step_run import ShowStep, StepPosition, StepRun
+from appliance.campaign.step_run import (
+    ShowStep,
+    SkippedByPersonError,
+    StepPosition,
+    StepRun,
+    hold_if_asked,
+)
 from appliance.campaign.subject import ArraySubject, DriveSubject, Subject
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
@@ -19,6 +25,7 @@ from appliance.store.steps import (
     select_steps,
     update_step_ended,
 )
+from appliance.store.wishes import is_skipped
 from appliance.units import printable
 
 
@@ -38,9 +45,9 @@ def has_planned_steps(site: Site, campaign_id: int) -> bool:
 def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> None:
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
-    A step whose drive is not here waits until all others are done. Raises StoppedByPersonError and
-    what holds up the whole campaign (StickTrouble, StillMountedError, StillRunning): steps can be
-    resumed then.
+    A step whose drive is not here waits until all others are done; one that a person skips is over.
+    Raises StoppedByPersonError and what holds up the whole campaign (StickTrouble,
+    StillMountedError, StillRunning): steps can be resumed then.
     """
     plan = parse_plan(load_campaign(site, campaign_id).plan_toml)
     steps = select_steps(site.connection, campaign_id)
@@ -53,18 +60,22 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
             step=step,
             plan=plan.workloads[step.workload_index],
             subject=_subject(site, stick, step, plan),
-            place=StepPosition(number, len(steps), step.kind, step.device),
+            place=StepPosition(number, len(steps), step.kind, step.device, step.id),
             show=show,
             max_celsius=plan.campaign.max_celsius,
         )
-        show(run.place, "looking for the drive", 0, 0)
+        hold_if_asked(site, campaign_id)
         try:
+            show(run.place, "looking for the drive", 0, 0)
             run.subject.find()
+        except SkippedByPersonError:
+            continue
         except Refusal as error:
             waiting.append((run, error))
         else:
             _run_step(run)
     for run, _ in waiting:
+        hold_if_asked(site, campaign_id)
         try:
             run.subject.find()
         except Refusal as error:
@@ -72,6 +83,7 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
         else:
             _run_step(run)
     _leave_no_array(site, campaign_id, stick=stick, show=show, of=len(steps))
+    hold_if_asked(site, campaign_id)
 
 
 def _subject(site: Site, stick: Stick, step: StepRow, plan: Plan) -> Subject:
@@ -114,9 +126,22 @@ def _run_step(run: StepRun) -> None:
         run.work()
     except (StepFailed, Refusal) as error:
         _fail(run.site, run.step, error)
+    except SkippedByPersonError:
+        return
 
 
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
+    if is_skipped(site.connection, step.id):
+        # Letting go of what it worked on went wrong: said, but a person ended it.
+        record(
+            site.connection,
+            site.this_boot,
+            "step-note",
+            f"{step.kind} on {step.device}: {error}",
+            campaign_id=step.campaign_id,
+            level="warning",
+        )
+        return
     blame = error.blame
     if step.kind == "selftest" and blame == "drive":
         blame = find_blame(error.message)

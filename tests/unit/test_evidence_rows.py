@@ -192,6 +192,60 @@ def test_a_step_that_failed_without_the_drives_fault_is_a_remark(rows: sqlite3.C
     assert failed == Figure(1, "fio: it went away", excuse="lottery: the ballast stopped")
 
 
+_SKIPPED_PLAN = """\
+version = 1
+[[drive]]
+serial = "LAB-GOOD-1"
+[[workload]]
+kind = "fio"
+tests = ["seq-read", "rand-read"]
+[[workload]]
+kind = "surface"
+"""
+_STRICT = """\
+version = 1
+[all]
+failed_steps = { reject = 0 }
+surface_mean_mb_s = { reject = 100, unmeasured = "reject" }
+fio_seq_read_mb_s = { reject = 100, unmeasured = "reject" }
+fio_rand_read_iops = { reject = 100, unmeasured = "reject" }
+"""
+
+
+def test_what_a_person_skipped_is_not_measured_and_a_remark(rows: sqlite3.Connection) -> None:
+    rows.execute("UPDATE campaign SET plan_toml = ?", (_SKIPPED_PLAN,))
+    step = add_step(rows, "fio", "LAB-GOOD-1", position=0)
+    add_results(rows, step, [Result("seq-read", "bw_bytes_s", 200e6, BYPASS)])
+    end_step(rows, step, "skipped", "by a person", "none")
+    step = add_step(rows, "surface", "LAB-GOOD-1", position=1, index=1)
+    end_step(rows, step, "skipped", "by a person", "none")
+    good = figures_of(rows, "LAB-GOOD-1")
+    assert good["fio_seq_read_mb_s"].value == 200
+    assert good["fio_seq_read_mb_s"].excuse == ""
+    assert good["fio_rand_read_iops"].excuse == "fio skipped by a person"
+    assert "fio_rand_write_iops" not in good, "nobody planned it"
+    assert good["failed_steps"] == Figure(
+        0, excuse="fio skipped by a person; surface skipped by a person"
+    )
+    policy = parse_policy(_STRICT)
+    judged = judge(policy, gather_evidence(rows, 1))[0]
+    outcomes = {each.name: (each.outcome, each.measured) for each in judged.limits}
+    assert judged.verdict == "accept with remarks"
+    assert outcomes["fio_seq_read_mb_s"][0] == "kept"
+    for name in ("fio_rand_read_iops", "surface_mean_mb_s"):
+        assert outcomes[name] == ("remark", "")
+    assert "not measured (not shown to be its fault: fio skipped by a person)" in judged.reasons
+
+
+def test_what_a_skipped_scan_had_found_stands(rows: sqlite3.Connection) -> None:
+    add_surface(rows, BAD, position=0, mean_mb_s=90, slices=4, unreadable_bytes=512)
+    rows.execute("UPDATE step SET state = 'skipped', reason = 'by a person', blame = 'none'")
+    bad = figures_of(rows, "LAB-BAD-1")
+    assert bad["surface_unreadable_bytes"].value == 512
+    assert bad["surface_slow_ranges"].value is None
+    assert bad["surface_slow_ranges"].excuse == "surface skipped by a person"
+
+
 def test_a_drive_given_up_without_its_fault_is_not_rejected(rows: sqlite3.Connection) -> None:
     number = drive_id(rows, "LAB-GOOD-1")
     update_drive_failed(rows, 1, number, reason="the loader did not", blame="other")

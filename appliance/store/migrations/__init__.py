@@ -4,7 +4,14 @@
 edit a version that has shipped: add a module and append its statements here.
 """
 
-from appliance.store.migrations import version_1, version_2, version_3, version_4, version_5
+from appliance.store.migrations import (
+    version_1,
+    version_2,
+    version_3,
+    version_4,
+    version_5,
+    version_6,
+)
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
 
@@ -14,4 +21,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_3.STATEMENTS,
     version_4.STATEMENTS,
     version_5.STATEMENTS,
+    version_6.STATEMENTS,
 )

@@ -9,13 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.campaign import bench, marks, step_run, steps, subject
-from appliance.campaign.step_run import StepPosition
+from appliance.campaign.step_run import ShowStep
 from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import LotteryPlan, WorkloadPlan
+from appliance.progress import Progress
 from appliance.store.connect import open_database, transaction
 from appliance.store.steps import StepRow, insert_step, select_steps
 from appliance.workloads.base import Bench, PartResult
@@ -51,6 +52,10 @@ class Machine:
     """What happens in the middle of a part."""
     counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
     """What the part that runs is given to read."""
+    progress: Progress = lambda *_: None
+    """What it is given to tell how far it is."""
+    show: ShowStep = lambda *_: None
+    """What people see of it."""
     on_drive: dict[str, str] = field(default_factory=dict)
     """The file system's UUID by path."""
     made: int = 0
@@ -98,7 +103,7 @@ class Machine:
         """One start of the engine."""
         site = self.world.site()
         try:
-            run_steps(site, self.world.campaign_id, stick=STICK, show=self._show)
+            run_steps(site, self.world.campaign_id, stick=STICK, show=self.show)
         finally:
             site.connection.close()
 
@@ -124,9 +129,6 @@ class Machine:
         show(f"wipe {target.path}")
         self.on_drive.pop(target.path, None)
 
-    def _show(self, place: StepPosition, label: str, done: int, total: int) -> None:
-        pass
-
     # The workload
 
     @property
@@ -144,6 +146,7 @@ class Machine:
         assert part not in finished
         self.log.append(part)
         self.counters = place.read_counters
+        self.progress = place.progress
         name = Path(place.device).name
         self.read(name, 4096)
         if part in self.during:

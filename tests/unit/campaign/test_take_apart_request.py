@@ -14,12 +14,7 @@ from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
-from appliance.store.requests import (
-    Request,
-    insert_request,
-    select_new_requests,
-    select_request,
-)
+from appliance.store.requests import Request, insert_request, select_request
 from tests.unit.campaign.array_world import ArrayMachine, leave_behind, make_array_machine
 from tests.unit.campaign.world import STICK, World
 
@@ -51,7 +46,8 @@ def ask(appliance: Appliance, payload: dict[str, Any]) -> Request:
     asked = insert_request(
         appliance.connection, "take-apart", payload, at="2026-11-21T03:20:00.123Z", boot_id="b"
     )
-    (request,) = select_new_requests(appliance.connection)
+    request = select_request(appliance.connection, asked)
+    assert request is not None
     appliance._answer(request)
     answered = select_request(appliance.connection, asked)
     assert answered is not None
@@ -99,10 +95,7 @@ def test_a_stick_that_takes_nothing_is_not_the_arrays_failure(
 
 
 def test_a_key_stops_it(appliance: Appliance, machine: ArrayMachine) -> None:
-    def press() -> bool:
-        return True
-
-    appliance.screen.stop_asked = press  # type: ignore[method-assign]  # somebody presses a key
+    insert_request(appliance.connection, "stop", {}, at="2026-11-21T03:20:00.123Z", boot_id="b")
     ask(appliance, {"set_uuid": SET_UUID})
     assert appliance.status.message == "Stopped; it can be taken apart later"
     assert machine.state() == "parting"

@@ -1,0 +1,171 @@
+"""What a person wants of a campaign under way: stop it, pause it, skip a step of it.
+
+Each wish is a row of the table `request`, and it is answered in the transaction that grants it: a
+power cut leaves it either done or still asked for. Must never take a step for another one.
+"""
+
+import sqlite3
+from enum import Enum
+from typing import Any
+
+from appliance.campaign.journal import record
+from appliance.campaign.thisboot import ThisBoot
+from appliance.console import announce
+from appliance.errors import KaltstartError, Refusal
+from appliance.store.campaigns import select_campaign
+from appliance.store.connect import transaction
+from appliance.store.requests import Request, select_new_requests, update_request
+from appliance.store.steps import StepRow, select_parts, select_steps
+from appliance.store.wishes import (
+    clear_pause_asked,
+    is_pause_asked,
+    update_pause_asked,
+    update_step_skipped,
+)
+
+OUTLIVE_A_START = frozenset({"pause", "skip-step"})
+"""Requests that are still meant after the machine was restarted: they name what they are about."""
+
+_BUSY = "a campaign is running: stop it first"
+_BY_PERSON = "by a person"
+
+
+class Wish(Enum):
+    """What was granted."""
+
+    NONE = "nothing"
+    PAUSE = "at the next safe point"
+    SKIP = "the step that runs is over"
+    STOP = "at once"
+
+
+def take_wishes(connection: sqlite3.Connection, this_boot: ThisBoot, *, step_id: int) -> Wish:
+    """Answer all requests while a campaign has the machine; the most urgent that was granted.
+
+    `step_id` is the step that runs, 0 where none does. Everything else than a wish is refused.
+    """
+    granted = Wish.NONE
+    for request in select_new_requests(connection):
+        try:
+            wish = _grant(connection, this_boot, request, step_id=step_id)
+        except KaltstartError as error:
+            update_request(connection, request.id, "refused", str(error), error.exit_code)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            said = f"the request {request.kind} is malformed: {error}"
+            update_request(connection, request.id, "refused", said, 2)
+        else:
+            granted = max(granted, wish, key=list(Wish).index)
+    return granted
+
+
+def _grant(
+    connection: sqlite3.Connection, this_boot: ThisBoot, request: Request, *, step_id: int
+) -> Wish:
+    match request.kind:
+        case "stop":
+            update_request(connection, request.id, "accepted", "stopped", 0)
+            return Wish.STOP
+        case "pause":
+            _grant_pause(connection, this_boot, request)
+            return Wish.PAUSE
+        case "skip-step":
+            _grant_skip(connection, this_boot, request, running_id=step_id)
+            return Wish.SKIP
+        case "resume":
+            _take_back_pause(connection, this_boot, request)
+            return Wish.NONE
+    raise Refusal(_BUSY)
+
+
+def grant_idle(connection: sqlite3.Connection, this_boot: ThisBoot, request: Request) -> None:
+    """Answer one of these wishes while no campaign has the machine.
+
+    At the engine's start the pause is that of a campaign that goes on by itself. Raises Refusal,
+    and LookupError or ValueError where the request is malformed.
+    """
+    match request.kind:
+        case "stop":
+            update_request(connection, request.id, "accepted", "nothing is running", 0)
+        case "pause":
+            _grant_pause(connection, this_boot, request)
+        case "skip-step":
+            _grant_skip(connection, this_boot, request, running_id=None)
+        case _:
+            raise ValueError("it is no wish")
+
+
+def _grant_pause(connection: sqlite3.Connection, this_boot: ThisBoot, request: Request) -> None:
+    """Note that the campaign is to pause. Raises Refusal where it does not run."""
+    campaign_id = int(request.read_payload()["campaign_id"])
+    campaign = select_campaign(connection, campaign_id)
+    if campaign is None or campaign.state not in {"preparing", "running"}:
+        raise Refusal(f"campaign {campaign_id} does not run")
+    with transaction(connection):
+        update_pause_asked(connection, campaign_id)
+        record(connection, this_boot, "pause-asked", campaign_id=campaign_id)
+        said = "it pauses when what runs now is done and stored"
+        update_request(connection, request.id, "accepted", said, 0)
+
+
+def _take_back_pause(connection: sqlite3.Connection, this_boot: ThisBoot, request: Request) -> None:
+    campaign_id = int(request.read_payload()["campaign_id"])
+    if not is_pause_asked(connection, campaign_id):
+        raise Refusal(_BUSY)
+    with transaction(connection):
+        clear_pause_asked(connection, campaign_id)
+        record(connection, this_boot, "pause-taken-back", campaign_id=campaign_id)
+        said = f"campaign {campaign_id} does not pause"
+        update_request(connection, request.id, "accepted", said, 0)
+
+
+def _grant_skip(
+    connection: sqlite3.Connection,
+    this_boot: ThisBoot,
+    request: Request,
+    *,
+    running_id: int | None,
+) -> None:
+    """Store the step that the request names as skipped; what it has measured stays.
+
+    `running_id`: while a campaign has the machine only the step that runs can be skipped, as what
+    comes next is decided already; None: none has. Raises Refusal.
+    """
+    step = _find_step(connection, request.read_payload())
+    if step.state not in {"planned", "running"}:
+        raise Refusal(f"{step.kind} on {step.device} is {step.state} already: nothing was skipped")
+    if running_id is not None and step.id != running_id:
+        raise Refusal(
+            f"{step.kind} on {step.device} is not what runs now: nothing was skipped",
+            hint="pause the campaign; then the next step can be skipped",
+        )
+    stored = len(select_parts(connection, step.id))
+    with transaction(connection):
+        if not update_step_skipped(connection, step.id, reason=_BY_PERSON):
+            raise AssertionError("this connection alone ends steps")
+        said = f"{step.kind} on {step.device}"
+        record(
+            connection,
+            this_boot,
+            "step-skipped",
+            f"{said}: {_BY_PERSON}, parts stored before: {stored}",
+            campaign_id=step.campaign_id,
+            level="warning",
+        )
+        update_request(connection, request.id, "accepted", f"{said} is skipped", 0)
+    announce(
+        "step-skipped",
+        id=step.campaign_id,
+        step=step.id,
+        drive=step.device,
+        kind=step.kind,
+        reason=_BY_PERSON,
+    )
+
+
+def _find_step(connection: sqlite3.Connection, payload: dict[str, Any]) -> StepRow:
+    """By its row's id, in the campaign that was on the screen."""
+    campaign_id, step_id = int(payload["campaign_id"]), int(payload["step_id"])
+    for step in select_steps(connection, campaign_id):
+        if step.id == step_id:
+            return step
+    raise Refusal(f"campaign {campaign_id} has no such step")

@@ -1,0 +1,45 @@
+"""What a person wants of a campaign under way: that it pauses, and that a step is skipped."""
+
+import sqlite3
+
+from appliance.store.clock import timestamp
+
+
+def update_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """It is to pause at its next safe point, in whichever start of the machine that is."""
+    connection.execute(
+        "UPDATE campaign SET pause_asked_at = coalesce(pause_asked_at, ?) WHERE id = ?",
+        (timestamp(), campaign_id),
+    )
+
+
+def clear_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> None:
+    """It has paused, or a person thought better of it."""
+    connection.execute("UPDATE campaign SET pause_asked_at = NULL WHERE id = ?", (campaign_id,))
+
+
+def is_pause_asked(connection: sqlite3.Connection, campaign_id: int) -> bool:
+    """Whether it is to pause at its next safe point."""
+    row = connection.execute(
+        "SELECT pause_asked_at IS NOT NULL FROM campaign WHERE id = ?", (campaign_id,)
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def update_step_skipped(connection: sqlite3.Connection, step_id: int, *, reason: str) -> bool:
+    """A person gives the step up, whatever of it is stored; False where it was over already."""
+    cursor = connection.execute(
+        """
+        UPDATE step SET state = 'skipped', reason = ?, blame = 'none', finished_at = ?
+        WHERE id = ? AND state IN ('planned', 'running')
+        """,
+        (reason, timestamp(), step_id),
+    )
+    return cursor.rowcount == 1
+
+
+def is_skipped(connection: sqlite3.Connection, step_id: int) -> bool:
+    """Whether a person gave the step up."""
+    row = connection.execute("SELECT state = 'skipped' FROM step WHERE id = ?", (step_id,))
+    found = row.fetchone()
+    return found is not None and bool(found[0])
