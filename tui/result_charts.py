@@ -13,15 +13,18 @@ _GAP = 4
 
 
 def draw_boots(drives: Sequence[CampaignDrive], width: int) -> list[str]:
-    """A box per drive, and boot time over cycle for each, two side by side."""
+    """A box per drive, and boot time over cycle for each, two side by side, an odd one alone."""
     booted = [drive for drive in drives if drive.quartiles_s is not None]
     boxes = [_make_box(drive) for drive in booted]
     blocks = [draw_boxes("Boot s: least, quartiles with median, most", boxes, width=width)]
     half = (width - _GAP) // 2
-    courses = [_draw_course(drive, half) for drive in booted if len(drive.times_s) > 1]
-    for left, right in zip(courses[::2], [*courses[1::2], ""], strict=False):
-        column = max(map(len, left.splitlines()))
-        blocks.append(set_beside(left, right, gap=half - column + _GAP) if right else left)
+    timed = [drive for drive in booted if len(drive.times_s) > 1]
+    for left, right in zip(timed[::2], timed[1::2], strict=False):
+        course = _draw_course(left, half)
+        column = max(map(len, course.splitlines()))
+        blocks.append(set_beside(course, _draw_course(right, half), gap=half - column + _GAP))
+    if len(timed) % 2:
+        blocks.append(_draw_course(timed[-1], width))
     return [block for block in blocks if block]
 
 
