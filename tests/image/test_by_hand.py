@@ -1,81 +1,173 @@
-"""A campaign composed, released, stopped, resumed and brought to its end by keys alone, on BIOS."""
+"""From a template to the figures, over a power cut: by keys before the monitor alone, on BIOS."""
 
 import sqlite3
-from contextlib import closing
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import LabTimeoutError, Machine, MachineSetup
+from tests.lab.monitor import Monitor
+from tests.lab.requestlog import Traffic, parse_traffic
+from tests.lab.screens import load_look
 from tests.lab.stick import get_database, make_stick
 from tests.lab.terminal import Terminal
 
 _READY_S = 300
 _BOOT_S = 600
+_POLL_S = 0.1
+_KEPT, _RELEASED = "LAB-KEPT-1", "LAB-SSD-1"
+_DRIVES = [ModelledDrive(serial=serial, size_bytes=2 << 30) for serial in (_KEPT, _RELEASED)]
+# Firmware and loader read less than two, and the whole boot some thirty.
+_STARTED_BYTES = 8 << 20
 
 
-def test_a_campaign_is_composed_released_stopped_and_resumed_by_keys(out: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """One power-on, and the two screens of it."""
+
+    machine: Machine
+    monitor: Monitor
+    terminal: Terminal
+    """At the serial line; only looked at."""
+
+
+def test_a_boot_comparison_is_released_stopped_and_goes_on_after_a_power_cut(out: Path) -> None:
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         firmware="bios",
     )
-    terminal = Terminal()
-    drive = ModelledDrive(serial="LAB-SSD-1")
-    try:
-        with (
-            DriveBay([drive], folder=out / "drives") as bay,
-            Machine(setup, drives=bay.attached(power_on=1)) as machine,
-        ):
-            terminal.attach(machine.serial_socket)
-            machine.wait_event("ready", timeout_s=_READY_S)
-            _compose(terminal)
-            _release(terminal)
-            machine.wait_event("campaign-start", timeout_s=_READY_S)
-            terminal.wait_for("press any key")
-            terminal.send("x")
-            machine.wait_event("campaign-paused", timeout_s=_READY_S)
-            terminal.wait_for("PAUSED")
-            terminal.send("r")
-            machine.wait_event("cycle-done", timeout_s=_BOOT_S)
-            done = machine.wait_event("campaign-done", timeout_s=_BOOT_S)
-            terminal.send("4")
-            terminal.wait_for("[4 Results]")
-            terminal.wait_for("LAB-SSD-1")
-            (out / "serial-Results.txt").write_text(terminal.screen())
-            machine.press("4")
-            machine.screenshot(out / "vga-text-Results.png")
-    finally:
-        terminal.close()
+    with DriveBay(_DRIVES, folder=out / "drives") as bay:
+        with _power_on(setup, bay, number=1) as desk:
+            _compose(desk.monitor)
+            _release(desk.monitor)
+            desk.machine.wait_event("campaign-start", timeout_s=_READY_S)
+            _stop_and_resume(desk, out / "vga-paused.png")
+            _wait_until_measured(bay, desk.machine)
+            desk.machine.kill()
+        with _power_on(setup, bay, number=2) as desk:
+            _read_what_the_cut_cost(desk, out / "vga-after-cut.png")
+            done = desk.machine.wait_event("campaign-done", timeout_s=_BOOT_S)
+            shown = _read_results(desk, out / "vga-Results.png")
+        accounts = bay.stats(_KEPT)
+    kept, released = (_read_traffic(bay, serial) for serial in (_KEPT, _RELEASED))
 
-    assert (done.fields["samples"], done.fields["failed"]) == ("1", "0")
+    assert (done.fields["samples"], done.fields["failed"]) == ("2", "0")
+    assert kept.write_bytes == 0 < released.write_bytes
+    assert all((each["writes"], each["trims"]) == (0, 0) for each in accounts)
     database = get_database(setup.stick, out)
     assert database is not None
     with closing(sqlite3.connect(database)) as connection:
         rows = connection.execute(
-            "SELECT drive_serial, power, cold_proof, valid FROM boot_times WHERE NOT charted"
+            "SELECT drive_serial, cycle, power, cold_proof, valid, boot_s FROM boot_times"
+            " ORDER BY cycle"
         ).fetchall()
-    assert rows == [("LAB-SSD-1", "warm", "warm", 1)]
+    assert [row[:-1] for row in rows] == [(_RELEASED, n, "warm", "warm", 1) for n in (1, 2)]
+    assert shown == tuple(f"{row[-1]:.2f}" for row in rows)
 
 
-def _compose(terminal: Terminal) -> None:
-    """One warm boot of the only drive, with a small boot set."""
-    terminal.send("2")
-    terminal.wait_for("[2 Plan]")
-    terminal.send("n")
-    terminal.wait_for("New campaign")
-    terminal.send("Space")
-    terminal.wait_for("[x]")
-    # Name, boot timing itself, boots, boot set, power.
-    terminal.send("Tab", "Tab", "Tab", "C-u", "1", "Tab", "C-u", "4", "M", "Tab", "Enter")
-    terminal.wait_for("warm: restart")
-    # Charts, eight other tests, Cancel, Continue.
-    terminal.send(*["Tab"] * 11, "Enter")
-    terminal.wait_for("Release drive 1 of 1")
+@contextmanager
+def _power_on(setup: MachineSetup, bay: DriveBay, *, number: int) -> Iterator[_Desk]:
+    font, _ = load_look()
+    terminal = Terminal()
+    try:
+        with Machine(setup, drives=bay.attached(power_on=number)) as machine:
+            terminal.attach(machine.serial_socket)
+            machine.wait_event("ready", timeout_s=_READY_S)
+            yield _Desk(machine, Monitor(machine, font), terminal)
+    finally:
+        terminal.close()
 
 
-def _release(terminal: Terminal) -> None:
+def _compose(monitor: Monitor) -> None:
+    """Two warm boots of one of the two drives, with a small boot set."""
+    monitor.wait_for(_RELEASED)
+    monitor.wait_gone("Still looking")
+    monitor.press("2")
+    monitor.wait_for(r"\[2 Plan\]")
+    monitor.press("t")
+    monitor.wait_for("> Boot comparison <")
+    monitor.press("ret")
+    monitor.wait_for(rf"\[x\] .*{_RELEASED}")
+    # The template takes every drive: leave both out, and pick the one.
+    monitor.press("spc")
+    monitor.wait_for(rf"\[ \] .*{_KEPT}")
+    monitor.press("down", "spc")
+    monitor.wait_for(rf"\[ \] .*{_RELEASED}")
+    monitor.press("spc")
+    monitor.wait_for(rf"\[x\] .*{_RELEASED}")
+    # Name, boot timing itself, boots, boot set, power, charts.
+    monitor.press("tab", "tab", "tab", "ctrl-u", "2", "tab", "ctrl-u")
+    monitor.type("4M")
+    monitor.press("tab", "ret")
+    monitor.wait_for("warm: restart")
+    monitor.press("tab", "ret")
+    monitor.wait_for("charts: none")
+    # Eight other tests, Cancel, Continue.
+    monitor.press(*["tab"] * 10)
+    monitor.wait_for("> Continue <")
+    monitor.press("ret")
+
+
+def _release(monitor: Monitor) -> None:
     """Type a wrong serial, then the end of the right one."""
-    terminal.send("Up", "wrong!", "Enter")
-    terminal.wait_for("Not released")
-    terminal.send("-SSD-1", "Enter")
+    monitor.wait_for("Release drive 1 of 1")
+    monitor.wait_for("> Cancel <")
+    monitor.press("up")
+    monitor.type("KEPT-1\n")
+    monitor.wait_for('Not released: "KEPT-1"')
+    monitor.type(_RELEASED[-6:] + "\n")
+
+
+def _stop_and_resume(desk: _Desk, picture: Path) -> None:
+    """In the countdown that comes before power goes, by any key; `picture` is of the pause."""
+    desk.monitor.wait_for("press any key")
+    desk.monitor.press("x")
+    desk.machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    for screen in (desk.monitor, desk.terminal):
+        screen.wait_for("PAUSED")
+    desk.machine.screenshot(picture)
+    desk.monitor.press("r")
+
+
+def _wait_until_measured(bay: DriveBay, machine: Machine) -> None:
+    """Until the small system on the released drive has begun to start."""
+    machine.qmp.wait_event("RESET", timeout_s=_READY_S)
+    before = _read_traffic(bay, _RELEASED)
+    deadline = time.monotonic() + _BOOT_S
+    while _read_traffic(bay, _RELEASED).since(before).read_bytes < _STARTED_BYTES:
+        if time.monotonic() > deadline:
+            raise LabTimeoutError(f"nothing starts from {_RELEASED}")
+        time.sleep(_POLL_S)
+
+
+def _read_what_the_cut_cost(desk: _Desk, picture: Path) -> None:
+    """The campaign goes on by itself; stopped in the countdown, the page can be read at leisure."""
+    desk.monitor.wait_for(r"\[3 Run\]")
+    desk.monitor.wait_for(rf"cycle-armed {_RELEASED} cycle 1, attempt 2")
+    desk.monitor.wait_for(rf"! attempt-failed {_RELEASED} cycle 1, attempt 1 of \d+: .*power cut")
+    _stop_and_resume(desk, picture)
+
+
+def _read_results(desk: _Desk, picture: Path) -> tuple[str, ...]:
+    """Seconds of each boot as both screens show them."""
+    desk.monitor.wait_for("DONE, 2 of 2 boots")
+    desk.monitor.press("4")
+    desk.monitor.wait_for(r"\[4 Results\]")
+    shown = desk.monitor.wait_for(rf"^ *{_RELEASED} +(\d+\.\d\d) +(\d+\.\d\d)$").groups()
+    for cycle, figure in enumerate(shown, 1):
+        desk.monitor.wait_for(rf"^ +{cycle}  warm  warm +{figure}( |$)")
+    desk.machine.screenshot(picture)
+    desk.terminal.send("4")
+    for figure in shown:
+        desk.terminal.wait_for(figure)
+    return shown
+
+
+def _read_traffic(bay: DriveBay, serial: str) -> Traffic:
+    log = bay.folder / f"{bay.by_serial(serial).name}.log"
+    return parse_traffic(log.read_text(errors="replace"))

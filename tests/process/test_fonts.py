@@ -4,9 +4,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.lab.campaign import REPO
 from tests.lab.psf import ConsoleFont, parse_psf
+from tests.lab.screentext import UNKNOWN, read_screen
 from tui.charset import ALLOWED, BARS, BLOCK, BOX, HALVES
 
 _CHOOSE = REPO / "mkosi.extra/usr/lib/kaltstart/choose-font"
@@ -67,6 +69,22 @@ def test_what_joins_to_the_right_joins_in_text_mode(folder: Path) -> None:
 
 def test_the_licence_is_beside_the_fonts(folder: Path) -> None:
     assert "SIL OPEN FONT LICENSE Version 1.1" in (folder / "FONT-LICENCE").read_text()
+
+
+def test_what_a_console_showed_is_read_by_its_font(folder: Path) -> None:
+    """The picture is QEMU's own, of the page Results on a screen of 1280x800."""
+    with Image.open(REPO / "tests/fixtures/screens/results-1280x800.png") as picture:
+        lines = read_screen(picture, _load(folder, 16)).splitlines()
+    assert len(lines) == 50
+    # The cursor's line is in swapped colours.
+    assert lines[:2] == [
+        " Kaltstart 0.1.0 · Results · idle: Ready",
+        "   1  2026-11-22 10:34  done       boot comparison",
+    ]
+    assert " LAB-SSD-1      53.34    43.09       0.68      2      0" in lines
+    assert any(line.startswith(" LAB-SSD-1  ├────") for line in lines)
+    assert lines[-1] == "  1 Drives   2 Plan   3 Run  [4 Results]  5 Machine"
+    assert UNKNOWN not in "".join(lines)
 
 
 @pytest.mark.parametrize(
