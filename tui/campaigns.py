@@ -71,6 +71,8 @@ class Figure:
 class Step:
     """One workload on one drive."""
 
+    id: int
+    """Its row's, by which a person's wish names it."""
     position: int
     kind: str
     device: str
@@ -117,6 +119,8 @@ class Campaign:
     drives: tuple[CampaignDrive, ...]
     report: str
     """The report's folder on the FAT partition; empty where it was not written yet."""
+    is_pausing: bool = False
+    """A person has asked for it; it does at its next safe point."""
     steps: tuple[Step, ...] = ()
     """In the order in which they happen."""
     verdicts: tuple[Verdict, ...] = ()

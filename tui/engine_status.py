@@ -33,6 +33,8 @@ class StepNow:
     of: int
     kind: str
     device: str
+    step_id: int = 0
+    """Its row's; 0: it is none of the campaign's steps."""
     part: str = ""
     """Empty while the step is being prepared."""
     part_number: int = 0

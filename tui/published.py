@@ -64,6 +64,7 @@ def _parse_step(value: dict[str, Any]) -> StepNow:
         of=int(value["of"]),
         kind=drawable(value["kind"]),
         device=drawable(value["device"]),
+        step_id=int(value.get("step_id", 0)),
         part=drawable(value["part"]),
         part_number=int(value["part_number"]),
         parts=int(value["parts"]),

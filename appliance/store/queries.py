@@ -20,6 +20,8 @@ class CampaignRow:
     """All boots of the plan, charted ones included."""
     done: int
     failed: int
+    is_pausing: bool
+    """A person has asked for it; it does at its next safe point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,13 @@ def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
         SELECT c.id, c.name, c.state, c.reason, c.created_at, coalesce(c.finished_at, ''),
                {_BOOTS_OF.format(condition="")},
                {_BOOTS_OF.format(condition=" AND k.state = 'done'")},
-               {_BOOTS_OF.format(condition=" AND k.state = 'failed'")}
+               {_BOOTS_OF.format(condition=" AND k.state = 'failed'")},
+               c.pause_asked_at IS NOT NULL
         FROM campaign c
         ORDER BY c.id DESC
         """
     )
-    return tuple(CampaignRow(*row) for row in rows)
+    return tuple(CampaignRow(*row[:-1], is_pausing=bool(row[-1])) for row in rows)
 
 
 def select_campaign_drives(

@@ -111,6 +111,7 @@ class StoredReader:
             if step is None:
                 results = select_results(connection.execute, row.id)
                 step = Step(
+                    id=row.id,
                     position=row.position,
                     kind=drawable(row.kind),
                     device=drawable(row.device),
@@ -146,6 +147,7 @@ class StoredReader:
             name=drawable(row.name),
             state=row.state,
             reason=drawable(row.reason),
+            is_pausing=row.is_pausing,
             created_at=row.created_at,
             finished_at=row.finished_at,
             planned=row.planned,

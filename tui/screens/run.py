@@ -2,22 +2,24 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, override
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.campaigns import ARRAY, Campaign, CampaignDrive, Step
+from tui.campaigns import ARRAY, Campaign, Step
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
 from tui.estimate import describe_time_left
+from tui.language import _
 from tui.quantities import show_iops, show_rate
 from tui.resumption import describe_resumption
 from tui.run_charts import draw_activity, draw_course
+from tui.run_lines import describe_campaign, describe_drives
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
+from tui.skipping import describe_skip, find_skippable
 from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
@@ -41,17 +43,22 @@ class RunPage(Page):
         "every drive of the machine; busy is the share of the time it had something to do.\n\n"
         "Time left is an estimate, from what the same work took before with this stick.\n\n"
         "While a countdown runs, ANY key stops it.\n\n"
-        "s  stop safely: the campaign pauses and goes on later where it was\n"
+        "h  pause when the part that runs is done and stored; power stays on\n"
+        "s  stop now: the part that runs is measured again later\n"
+        "k  skip the step that runs, or of a paused campaign the next one; asks first\n"
         "r  go on with a paused campaign; asks first where that writes"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", show=False),
+        Binding("h", "pause", show=False),
+        Binding("k", "skip", show=False),
         Binding("r", "resume", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._resuming = False
+        self._asking = False
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -66,10 +73,11 @@ class RunPage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        skip = [("k", _("skip step"))] if find_skippable(snapshot) else []
         if snapshot.busy:
-            return [("s", "stop safely")]
+            return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
         if snapshot.paused:
-            return [("r", "go on")]
+            return [("r", _("go on")), *skip]
         return []
 
     @override
@@ -111,8 +119,41 @@ class RunPage(Page):
         else:
             self.kaltstart.say("Nothing is running.")
 
+    def action_pause(self) -> None:
+        """Hold at the next safe point."""
+        app, campaign = self.kaltstart, self.kaltstart.snapshot.current
+        if not app.snapshot.busy or campaign is None:
+            app.say(_("Nothing is running."))
+        else:
+            app.run_flow(app.ask_engine("pause", {"campaign_id": campaign.id}))
+
+    def action_skip(self) -> None:
+        """Give up the step that runs, or the next one, after a question."""
+        found = find_skippable(self.kaltstart.snapshot)
+        if found is None:
+            self.kaltstart.say(_("There is no step to skip now; a paused campaign may have one."))
+        elif not self._asking:
+            self._asking = True
+            self.kaltstart.run_flow(self._skip(*found))
+
+    async def _skip(self, campaign: Campaign, step: Step) -> None:
+        app = self.kaltstart
+        try:
+            text = describe_skip(campaign, step, app.snapshot)
+            choices = (("skip", _("Skip this step")),)
+            ask = Ask(_(" Skip step "), text, choices, cancel=_("No"))
+            if await app.push_screen_wait(ask) is not None:
+                await app.ask_engine("skip-step", {"campaign_id": campaign.id, "step_id": step.id})
+        finally:
+            self._asking = False
+
     def action_resume(self) -> None:
-        """Go on with a paused campaign."""
+        """Go on with a paused campaign, or after all with one that is about to pause."""
+        current = self.kaltstart.snapshot.current
+        if self.kaltstart.snapshot.busy and current is not None and current.is_pausing:
+            payload = {"campaign_id": current.id}
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("resume", payload))
+            return
         campaign = self.kaltstart.snapshot.paused
         if campaign is None:
             self.kaltstart.say("No campaign is paused.")
@@ -138,34 +179,10 @@ class RunPage(Page):
             self._resuming = False
 
 
-def describe_campaign(campaign: Campaign) -> str:
-    """Name, state and how far it is."""
-    parts = []
-    if campaign.planned or not campaign.steps:
-        parts.append(
-            _describe_count("boot", campaign, campaign.planned, campaign.done, campaign.failed)
-        )
-    if campaign.steps:
-        done, failed, skipped = (
-            _count(campaign.steps, state) for state in ("done", "failed", "skipped")
-        )
-        planned = len(campaign.steps) - skipped
-        parts.append(_describe_count("step", campaign, planned, done, failed))
-    text = f'Campaign {campaign.id} "{campaign.name}": {campaign.state.upper()}, '
-    text += (",\n" if len(parts) > 1 else "").join(parts)
-    return f"{text}\nReason: {campaign.reason}" if campaign.reason else text
-
-
-def _describe_count(what: str, campaign: Campaign, planned: int, done: int, failed: int) -> str:
-    behind = done + failed
-    where = f"{what} {min(behind + 1, planned)} of {planned}"
-    if campaign.state == "done" or behind == planned:
-        where = f"{behind} of {planned} {what}s"
-    return f"{where} ({done} done, {failed} failed)"
-
-
-def _count(steps: tuple[Step, ...], state: str) -> int:
-    return sum(step.state == state for step in steps)
+def _list_pause_keys(campaign: Campaign | None) -> list[tuple[str, str]]:
+    if campaign is None or campaign.state not in {"preparing", "running"}:
+        return []
+    return [("r", _("do not pause")) if campaign.is_pausing else ("h", _("pause after this part"))]
 
 
 def describe_now(snapshot: Snapshot, width: int) -> str:
@@ -228,65 +245,6 @@ def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int)
     return textwrap.fill(
         f"Temperature: {', '.join(each)}", width, subsequent_indent="  ", break_on_hyphens=False
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """A drive, or the array, with what is done on it."""
-
-    name: str
-    role: str
-    steps: tuple[Step, ...]
-    booted: CampaignDrive | None
-    """Whose boots these are."""
-
-
-def _list_subjects(campaign: Campaign) -> list[_Subject]:
-    """Each drive, and behind its backing drive the array, to which that one's boots belong."""
-    subjects = []
-    for drive in campaign.drives:
-        own = tuple(step for step in campaign.steps if step.device == drive.identity)
-        name = f"{drive.identity} {drive.model}"
-        if drive.role not in {"backing", "cache"}:
-            subjects.append(_Subject(name, drive.role, own, drive))
-            continue
-        subjects.append(_Subject(name, drive.role, own, None))
-        if drive.role == "backing":
-            on_array = tuple(step for step in campaign.steps if step.on_array)
-            subjects.append(_Subject(drive.booted, ARRAY, on_array, drive))
-    return subjects
-
-
-def describe_drives(campaign: Campaign, width: int) -> str:
-    """A line per drive: steps and boots done, last and best time."""
-    subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
-    fixed = 17 + (27 if has_boots else 0) + (8 if campaign.steps else 0)
-    longest = max([6, *(len(each.name) for each in subjects)])
-    name = max(6, min(longest, width - fixed))
-    head = f"{'Drive':{name}}  {'Role':7}"
-    head += f" {'Steps':>7}" if campaign.steps else ""
-    head += f" {'Boots':>7}  {'Last s':>8} {'Best s':>8}" if has_boots else ""
-    lines = [f"{head}  Failed"]
-    for each in subjects:
-        boots = each.booted.boots if each.booted else ()
-        failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
-        line = f"{shorten(each.name, name):{name}}  {each.role:7}"
-        if campaign.steps:
-            over = sum(step.state not in {"planned", "running"} for step in each.steps)
-            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>7}"
-        if has_boots:
-            line += _describe_times(each.booted)
-        reason = each.booted.failed_reason if each.booted else ""
-        lines.append(f"{line}  {failed or '-'}{'  GAVE UP: ' + reason if reason else ''}")
-    return "\n".join(lines)
-
-
-def _describe_times(drive: CampaignDrive | None) -> str:
-    if drive is None:
-        return f" {'-':>7}  {'-':>8} {'-':>8}"
-    times = drive.times_s
-    last, best = (f"{times[-1]:.2f}", f"{min(times):.2f}") if times else ("-", "-")
-    return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"
 
 
 def describe_events(events: tuple[Event, ...], width: int) -> str:
