@@ -21,7 +21,7 @@ from appliance.campaign.finish import finish, write_report_again
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.kept_plans import delete_plan, keep_plan
+from appliance.campaign.kept_plans import change_plans
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -334,12 +334,8 @@ class Appliance:
                     self._accept(
                         request, write_report_again(self.site, int(payload["campaign_id"]))
                     )
-                case "keep-plan":
-                    name, text = str(payload["name"]), str(payload["plan_toml"])
-                    kept = keep_plan(name, text, replace=bool(payload["replace"]))
-                    self._accept(request, f"kept as {kept}")
-                case "delete-plan":
-                    self._accept(request, f"{delete_plan(str(payload['file_name']))} is gone")
+                case "keep-plan" | "delete-plan":
+                    self._accept(request, change_plans(request.kind, payload))
                 case "take-apart":
                     self._accept(request, "taking the array apart")
                     self._take_apart(str(payload["set_uuid"]))
