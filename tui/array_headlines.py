@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tui.campaigns import Figure
 from tui.charset import drawable
+from tui.language import _
 from tui.quantities import show_bytes
 from tui.rows import Row
 
@@ -43,11 +44,15 @@ def add_hits(figures: Iterable[Figure], rows: Sequence[Row]) -> tuple[Figure, ..
         if is_inner(row) and row.metric == "hit_ratio"
     }
     return tuple(
-        replace(each, text=f"{each.text}  {_show_share(hits[each.name])} hit")
+        replace(each, text=f"{each.text}  {_show_hits(hits[each.name])}")
         if each.name in hits
         else each
         for each in figures
     )
+
+
+def _show_hits(ratio: float) -> str:
+    return _("{share} hit").format(share=_show_share(ratio))
 
 
 def _sum_up(rows: Sequence[Row]) -> str:
@@ -56,15 +61,20 @@ def _sum_up(rows: Sequence[Row]) -> str:
         return ""
     met = {row.array_mode for row in rows if row.array_mode and not is_inner(row)}
     modes = [mode for mode in MODES if mode in met]
-    parts = modes if len(modes) < 2 else [f"{len(modes)} cache modes"]
+    parts = modes if len(modes) < 2 else [_("{count} cache modes").format(count=len(modes))]
     if "hit_ratio" in own:
-        parts.append(f"hit ratio {_show_share(own['hit_ratio'].value).strip()}")
+        share = _show_share(own["hit_ratio"].value).strip()
+        parts.append(_("hit ratio {share}").format(share=share))
     if "bypassed_bytes" in own:
-        parts.append(f"bypassed {show_bytes(own['bypassed_bytes'].value)}")
+        amount = show_bytes(own["bypassed_bytes"].value)
+        parts.append(_("bypassed {amount}").format(amount=amount))
     if "dirty_end_bytes" in own:
-        parts.append(f"dirty at end {show_bytes(own['dirty_end_bytes'].value)}")
+        amount = show_bytes(own["dirty_end_bytes"].value)
+        parts.append(_("dirty at end {amount}").format(amount=amount))
     text = ", ".join(parts)
-    return text if all(row.valid for row in own.values()) else f"({text}: interrupted)"
+    if all(row.valid for row in own.values()):
+        return text
+    return _("({figures}: interrupted)").format(figures=text)
 
 
 def _describe_warm_ups(rows: Sequence[Row]) -> str:
@@ -75,12 +85,13 @@ def _describe_warm_ups(rows: Sequence[Row]) -> str:
     }
     if not rounds:
         return ""
+    unsettled = " " + _("NOT SETTLED")
     parts = [
-        f"{mode} {rounds[mode].value:.0f}{'' if rounds[mode].valid else ' NOT SETTLED'}"
+        f"{mode} {rounds[mode].value:.0f}{'' if rounds[mode].valid else unsettled}"
         for mode in MODES
         if mode in rounds
     ]
-    return f"warm-up rounds: {', '.join(parts)}"
+    return _("warm-up rounds: {all}").format(all=", ".join(parts))
 
 
 def _describe_unclean(rows: Sequence[Row]) -> str:
@@ -93,8 +104,10 @@ def _describe_unclean(rows: Sequence[Row]) -> str:
     if not met:
         return ""
     parts = [f"{name} {show_bytes(dirty)}" for name, dirty in list(met.items())[:_FEW]]
-    more = f" and {len(met) - _FEW} more" if len(met) > _FEW else ""
-    return f"not clean at its start: {', '.join(parts)}{more}"
+    names = ", ".join(parts)
+    if len(met) > _FEW:
+        names = _("{names} and {count} more").format(names=names, count=len(met) - _FEW)
+    return _("not clean at its start: {names}").format(names=names)
 
 
 def _show_share(ratio: float) -> str:

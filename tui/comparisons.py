@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from tui.campaigns import Campaign, Figure, Step
 from tui.charset import shorten
 from tui.charts import Bar, draw_bars
+from tui.language import _
 
 
 def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
     """A table for each workload that ran on the array and on a drive alone: figure by device."""
     names = {
-        drive.identity: f"{drive.role} drive"
+        drive.identity: _("{role} drive").format(role=drive.role)
         for drive in campaign.drives
         if drive.role in {"backing", "cache"}
     }
@@ -37,7 +38,7 @@ def _compare(steps: list[Step], titles: list[str], width: int) -> str:
         for step, title in zip(steps, titles, strict=True)
     ]
     head = "".join(f"  {title:>{column}}" for title, column in zip(titles, columns, strict=True))
-    lines = [f"{steps[0].kind:{name}}{head}  Page cache"]
+    lines = [f"{steps[0].kind:{name}}{head}  {_('Page cache')}"]
     for each in names:
         found = [next((f for f in step.figures if f.name == each), None) for step in steps]
         cells = "".join(
@@ -64,8 +65,10 @@ def draw_comparisons(campaign: Campaign, width: int) -> list[str]:
         groups = [group for name in names if (group := _draw_group(name, steps, width))]
         if groups:
             are_times = all(f.short.endswith(" s") for step in steps for f in step.figures)
-            better = ", shorter is better" if are_times else ""
-            blocks.append("\n".join([f"{steps[0].kind} side by side{better}", *groups]))
+            title = _("{kind} side by side")
+            if are_times:
+                title = _("{kind} side by side, shorter is better")
+            blocks.append("\n".join([title.format(kind=steps[0].kind), *groups]))
     return blocks
 
 

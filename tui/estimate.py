@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tui.language import _
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -107,23 +109,25 @@ def find_time_left(
 def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:
     """`Time left (estimate): ...`, or that nothing is known."""
     if not left.learned_from:
-        return "Time left: unknown yet, nothing like it was done with this stick before"
+        return _("Time left: unknown yet, nothing like it was done with this stick before")
     parts = []
     if has_step:
-        step = "unknown yet" if left.step_s is None else _name_span(left.step_s)
-        parts.append(f"step {step}")
-    more = f" + {left.unknown} unknown yet" if left.unknown else ""
-    parts.append(f"campaign {_name_span(left.campaign_s)}{more}")
-    return f"Time left (estimate): {', '.join(parts)}"
+        span = _("unknown yet") if left.step_s is None else _name_span(left.step_s)
+        parts.append(_("step {span}").format(span=span))
+    whole = _("campaign {span}").format(span=_name_span(left.campaign_s))
+    if left.unknown:
+        whole += " " + _("+ {count} unknown yet").format(count=left.unknown)
+    parts.append(whole)
+    return _("Time left (estimate): {all}").format(all=", ".join(parts))
 
 
 def _name_span(seconds: float) -> str:
     """`2 h 10 min`: as exact as an estimate can be, and redrawn as seldom."""
     if seconds < 0:
-        return "longer than before"
+        return _("longer than before")
     minutes = round(seconds / 60)
     if minutes < 1:
-        return "less than 1 min"
+        return _("less than 1 min")
     if minutes < 60:
         return f"{minutes} min"
     hours, minutes = divmod(5 * round(minutes / 5), 60)

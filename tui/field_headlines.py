@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from tui.language import N_, _
 from tui.quantities import show_exact, show_rate
 from tui.rows import PowerOff, Row
 
@@ -15,9 +16,9 @@ SLICES = 100
 _WHOLE = "whole"
 _PHASES = ("write", "read", "read-cold")
 _COLD = {
-    "proven": "drive was off: proven",
-    "unproven": "drive was off: UNPROVEN",
-    "warm": "the drive was NOT OFF",
+    "proven": N_("drive was off: proven"),
+    "unproven": N_("drive was off: UNPROVEN"),
+    "warm": N_("the drive was NOT OFF"),
 }
 
 type Draft = tuple[str, str, Sequence[Row]]
@@ -30,21 +31,23 @@ def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
     slices = {row.variant for row in rows if row.variant.isdecimal()}
     own = list(whole.values())
     if "bw_bytes_s" in whole:
-        yield "mean speed", f"{show_rate(whole['bw_bytes_s'].value):>12}", own
+        yield _("mean speed"), f"{show_rate(whole['bw_bytes_s'].value):>12}", own
     if "min_slice_bytes_s" in whole:
-        yield "slowest slice", f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
+        yield _("slowest slice"), f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
     if "unreadable_bytes" in whole:
         text = f"{show_exact(whole['unreadable_bytes'].value):>12}"
         if "app_read_bytes" in whole:
-            text += f", {show_exact(whole['app_read_bytes'].value)} read"
-        yield "unreadable", text, own
+            read = show_exact(whole["app_read_bytes"].value)
+            text += ", " + _("{amount} read").format(amount=read)
+        yield _("unreadable"), text, own
     elif bad := [row for row in rows if row.metric == "unreadable_bytes"]:
-        yield "unreadable", f"{show_exact(sum(row.value for row in bad)):>12} so far", bad
+        amount = f"{show_exact(sum(row.value for row in bad)):>12}"
+        yield _("unreadable"), _("{amount} so far").format(amount=amount), bad
     if whole.get("slow_ranges") and whole["slow_ranges"].value:
-        yield "slow ranges", f"{whole['slow_ranges'].value:12,.0f}", own
+        yield _("slow ranges"), f"{whole['slow_ranges'].value:12,.0f}", own
     if slices and len(slices) < SLICES:
-        text = f"{len(slices):12} of {SLICES}"
-        yield "slices read", text, own or [row for row in rows if row.variant in slices]
+        text = _("{count:12} of {all}").format(count=len(slices), all=SLICES)
+        yield _("slices read"), text, own or [row for row in rows if row.variant in slices]
 
 
 def draft_verify(rows: Sequence[Row], power_offs: Sequence[PowerOff]) -> Iterable[Draft]:
@@ -58,9 +61,11 @@ def draft_verify(rows: Sequence[Row], power_offs: Sequence[PowerOff]) -> Iterabl
             parts.append(f"{show_rate(found['bw_bytes_s'].value):>12}")
         if "mismatch_bytes" in found:
             wrong = found["mismatch_bytes"].value
-            parts.append(f"{show_exact(wrong)} WRONG" if wrong else "nothing wrong")
+            told = _("{amount} WRONG") if wrong else _("nothing wrong")
+            parts.append(told.format(amount=show_exact(wrong)))
         if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
-            parts.append(f"{show_exact(bad)} {'UNWRITABLE' if name == 'write' else 'UNREADABLE'}")
+            told = _("{amount} UNWRITABLE") if name == "write" else _("{amount} UNREADABLE")
+            parts.append(told.format(amount=show_exact(bad)))
         if name == "read-cold":
             parts.append(_describe_power_offs(power_offs))
         yield name, "  ".join(parts), list(found.values())
@@ -70,16 +75,16 @@ def draft_selftest(rows: Sequence[Row]) -> Iterable[Draft]:
     """Whether the drive passed its own test, and how long that took."""
     for name in dict.fromkeys(row.variant for row in rows if row.metric == "selftest_passed"):
         found = {row.metric: row for row in rows if row.variant == name}
-        text = "passed" if found["selftest_passed"].value else "FAILED"
+        text = _("passed") if found["selftest_passed"].value else _("FAILED")
         if "seconds" in found:
-            text += f" in {found['seconds'].value:,.0f} s"
+            text += " " + _("in {seconds:,.0f} s").format(seconds=found["seconds"].value)
         yield name, text, list(found.values())
 
 
 def _describe_power_offs(power_offs: Sequence[PowerOff]) -> str:
     proofs = {each.cold_proof for each in power_offs}
     if not proofs:
-        return "no power-off on record"
+        return _("no power-off on record")
     # The weakest counts.
     worst = next((each for each in ("warm", "", "unproven") if each in proofs), "proven")
-    return _COLD.get(worst, "power-off not judged yet")
+    return _(_COLD.get(worst, N_("power-off not judged yet")))

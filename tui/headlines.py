@@ -12,6 +12,7 @@ from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.field_headlines import METRICS as FIELD_METRICS
 from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
+from tui.language import _
 from tui.quantities import show_count, show_iops, show_rate
 from tui.rows import PowerOff, Row, TicketSum
 
@@ -78,7 +79,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         ratios = [row.value for row in own if row.metric == "touch_ratio"]
         shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
         ratio = " -> ".join(f"{ratio:.2f}" for ratio in shown)
-        touch = f"repeat/first {ratio:>5}" if shown else ""
+        touch = _("repeat/first {ratio}").format(ratio=f"{ratio:>5}") if shown else ""
         yield Figure(
             drawable(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),
@@ -126,9 +127,12 @@ def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
     for name in _ordered(by_operation, _OPERATIONS):
         own = by_operation[name]
         values = [row.value for row in own]
-        text = f"{show_rate(min(values)):>12} to {show_rate(max(values))}"
         most = max(values)
-        yield replace(_figure(name, text, own), short=f"up to {show_rate(most)}", value=most)
+        text = _("{least} to {most}").format(
+            least=f"{show_rate(min(values)):>12}", most=show_rate(most)
+        )
+        short = _("up to {most}").format(most=show_rate(most))
+        yield replace(_figure(name, text, own), short=short, value=most)
 
 
 def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:

@@ -8,11 +8,12 @@ from tui.campaigns import ARRAY, Campaign
 from tui.course import Counters, Course, find_course
 from tui.drive_facts import DriveRow
 from tui.engine_status import Status
+from tui.language import N_
 from tui.state import Rate
 
 _WINDOW_S = 3.0
 _SHORTEST_S = 0.4
-_MEMBERS = {"cache": "Cache", "backing": "Backing"}
+_MEMBERS = {"cache": N_("Cache"), "backing": N_("Backing")}
 _WHOLE_ARRAY = re.compile(r"bcache\d+")
 
 
@@ -69,7 +70,7 @@ def find_subjects(
     """
     if status is None or status.step is None:
         return []
-    wanted = {status.step.device: "Drive"}
+    wanted = {status.step.device: N_("Drive")}
     found = []
     if status.step.device == ARRAY:
         wanted = {
@@ -81,5 +82,5 @@ def find_subjects(
         }
         # Only the campaign's own array is assembled; of several nobody could tell which it is.
         whole = [name for name in arrays if _WHOLE_ARRAY.fullmatch(name)]
-        found = [("Array", whole[0])] if len(whole) == 1 else []
+        found = [(N_("Array"), whole[0])] if len(whole) == 1 else []
     return found + [(wanted[d.identity], d.device) for d in drives if d.identity in wanted]

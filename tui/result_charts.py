@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tui.campaigns import CampaignDrive
 from tui.charset import shorten
 from tui.charts import Box, draw_boxes, draw_columns, set_beside
+from tui.language import _
 
 _ROWS = 4
 _CELL = 3
@@ -16,7 +17,7 @@ def draw_boots(drives: Sequence[CampaignDrive], width: int) -> list[str]:
     """A box per drive, and boot time over cycle for each, two side by side, an odd one alone."""
     booted = [drive for drive in drives if drive.quartiles_s is not None]
     boxes = [_make_box(drive) for drive in booted]
-    blocks = [draw_boxes("Boot s: least, quartiles with median, most", boxes, width=width)]
+    blocks = [draw_boxes(_("Boot s: least, quartiles with median, most"), boxes, width=width)]
     half = (width - _GAP) // 2
     timed = [drive for drive in booted if len(drive.times_s) > 1]
     for left, right in zip(timed[::2], timed[1::2], strict=False):
@@ -41,7 +42,7 @@ def _draw_course(drive: CampaignDrive, width: int) -> str:
     }
     cycles = sorted(timed)
     return draw_columns(
-        shorten(f"Boot s by cycle: {drive.booted}", width),
+        shorten(_("Boot s by cycle: {drive}").format(drive=drive.booted), width),
         [timed[cycle] for cycle in cycles],
         width=width,
         height=_ROWS,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tui.charset import shorten
 from tui.charts import draw_columns, set_beside
 from tui.course import Course
+from tui.language import _
 from tui.state import Rate
 from tui.widgets.figures import draw_bar
 
@@ -22,7 +23,7 @@ def draw_course(course: Course, *, width: int, screen_height: int) -> str:
     rows = _TALL_ROWS if screen_height >= _TALL_SCREEN else _LOWEST_ROWS
     half = (width - _GAP) // 2
     each = half if half >= _NARROWEST else width
-    seconds = f"mean of {course.column_s:.0f} s"
+    seconds = _("mean of {seconds:.0f} s").format(seconds=course.column_s)
 
     def draw(title: str, values: Sequence[float | None]) -> str:
         return draw_columns(
@@ -30,11 +31,14 @@ def draw_course(course: Course, *, width: int, screen_height: int) -> str:
             values,
             width=each,
             height=rows,
-            name_ends=lambda shown: (f"-{shown * course.column_s:.0f} s", "now"),
+            name_ends=lambda shown: (f"-{shown * course.column_s:.0f} s", _("now")),
         )
 
     throughput = draw(f"MB/s, {seconds}", [_scale(value, 1e-6) for value in course.bytes_s])
-    latency = draw(f"Latency ms, {seconds}", [_scale(value, 1e3) for value in course.latency_s])
+    latency = draw(
+        _("Latency ms, {seconds}").format(seconds=seconds),
+        [_scale(value, 1e3) for value in course.latency_s],
+    )
     if each == width:
         return f"{throughput}\n{latency}"
     column = max(map(len, throughput.splitlines()))
@@ -48,10 +52,12 @@ def _scale(value: float | None, factor: float) -> float | None:
 def draw_activity(rates: Sequence[Rate], width: int) -> str:
     """A line per drive: what it reads and writes, and how busy it is."""
     fixed = len("  Read MB/s  Write MB/s  100 %  ")
-    longest = max(len("All drives now"), *(len(rate.name) for rate in rates))
-    name = max(14, min(longest, width - fixed - _BAR))
+    head = _("All drives now")
+    longest = max(len(head), *(len(rate.name) for rate in rates))
+    name = max(len(head), min(longest, width - fixed - _BAR))
     space = max(0, min(50, width - fixed - name))
-    lines = [f"{'All drives now':{name}}  Read MB/s  Write MB/s   Busy"]
+    columns = f"{_('Read MB/s'):>9}  {_('Write MB/s'):>10}  {_('Busy'):>5}"
+    lines = [f"{head:{name}}  {columns}"]
     for rate in rates:
         moved = f"{rate.read_bytes_s / 1e6:9.1f}  {rate.write_bytes_s / 1e6:10.1f}"
         line = f"{shorten(rate.name, name):{name}}  {moved}  {rate.busy * 100:3.0f} %"

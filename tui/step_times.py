@@ -13,6 +13,7 @@ from tui.charset import shorten
 from tui.drive_facts import DriveRow
 from tui.durations import name_settings, name_work
 from tui.estimate import Past, Subject, Work, estimate_s, find_past
+from tui.language import N_, _, ngettext
 
 type Table = dict[str, Any]
 
@@ -24,6 +25,12 @@ _USUAL_BYTES_S = {True: 100e6, False: 300e6}
 _SHORT_SELFTEST_S = 120.0
 # From one sample to the next: shutdown, the wait for the alarm, firmware, start-up.
 _USUAL_BOOT_S = {True: 180.0, False: 120.0}
+_SOURCES = {
+    "timed": N_("timed on this stick"),
+    "plan": N_("at most, by the plan"),
+    "usual": N_("usual for such drives"),
+    "": N_("not known yet"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,36 +89,35 @@ def describe_times(times: Sequence[StepTime]) -> str:
     unknown = sorted({each.kind for each in times if each.seconds is None})
     if not unknown:
         return show_span(known_s)
-    is_one = len(unknown) == 1
-    said = f"{', '.join(unknown)} {'is' if is_one else 'are'} not known before the first time"
-    return f"at least {show_span(known_s)}; {said}" if known_s else said
+    said = ngettext(
+        "{kinds} is not known before the first time",
+        "{kinds} are not known before the first time",
+        len(unknown),
+    ).format(kinds=", ".join(unknown))
+    least = _("at least {span}").format(span=show_span(known_s))
+    return f"{least}; {said}" if known_s else said
 
 
 def list_times(times: Sequence[StepTime]) -> str:
     """A line for each step, what it rests on, and the whole."""
-    sources = {
-        "timed": "timed on this stick",
-        "plan": "at most, by the plan",
-        "usual": "usual for such drives",
-        "": "not known yet",
-    }
     lines = [
         f"{each.kind:9} {shorten(each.device, 18):18} "
-        f"{'' if each.seconds is None else show_span(each.seconds):16} {sources[each.source]}"
+        f"{'' if each.seconds is None else show_span(each.seconds):16} {_(_SOURCES[each.source])}"
         for each in times
     ]
-    return "\n".join([*lines, "", f"In all: {describe_times(times)}"])
+    whole = _("In all: {times}").format(times=describe_times(times))
+    return "\n".join([*lines, "", whole])
 
 
 def show_span(seconds: float) -> str:
     """As exact as an estimate can be."""
     minutes = round(seconds / 60)
     if minutes < 1:
-        return "under a minute"
+        return _("under a minute")
     if minutes < 60:
-        return f"about {minutes} min"
+        return _("about {minutes} min").format(minutes=minutes)
     hours, minutes = divmod(5 * round(minutes / 5), 60)
-    return f"about {hours} h {minutes:02} min"
+    return _("about {hours} h {minutes:02} min").format(hours=hours, minutes=minutes)
 
 
 def _subject_of(place: tuple[DriveRow, ...]) -> Subject:

@@ -13,20 +13,21 @@ from textual.containers import Horizontal, Vertical
 from tui.charset import shorten
 from tui.composed import Mistake, PlanTable
 from tui.drive_facts import DriveRow
+from tui.language import N_, _
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
 _MODES = {
-    "writeback": "writeback: to the cache drive first",
-    "writethrough": "writethrough: to both drives",
-    "writearound": "writearound: to the backing drive alone",
-    "none": "none: without the cache",
+    "writeback": N_("writeback: to the cache drive first"),
+    "writethrough": N_("writethrough: to both drives"),
+    "writearound": N_("writearound: to the backing drive alone"),
+    "none": N_("none: without the cache"),
 }
 """How bcache writes in each mode."""
-_LOSES_DIRTY = "If the cache drive dies, what was not yet written back from it is lost."
-_LOSES_NOTHING = "If the cache drive dies, nothing is lost: the backing drive has all of it."
+_LOSES_DIRTY = N_("If the cache drive dies, what was not yet written back from it is lost.")
+_LOSES_NOTHING = N_("If the cache drive dies, nothing is lost: the backing drive has all of it.")
 _BENCHMARKING = {
     "sequential_cutoff": "0",
     "congested_read_threshold_us": "0",
@@ -39,22 +40,22 @@ _KERNEL = {
     "congested_write_threshold_us": "20000",
 }
 _REMARKS = {
-    "bucket": "allocation unit of the cache drive",
-    "block": "auto: the larger logical block",
-    "sequential_cutoff": "kernel 4M; longer runs bypass",
-    "congested_read_threshold_us": "kernel 2000; if slower, bypass",
-    "congested_write_threshold_us": "kernel 20000; if slower, bypass",
-    "writeback_percent": "kernel 10; of the cache kept dirty",
+    "bucket": N_("allocation unit of the cache drive"),
+    "block": N_("auto: the larger logical block"),
+    "sequential_cutoff": N_("kernel 4M; longer runs bypass"),
+    "congested_read_threshold_us": N_("kernel 2000; if slower, bypass"),
+    "congested_write_threshold_us": N_("kernel 20000; if slower, bypass"),
+    "writeback_percent": N_("kernel 10; of the cache kept dirty"),
 }
 _BYPASSES = {
-    "nothing": "For benchmarking: nothing bypasses the cache (cut-off and thresholds 0).",
-    "kernel": "The kernel's own: long runs bypass the cache, and all does while it is slow.",
-    "own": "Your own values say what bypasses the cache; 0: nothing does for that reason.",
+    "nothing": N_("For benchmarking: nothing bypasses the cache (cut-off and thresholds 0)."),
+    "kernel": N_("The kernel's own: long runs bypass the cache, and all does while it is slow."),
+    "own": N_("Your own values say what bypasses the cache; 0: nothing does for that reason."),
 }
 _BYPASSES_SHORT = {
-    "nothing": "nothing bypasses the cache",
-    "kernel": "bypasses as the kernel has it",
-    "own": "bypasses by your own values",
+    "nothing": N_("nothing bypasses the cache"),
+    "kernel": N_("bypasses as the kernel has it"),
+    "own": N_("bypasses by your own values"),
 }
 
 
@@ -102,8 +103,8 @@ class ArrayRow(Vertical):
     @override
     def compose(self) -> ComposeResult:
         with Horizontal(classes="line"):
-            yield Line(" Array", classes="label")
-            yield Choice("Settings", id="array-settings")
+            yield Line(" " + _("Array"), classes="label")
+            yield Choice(_("Settings"), id="array-settings")
             yield Line(classes="does")
         yield Line(classes="mistakes")
 
@@ -122,9 +123,9 @@ class ArrayRow(Vertical):
         self.query_one("#array-settings").display = is_whole
         settings = self.settings
         self.query_one(".does", Line).show(
-            f"{settings.cache_mode}; {_BYPASSES_SHORT[settings.bypass]}"
+            f"{settings.cache_mode}; {_(_BYPASSES_SHORT[settings.bypass])}"
             if is_whole
-            else "needs one more drive: press a on it"
+            else _("needs one more drive: press a on it")
         )
 
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
@@ -159,7 +160,7 @@ class ArrayDialog(Dialog[ArrayAnswer]):
     def __init__(
         self, drives: ArrayDrives, settings: ArraySettings, mistakes: Sequence[Mistake]
     ) -> None:
-        super().__init__(" Array ")
+        super().__init__(_(" Array "))
         self._drives = drives
         self._settings = settings
         self._mistakes = tuple(mistakes)
@@ -167,10 +168,10 @@ class ArrayDialog(Dialog[ArrayAnswer]):
     @override
     def compose_box(self) -> ComposeResult:
         yield Line(id="members")
-        yield Choice("Swap the two", id="swap")
+        yield Choice(_("Swap the two"), id="swap")
         with Horizontal(classes="line gap"):
             yield Line("cache_mode", classes="name")
-            yield Choice(_MODES[self._settings.cache_mode], id="cache-mode", name="cache_mode")
+            yield Choice(_(_MODES[self._settings.cache_mode]), id="cache-mode", name="cache_mode")
         yield from self._compose_mistake("cache_mode")
         yield Line(id="price")
         for key in ("bucket", "block"):
@@ -180,15 +181,15 @@ class ArrayDialog(Dialog[ArrayAnswer]):
             yield from self._compose_setting(key)
         yield Choice("", id="values")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Choice("Done", id="done")
-            yield Line("Space: choose  Tab: next  Esc: leave")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Done"), id="done")
+            yield Line(_("Space: choose  Tab: next  Esc: leave"))
 
     def _compose_setting(self, key: str) -> ComposeResult:
         with Horizontal(classes="line"):
             yield Line(key, classes="name")
             yield Field(getattr(self._settings, key), id=_id_of(key), name=key, max_length=12)
-            yield Line(_REMARKS[key], classes="does")
+            yield Line(_(_REMARKS[key]), classes="does")
         yield from self._compose_mistake(key)
 
     def _compose_mistake(self, key: str) -> ComposeResult:
@@ -243,25 +244,27 @@ class ArrayDialog(Dialog[ArrayAnswer]):
 
     def _show_all(self) -> None:
         self.query_one("#members", Line).show(
-            f"{_describe('Backing drive', self._drives.backing)}\n"
-            f"{_describe('Cache drive', self._drives.cache)}"
+            f"{_describe(_('Backing drive'), self._drives.backing)}\n"
+            f"{_describe(_('Cache drive'), self._drives.cache)}"
         )
         mode = self._settings.cache_mode
-        self.query_one("#cache-mode", Choice).relabel(_MODES[mode])
-        self.query_one("#price", Line).show(_LOSES_DIRTY if mode == "writeback" else _LOSES_NOTHING)
+        self.query_one("#cache-mode", Choice).relabel(_(_MODES[mode]))
+        self.query_one("#price", Line).show(
+            _(_LOSES_DIRTY) if mode == "writeback" else _(_LOSES_NOTHING)
+        )
         self._show_bypass()
 
     def _show_bypass(self) -> None:
-        self.query_one("#bypass", Line).show(_BYPASSES[self._settings.bypass])
+        self.query_one("#bypass", Line).show(_(_BYPASSES[self._settings.bypass]))
         is_kernel = self._other_values() == _KERNEL
         self.query_one("#values", Choice).relabel(
-            "Take the kernel's own values" if is_kernel else "Take those for benchmarking"
+            _("Take the kernel's own values") if is_kernel else _("Take those for benchmarking")
         )
 
 
 def _describe(what: str, drive: DriveRow) -> str:
     model, identity = shorten(drive.model, 22), shorten(drive.identity, 20)
-    return f"{what:15}{model:22} {identity:20} {drive.size} {drive.kind}"
+    return f"{what:15}{model:22} {identity:20} {drive.size} {_(drive.kind)}"
 
 
 def _id_of(key: str) -> str:

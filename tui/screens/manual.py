@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from tui.charset import shorten
+from tui.language import N_, _
 from tui.manual import Chapter, lay_out, split_chapters
 from tui.screens.dialog import Ask, Dialog
 from tui.screens.reader import Reader
@@ -19,8 +20,8 @@ from tui.widgets.table import Table
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
-_EVERYWHERE = (
-    "\n\n1 2 3 4 5  the pages     p  power off or restart     m  the manual"
+_EVERYWHERE = N_(
+    "1 2 3 4 5  the pages     p  power off or restart     m  the manual"
     "\nCtrl+L  draw the screen anew and ask the terminal for its size"
 )
 _COLUMNS = 80
@@ -32,7 +33,12 @@ class Help(Ask):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "manual", show=False)]
 
     def __init__(self, title: str, text: str) -> None:
-        super().__init__(title, text + _EVERYWHERE, (("manual", "Manual"),), cancel="Close")
+        super().__init__(
+            title,
+            f"{text}\n\n{_(_EVERYWHERE)}",
+            (("manual", _("Manual")),),
+            cancel=_("Close"),
+        )
 
     def action_manual(self) -> None:
         """On to the manual."""
@@ -45,7 +51,7 @@ class ChaptersDialog(Dialog[int]):
     AUTO_FOCUS = "Table"
 
     def __init__(self, chapters: tuple[Chapter, ...], *, at: int) -> None:
-        super().__init__(" Manual ")
+        super().__init__(_(" Manual "))
         self._chapters = chapters
         self._at = at
 
@@ -55,8 +61,8 @@ class ChaptersDialog(Dialog[int]):
         table.add_column("chapter", key="chapter")
         yield table
         with Horizontal(classes="buttons"):
-            yield Choice("Close", id="cancel")
-            yield Line("Up/Down choose  Enter read  Esc close")
+            yield Choice(_("Close"), id="cancel")
+            yield Line(_("Up/Down choose  Enter read  Esc close"))
 
     def on_mount(self) -> None:
         """List them."""
@@ -81,7 +87,7 @@ class ChapterDialog(Reader):
     def __init__(self, chapter: Chapter) -> None:
         super().__init__(
             f" {shorten(chapter.title, 70)} ",
-            keys="Up/Down PgUp/PgDn scroll  n next  b back  Esc chapters",
+            keys=_("Up/Down PgUp/PgDn scroll  n next  b back  Esc chapters"),
             columns=_COLUMNS,
         )
         self._chapter = chapter
@@ -96,7 +102,7 @@ async def show_manual(app: "KaltstartApp") -> None:
     try:
         documents = await asyncio.to_thread(app.port.read_manual)
     except (OSError, UnicodeDecodeError) as error:
-        app.say(f"The manual cannot be read: {error}")
+        app.say(_("The manual cannot be read: {error}").format(error=error))
         return
     chapters = tuple(chapter for each in documents for chapter in split_chapters(each))
     at = 0

@@ -14,6 +14,7 @@ from textual.containers import Horizontal
 
 from tui.campaigns import Campaign
 from tui.charset import shorten
+from tui.language import _
 from tui.port import KaltstartError
 from tui.quantities import show_exact
 from tui.raw_outputs import RawOutput, RawPiece
@@ -49,8 +50,8 @@ class RawListDialog(Dialog[int]):
         table.add_column("output", key="output")
         yield table
         with Horizontal(classes="buttons"):
-            yield Choice("Close", id="cancel")
-            yield Line("Up/Down choose  Enter read  Esc close")
+            yield Choice(_("Close"), id="cancel")
+            yield Line(_("Up/Down choose  Enter read  Esc close"))
 
     def on_mount(self) -> None:
         """List them."""
@@ -71,19 +72,21 @@ class RawDialog(Reader):
     """One piece of one of them, as it is."""
 
     def __init__(self, output: RawOutput, piece: RawPiece) -> None:
-        turns = "" if piece.is_all else "n next piece  b back  "
+        keys = _("Up/Down PgUp/PgDn scroll  n next piece  b back  Esc list")
+        if piece.is_all:
+            keys = _("Up/Down PgUp/PgDn scroll  Esc list")
         shown = describe_piece(piece)
         name = shorten(f"{output.owner}: {output.name}", _TITLE - len(shown))
         super().__init__(
             f" {name}, {shown} ",
-            keys=f"Up/Down PgUp/PgDn scroll  {turns}Esc list",
+            keys=keys,
             columns=_COLUMNS,
         )
         self._piece = piece
 
     @override
     def lay_out(self, columns: int) -> str:
-        lines = self._piece.lines or ("It is empty.",)
+        lines = self._piece.lines or (_("It is empty."),)
         return "\n".join(part for line in lines for part in _fold(line, columns))
 
 
@@ -96,9 +99,12 @@ def describe_piece(piece: RawPiece) -> str:
     """Which part of it is shown: nobody may take a part for the whole."""
     if piece.is_all:
         return show_exact(piece.total_bytes)
-    end = show_exact(piece.end_byte)
-    what = f"first {end}" if piece.first_byte == 0 else f"{show_exact(piece.first_byte)} to {end}"
-    return f"{what} of {show_exact(piece.total_bytes)}"
+    told = _("{begin} to {end} of {total}") if piece.first_byte else _("first {end} of {total}")
+    return told.format(
+        begin=show_exact(piece.first_byte),
+        end=show_exact(piece.end_byte),
+        total=show_exact(piece.total_bytes),
+    )
 
 
 def _describe(output: RawOutput) -> str:
@@ -113,9 +119,9 @@ async def show_raw(app: "KaltstartApp", campaign: Campaign) -> None:
     if outputs is None:
         return
     if not outputs:
-        app.say("Nothing of this campaign has been kept yet.")
+        app.say(_("Nothing of this campaign has been kept yet."))
         return
-    title = f" Raw output of campaign {campaign.id} "
+    title = _(" Raw output of campaign {id} ").format(id=campaign.id)
     at: int | None = 0
     while at is not None:
         at = await app.push_screen_wait(RawListDialog(title, outputs, at=at))
@@ -142,5 +148,5 @@ async def _read_piece(app: "KaltstartApp", output: RawOutput, first_byte: int) -
         return await asyncio.to_thread(app.port.read_raw, output, first_byte)
     except KaltstartError as error:
         title = f" {shorten(f'{output.owner}: {output.name}', 66)} "
-        await app.push_screen_wait(Ask(title, str(error), (), cancel="Close"))
+        await app.push_screen_wait(Ask(title, str(error), (), cancel=_("Close")))
         return None

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
+from tui.language import _
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
@@ -35,7 +36,7 @@ class Reader(Dialog[str]):
         with VerticalScroll():
             yield Line(id="lines")
         with Horizontal(classes="buttons"):
-            yield Choice("Close", id="cancel")
+            yield Choice(_("Close"), id="cancel")
             yield Line(self._keys)
 
     def on_mount(self) -> None:

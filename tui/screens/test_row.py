@@ -10,6 +10,7 @@ from textual.message import Message
 
 from tui.campaigns import ARRAY
 from tui.composed import Mistake, PlanTable, PlanValue
+from tui.language import _
 from tui.screens.array import ArrayDrives
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -29,12 +30,14 @@ class Place:
 def find_places(array: ArrayDrives, *, has_others: bool) -> tuple[Place, ...]:
     """What a test can run on; `has_others`: a target or control was picked too."""
     is_usual = array.backing.rotational and not array.cache.rotational
-    parts = "SSD, disk and array" if is_usual else "cache drive, backing drive and array"
+    all_three = _("on cache drive, backing drive and array")
+    if is_usual:
+        all_three = _("on SSD, disk and array")
     places = (
-        Place(f"on {parts}", (array.cache.raw_identity, array.backing.raw_identity, ARRAY)),
-        Place("on the array", (ARRAY,)),
+        Place(all_three, (array.cache.raw_identity, array.backing.raw_identity, ARRAY)),
+        Place(_("on the array"), (ARRAY,)),
     )
-    return (*places, Place("on every other drive", ())) if has_others else places
+    return (*places, Place(_("on every other drive"), ())) if has_others else places
 
 
 class TestRow(Vertical):
@@ -58,8 +61,8 @@ class TestRow(Vertical):
     @override
     def compose(self) -> ComposeResult:
         with Horizontal(classes="line"):
-            yield Toggle(self._label, id=f"{self.kind}-on", on=self.on)
-            yield Line(self._does, classes="does")
+            yield Toggle(_(self._label), id=f"{self.kind}-on", on=self.on)
+            yield Line(_(self._does), classes="does")
             with Horizontal(classes="settings"):
                 yield from self.compose_settings()
         yield Line(classes="mistakes")
