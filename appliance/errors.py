@@ -64,8 +64,8 @@ class PlanError(KaltstartError):
 class Refusal(KaltstartError):
     """Safety said no: shown, stored, and nothing was written.
 
-    Mostly something a person did: `blame` is the drive only where it is absent, or no longer
-    carries what was written to it.
+    Mostly something a person did: `blame` is the drive only where it went while it was used, or no
+    longer carries what was written to it.
     """
 
     exit_code = 3

@@ -15,6 +15,7 @@ from appliance.campaign.live_drives import await_drive, find_booted_drives
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
 from appliance.console import announce
+from appliance.drives.identity import DriveAbsent
 from appliance.drives.smart import read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
@@ -64,9 +65,14 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED
         except Refusal as error:
+            # What this very system was started from has gone by itself.
+            was_used = isinstance(error, DriveAbsent) and row.slot == site.this_boot.slot
             with transaction(site.connection):
                 update_cycle_failed(
-                    site.connection, cycle.id, reason=error.message, blame=error.blame
+                    site.connection,
+                    cycle.id,
+                    reason=error.message,
+                    blame="drive" if was_used else error.blame,
                 )
                 record(
                     site.connection,

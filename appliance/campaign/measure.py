@@ -24,6 +24,7 @@ from appliance.campaign.sample_store import Due, store_sample
 from appliance.campaign.site import Countdown, Site, leave
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, Refusal, StepFailed
@@ -135,7 +136,11 @@ def _find_booted(
     Raises Refusal, StepFailed, ArrayStuckError.
     """
     array = select_booted_array(site.connection, campaign.id, row)
-    booted = find_booted_drives(drives, row, array=array)
+    try:
+        booted = find_booted_drives(drives, row, array=array)
+    except DriveAbsent as error:
+        error.blame = "drive"  # this very system was started from it
+        raise
     disk = find_root_disk(row.slot)
     check_root(disk, booted, row)
     if array is not None:

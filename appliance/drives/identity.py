@@ -11,10 +11,17 @@ from appliance.errors import Refusal
 from appliance.units import printable
 
 
+class DriveAbsent(Refusal):
+    """A drive that is looked for is not here; a person may have taken it out as well.
+
+    One that goes while it works fails what it works on, and that is the drive's fault.
+    """
+
+
 def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = "") -> Drive:
     """The one drive with this serial number or WWN (both, where both are given).
 
-    Raises Refusal when it is absent or present more than once.
+    Raises DriveAbsent, and Refusal when it is present more than once.
     """
     wanted = " and ".join(
         f"{what} {printable(text)!r}"
@@ -29,7 +36,7 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
     ]
     if not found:
-        raise Refusal(f"no drive with {wanted} is in this machine", blame="drive")
+        raise DriveAbsent(f"no drive with {wanted} is in this machine")
     if len(found) > 1:
         paths = ", ".join(drive.path for drive in found)
         raise Refusal(f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one")

@@ -172,6 +172,8 @@ def test_an_absent_drive_loses_this_cycle_only(world: World) -> None:
         ("step-failed", {"id": 1, "drive": "LAB-HDD-1", "cycle": 1, "reason": reason})
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", ""]
+    blames = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position")
+    assert blames.fetchall()[0]["blame"] == "other", "somebody may have pulled it out"
     # It is back: its next cycle takes place.
     world.drives = (hdd, ssd)
     connection = world.site().connection

@@ -127,6 +127,13 @@ def test_a_sample_of_another_drive_is_not_stored_as_this_ones(booted: World) -> 
     assert "is in this machine" in str(boot["cold_reason"])
 
 
+def test_a_drive_that_goes_while_the_system_runs_from_it_is_to_blame(booted: World) -> None:
+    booted.drives = (installed(SSD, 2),)
+    measure_boot()
+    row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    assert row["blame"] == "drive"
+
+
 def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> None:
     booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
     measure_boot()

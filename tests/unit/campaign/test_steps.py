@@ -189,6 +189,7 @@ def test_a_drive_that_is_not_here_waits_and_fails_last(machine: Machine) -> None
     first, second = machine.steps()
     assert (first.state, first.attempts) == ("failed", 0)
     assert "LAB-HDD-1" in first.reason
+    assert machine.rows("SELECT blame FROM step ORDER BY position")[0] == ("other",)
     assert second.state == "done"
     assert [line[0] for line in machine.world.lines] == ["step-done", "step-failed"]
 

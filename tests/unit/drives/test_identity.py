@@ -21,8 +21,8 @@ def test_found_by_serial_or_wwn_or_both(zoo: Drives) -> None:
 @pytest.mark.parametrize(
     ("serial", "wwn", "message", "blame"),
     [
-        ("GONE\x1b", "", r"no drive with serial number 'GONE\\+x1b' is in this machine", "drive"),
-        ("WD-WX41A1234567", "0x1", "no drive with serial number .* and WWN '0x1'", "drive"),
+        ("GONE\x1b", "", r"no drive with serial number 'GONE\\+x1b' is in this machine", "other"),
+        ("WD-WX41A1234567", "0x1", "no drive with serial number .* and WWN '0x1'", "other"),
         ("TWIN-1", "", "2 drives have serial number 'TWIN-1': /dev/sdh, /dev/sdk", "other"),
         ("", "", "without a serial number or WWN", "other"),
     ],
