@@ -145,8 +145,9 @@ async def test_of_two_drives_with_that_wwn_none_is_released(engine: FakeEngine) 
         await press(pilot, "2", "l")
         await shown(pilot, "#plan-0")
         await press(pilot, "enter")
-        await finish(pilot, "flow")
-        assert "is more than once in this machine" in app_of(pilot).message
+        await shown(pilot, "#delete")
+        assert "is more than once in this machine" in drawn(pilot)
+        assert not pilot.app.screen.query("#start")
 
 
 async def test_a_release_that_stands_in_the_file_is_asked_for_all_the_same(
@@ -186,6 +187,28 @@ async def test_a_bad_file_says_what_is_wrong_and_where(engine: FakeEngine) -> No
         assert engine.requests() == []
 
 
+async def test_a_plan_is_deleted_after_a_question(engine: FakeEngine) -> None:
+    keep(engine, "a.toml", _DRIVES + _READS)
+    keep(engine, "b.toml", "bad")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        for number, last in enumerate(("escape", "enter")):
+            await press(pilot, "l")
+            await shown(pilot, "#plan-1")
+            await press(pilot, *["down"] * number, "enter")
+            await shown(pilot, "#delete")
+            await press(pilot, *["tab"] * (3 - 2 * number), "enter")
+            await shown(pilot, "Ask Choice")
+            assert f"Delete plans/{'ab'[number]}.toml from the stick?" in drawn(pilot)
+            assert engine.requests() == []
+            await press(pilot, "tab", last)
+            await finish(pilot, "flow")
+        (request,) = engine.requests()
+        assert (request.kind, request.read_payload()) == ("delete-plan", {"file_name": "b.toml"})
+        assert (engine.run / "fat/plans/b.toml").exists(), "the engine alone writes there"
+
+
 async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -198,5 +221,6 @@ async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: Fak
         await press(pilot, "l")
         await shown(pilot, "#plan-0")
         await press(pilot, "enter")
-        await finish(pilot, "flow")
-        assert "is not in this machine" in app_of(pilot).message
+        await shown(pilot, "#delete")
+        assert "is not in this machine" in drawn(pilot)
+        assert not pilot.app.screen.query("#start")

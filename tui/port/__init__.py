@@ -30,7 +30,9 @@ from tui.course import Counters
 from tui.drive_facts import DriveRow
 from tui.machine import parse_machine
 from tui.meter import find_subjects
+from tui.outline import Outline
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
+from tui.port.outlined import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
@@ -264,6 +266,14 @@ class Port:
     def read_kept_plan(self, name: str) -> KeptPlan:
         """One of them, with all that is wrong with it."""
         return read_kept_plan(self.run / "fat/plans", name)
+
+    def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
+        """A kept plan without mistakes as the form takes it."""
+        return outline_plan(toml, drives)
+
+    def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
+        """What the form has lost of a kept plan. Raises KaltstartError."""
+        return find_lost(toml, self.compose_plan(composed, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
         """A kept plan with these drives released."""

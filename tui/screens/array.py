@@ -78,6 +78,12 @@ class ArraySettings:
             del values["block"]
         return {"kind": "bcache"} | {key: _to_value(value) for key, value in values.items()}
 
+    @classmethod
+    def from_table(cls, table: PlanTable) -> "ArraySettings":
+        """Those of a plan's table; keys that are not set here are left out."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{key: str(value) for key, value in table.items() if key in known})
+
     @property
     def bypass(self) -> str:
         """What does not go through the cache: `nothing`, or as `kernel` or `own` values say."""

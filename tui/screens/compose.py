@@ -10,8 +10,9 @@ from textual.containers import Horizontal, Vertical
 from tui import roles
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
+from tui.outline import Outline
 from tui.roles import Role, Roles
-from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow
+from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow, ArraySettings
 from tui.screens.dialog import Dialog
 from tui.screens.drive_table import AT_ONCE, DriveTable
 from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
@@ -27,6 +28,8 @@ type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
 
 type ShowTimes = Callable[[ComposedCampaign], None]
 """Shows how long each of its steps takes."""
+type Fits = Callable[[ComposedCampaign | None], Awaitable[bool]]
+"""Whether that is all of the kept plan it was begun with; None: it does not even make a plan."""
 type Keep = Callable[[ComposedCampaign], Awaitable[str]]
 """Keeps it on the stick, and says where; empty where somebody did not want to."""
 
@@ -51,7 +54,11 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         show_times: ShowTimes,
         keep: Keep,
         template: Template | None = None,
+        kept: Outline | None = None,
+        fits: Fits | None = None,
     ) -> None:
+        """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
+        template = kept.template if kept else template
         super().__init__(f" {template.label if template else 'New campaign'} ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
         self._roles: Roles = {}
@@ -61,7 +68,9 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self._show_times = show_times
         self._keep = keep
         self._template = template
-        self._checking = False
+        self._kept = kept
+        self._fits = fits
+        self._checking = fits is not None
 
     @override
     def compose_box(self) -> ComposeResult:
@@ -95,7 +104,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             self.call_after_refresh(self._fill, self._template)
 
     def _fill(self, template: Template) -> None:
-        self.query_one("#name", Field).value = template.label.lower()
+        kept = self._kept
+        self.query_one("#name", Field).value = kept.name if kept else template.label.lower()
         for row in self.query(TestRow):
             row.fill(template.tests.get(row.kind))
         self._give(
@@ -105,6 +115,28 @@ class ComposeDialog(Dialog[ComposedCampaign]):
                 if each.raw_identity in template.roles
             }
         )
+        if kept is not None:
+            self._fill_array(kept)
+        if self._fits is not None:
+            self.app.run_worker(self._leave_unless(self._fits), group="check", exit_on_error=False)
+
+    def _fill_array(self, kept: Outline) -> None:
+        if kept.array is not None:
+            self.query_one(ArrayRow).take(ArraySettings.from_table(kept.array))
+            self._show_array()
+        for row in self.query(WorkloadRow):
+            on = kept.template.tests.get(row.kind, {}).get("on", ())
+            row.take_place(on if isinstance(on, tuple) else (str(on),))
+        self._show_what_it_does()
+
+    async def _leave_unless(self, fits: Fits) -> None:
+        """What the form cannot show must not be lost by keeping what it does show."""
+        composed = None if self._find_problem() else self._read()
+        try:
+            if not await fits(composed) and self.is_current:
+                self.dismiss(None)
+        finally:
+            self._checking = False
 
     def action_show_times(self) -> None:
         """How long each step takes, as far as the form can be read."""

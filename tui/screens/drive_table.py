@@ -26,6 +26,7 @@ class DriveTable(Table):
         self.styles.height = min(_LISTED, max(1, len(drives)))
         self.add_column("drive", key="drive", width=_WIDTH)
 
+    @override
     def on_mount(self) -> None:
         """List them, none picked."""
         for number in range(len(self._drives)):

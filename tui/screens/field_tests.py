@@ -78,6 +78,13 @@ class VerifyRow(BareDriveRow):
             super().turn(choice)
 
     @override
+    def fill(self, settings: PlanTable | None) -> None:
+        if settings:
+            self._power_cycle = bool(settings.get("power_cycle", self._power_cycle))
+            self.query_one("#verify-power", Choice).relabel(_POWER_CYCLE[self._power_cycle])
+        super().fill(settings)
+
+    @override
     def read_settings(self) -> PlanTable:
         return {
             "size": self.query_one("#verify-size", Field).value.strip(),
@@ -111,6 +118,13 @@ class SelftestRow(BareDriveRow):
             choice.relabel(_TESTS[self._test])
         else:
             super().turn(choice)
+
+    @override
+    def fill(self, settings: PlanTable | None) -> None:
+        if settings:
+            self._test = str(settings.get("test", self._test))
+            self.query_one("#selftest-test", Choice).relabel(_TESTS[self._test])
+        super().fill(settings)
 
     @override
     def read_settings(self) -> PlanTable:

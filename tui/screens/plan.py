@@ -12,9 +12,10 @@ from textual.containers import VerticalScroll
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.engine_status import PlannedDrive, StickPlan
-from tui.screens.compose import ComposeDialog
+from tui.outline import Outline
+from tui.screens.compose import ComposeDialog, Fits
 from tui.screens.dialog import Ask
-from tui.screens.kept_plans import KeptPlansDialog
+from tui.screens.kept_flow import keep_plan, load_plan
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog
 from tui.screens.starting import find_change, find_now, start_composed
@@ -42,7 +43,8 @@ class PlanPage(Page):
         "Esc leaves at any point, and nothing happens. F2 says how long each step takes, on this "
         "page those of the stick's plan.\n\n"
         "t  the same, begun with a template made from the drives that are here.\n\n"
-        "l  a plan kept on the stick, in the folder plans: F3 in the form keeps one."
+        "l  a plan kept on the stick (folder plans; F3 in the form keeps one): start it, adjust "
+        "it in the form, or delete it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", show=False),
@@ -95,9 +97,10 @@ class PlanPage(Page):
             self.kaltstart.run_flow(self._choose_template())
 
     def action_load(self) -> None:
-        """Start a plan that was kept on the stick."""
+        """Start, adjust or delete a plan that was kept on the stick."""
         if self._may_start():
-            self.kaltstart.run_flow(self._load())
+            flow = load_plan(self.kaltstart, release=self._release, compose=self._adjust)
+            self.kaltstart.run_flow(flow)
 
     def _plan(self) -> StickPlan:
         status = self.kaltstart.snapshot.status
@@ -172,61 +175,6 @@ class PlanPage(Page):
         text = "Not known: a setting cannot be read." if times is None else list_times(times)
         await self.app.push_screen_wait(Ask(" Estimated duration ", text, (), cancel="Close"))
 
-    async def _keep(self, composed: ComposedCampaign) -> str:
-        app = self.kaltstart
-        toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
-        if toml is None:
-            return "It cannot be kept."
-        file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
-        is_there = file_name in await asyncio.to_thread(app.port.list_plans)
-        if is_there:
-            text = f"plans/{file_name} is on the stick already. Replace it?"
-            choices = (("replace", "Replace"),)
-            if await self.app.push_screen_wait(Ask(" Keep the plan ", text, choices)) is None:
-                return "Not kept."
-        payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
-        await app.ask_engine("keep-plan", payload)
-        return f"Being kept as plans/{file_name}; it releases no drive. l on the page loads it."
-
-    async def _load(self) -> None:
-        app = self.kaltstart
-        names = await asyncio.to_thread(app.port.list_plans)
-        if not names:
-            app.say("No plan is kept on the stick: F3 keeps one that is composed here.")
-            return
-        number = await self.app.push_screen_wait(KeptPlansDialog(names))
-        if number is None:
-            return
-        app.say("Checking ...")
-        plan = await asyncio.to_thread(app.port.read_kept_plan, names[number])
-        app.say("")
-        if plan.problems:
-            text = "\n".join(f"{number:2}. {each}" for number, each in enumerate(plan.problems, 1))
-            await self.app.push_screen_wait(
-                Ask(f" plans/{plan.name} cannot be started ", text, (), cancel="Close")
-            )
-            return
-        written = [
-            [each for each in app.snapshot.drives if identity in each.raw_names]
-            for identity in plan.raw_released
-        ]
-        if any(len(found) != 1 for found in written):
-            where = "not" if [] in written else "more than once"
-            app.say(
-                f"A drive that this plan writes to is {where} in this machine: nothing was started."
-            )
-            return
-        released = [each for found in written for each in found]
-        what = "Each drive it writes to is released first." if released else "It only reads."
-        text = f"{plan.summary}.\n\n{what}"
-        label = "Continue" if released else "Start"
-        answer = await self.app.push_screen_wait(
-            Ask(f" plans/{plan.name} ", text, (("start", label),))
-        )
-        if answer is not None and await self._release(released):
-            toml = await app.call_port(partial(app.port.release_in, plan.toml, plan.raw_released))
-            await app.ask_engine("start", {"plan_toml": toml})
-
     async def _release(self, released: Sequence[DriveRow]) -> bool:
         """Whether somebody released each of them, one by one."""
         app = self.kaltstart
@@ -253,17 +201,28 @@ class PlanPage(Page):
             self.kaltstart.say(f"{problem} Nothing was started.")
         return bool(problem)
 
-    async def _compose_campaign(self, template: Template | None = None) -> None:
+    async def _adjust(self, kept: Outline, fits: Fits) -> None:
+        await self._compose_campaign(kept=kept, fits=fits)
+
+    async def _compose_campaign(
+        self,
+        template: Template | None = None,
+        *,
+        kept: Outline | None = None,
+        fits: Fits | None = None,
+    ) -> None:
         app = self.kaltstart
         status = app.snapshot.status
         composed = await self.app.push_screen_wait(
             ComposeDialog(
-                app.snapshot.drives,
+                kept.drives if kept else app.snapshot.drives,
                 can_wake=bool(status and status.can_wake),
                 check=self._check,
                 show_times=self._show_times,
-                keep=self._keep,
+                keep=partial(keep_plan, app),
                 template=template,
+                kept=kept,
+                fits=fits,
             )
         )
         if composed is None:

@@ -149,6 +149,11 @@ class WorkloadRow(TestRow):
         self._place = places[labels.index(before) if before in labels else 0] if places else None
         self._show_state()
 
+    def take_place(self, on: tuple[str, ...]) -> None:
+        """Run there, if that is offered."""
+        self._place = next((each for each in self._places if each.on == on), self._place)
+        self._show_state()
+
     @override
     def turn(self, choice: Choice) -> None:
         if choice.name == "on" and self._place is not None:

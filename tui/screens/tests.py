@@ -144,6 +144,15 @@ class BootRow(TestRow):
             self._charts = find_next(tuple(_CHARTS), self._charts)
             choice.relabel(_CHARTS[self._charts])
 
+    @override
+    def fill(self, settings: PlanTable | None) -> None:
+        if settings:
+            self._power = str(settings.get("power", self._power))
+            self._charts = str(settings.get("charts", self._charts))
+            self.query_one("#power", Choice).relabel(_POWER[self._power])
+            self.query_one("#charts", Choice).relabel(_CHARTS[self._charts])
+        super().fill(settings)
+
     def find_mistake(self) -> str:
         """What cannot even be written down as a plan; empty where all can."""
         cycles = self._value("cycles")
@@ -200,12 +209,20 @@ class SizedRow(WorkloadRow):
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
-        for each in self._offer.layouts:
-            if settings and each.file_system == settings.get("filesystem"):
-                self._layout = each
-                self.query_one(f"#{self.kind}-place", Choice).relabel(each.label)
-                break
+        if settings:
+            self._layout = self._find_layout(settings)
+            self.query_one(f"#{self.kind}-place", Choice).relabel(self._layout.label)
+            self._compares_modes = settings.get("modes") == _COMPARED
         super().fill(settings)
+
+    def _find_layout(self, settings: PlanTable) -> _Layout:
+        """The one that comes nearest; the offered one where nothing is said."""
+        fitting = [
+            each for each in self._offer.layouts if each.file_system == settings.get("filesystem")
+        ]
+        writes = settings.get("tests", _READING) != _READING
+        wanted = [each for each in fitting if each.writes or not writes]
+        return next(iter([*wanted, *fitting]), self._layout)
 
     @property
     @override

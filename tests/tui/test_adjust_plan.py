@@ -1,0 +1,180 @@
+"""A kept plan in the form: all of it, or none; and never with a release."""
+
+import tomllib
+from collections.abc import Sequence
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, SSHD
+from tests.tui.steps import drawn, finish, press, scrolled_to, settle, shown, text_of, type_text
+from tests.tui.test_kept_plans import keep
+from tui.app import KaltstartApp
+from tui.screens.compose import ComposeDialog
+from tui.screens.page import Page
+
+_HEAD = 'version = 1\n[campaign]\nname = "Rack 4"\n'
+_HDD = f'[[drive]]\nserial = "{HDD.serial}"\n'
+_SSHD = f'[[drive]]\nserial = "{SSHD.serial}"\nrole = "control"\n'
+_ALONE = _HEAD + _HDD
+_BOOT = '[boot]\ncycles = 7\npower = "warm"\nboot_set = "64M"\ncharts = "none"\n'
+_ARRAY = (
+    f'[[drive]]\nserial = "{HDD.serial}"\nrole = "backing"\n'
+    f'[[drive]]\nserial = "{SSHD.serial}"\nrole = "cache"\n'
+    '[array]\nkind = "bcache"\ncache_mode = "writethrough"\nsequential_cutoff = "4M"\n'
+)
+
+
+def _workload(kind: str, *lines: str) -> str:
+    return "\n".join(["[[workload]]", f'kind = "{kind}"', *lines, ""])
+
+
+async def adjust(pilot: Pilot[None]) -> None:
+    """Have the only kept plan loaded into the form."""
+    await settle(pilot)
+    await press(pilot, "2", "l")
+    await shown(pilot, "#plan-0")
+    await press(pilot, "enter")
+    await shown(pilot, "#adjust")
+    await press(pilot, "tab", "tab", "enter")
+
+
+async def is_filled(pilot: Pilot[None]) -> None:
+    """Let the form come up with all of it."""
+    await shown(pilot, "#tests")
+    await finish(pilot, "check")
+    assert isinstance(pilot.app.screen, ComposeDialog), drawn(pilot)
+
+
+async def keep_it(pilot: Pilot[None], engine: FakeEngine) -> str:
+    """Keep what is in the form now; the plan's text as the engine gets it."""
+    await press(pilot, "f3")
+    await finish(pilot, "check")
+    return str(engine.requests()[0].read_payload()["plan_toml"])
+
+
+FITTING = {
+    "drives in the plan's order": _HEAD + _SSHD + _HDD + _workload("selftest"),
+    "boots": _ALONE + _BOOT,
+    "boots as a plan has them": _ALONE + "[boot]\n",
+    "lottery": _ALONE + _workload("lottery", 'file_size = "2M"', 'filesystem = "xfs"'),
+    "fio reading": _ALONE
+    + _workload("fio", 'tests = ["seq-read", "rand-read"]', 'size = "64M"', 'filesystem = "none"'),
+    "fio writing": _ALONE + _workload("fio", "size = 1073741824"),
+    "sql and verify": _ALONE
+    + _workload("sql", 'filesystem = "btrfs"')
+    + _workload("verify", 'size = "1G"', "power_cycle = true"),
+    "surface and self-test": _ALONE
+    + _workload("surface", "sample = 0.25", 'max_unreadable = "1M"')
+    + _workload("selftest", 'test = "long"'),
+    "an array": _HEAD
+    + _ARRAY
+    + _workload(
+        "fio",
+        'on = "array"',
+        'filesystem = "ext4"',
+        'modes = ["writethrough", "writeback", "writearound"]',
+    )
+    + _workload("surface", f'on = ["{SSHD.serial}", "{HDD.serial}"]'),
+}
+
+
+@pytest.mark.parametrize("text", FITTING.values(), ids=FITTING)
+async def test_all_of_a_plan_goes_through_the_form_and_no_release_with_it(
+    text: str, engine: FakeEngine
+) -> None:
+    keep(engine, "a.toml", text)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await adjust(pilot)
+        await is_filled(pilot)
+        formed = await keep_it(pilot, engine)
+    plan = tomllib.loads(formed)
+    before = tomllib.loads(text)
+    assert plan["campaign"]["name"] == "Rack 4"
+    assert [each["serial"] for each in plan["drive"]] == [
+        each["serial"] for each in before["drive"]
+    ]
+    assert not any("erase" in each for each in plan["drive"])
+    for table, own in zip(before.get("workload", []), plan.get("workload", []), strict=True):
+        given = {key: value for key, value in table.items() if key != "size" or value == "64M"}
+        assert given.items() <= own.items()
+    assert (before.get("boot") or {}).items() <= (plan.get("boot") or {}).items()
+
+
+TOO_MUCH: dict[str, tuple[str, Sequence[str]]] = {
+    "settings": (
+        _HEAD
+        + "autostart = true\nmax_temperature = 55\n"
+        + _HDD
+        + _BOOT
+        + "wake_margin = 45\n"
+        + _workload("fio", "runtime = 5", "numjobs = 4"),
+        (
+            "campaign: autostart",
+            "campaign: max_temperature",
+            "boot: wake_margin",
+            "fio: runtime",
+            "fio: numjobs",
+        ),
+    ),
+    "two of a kind": (
+        _ALONE + _workload("surface") + _workload("surface", "sample = 0.5"),
+        ("more than one workload surface",),
+    ),
+    "another order": (
+        _ALONE + _workload("selftest") + _workload("surface"),
+        ("the order of its workloads",),
+    ),
+    "a narrower place": (
+        _HEAD + _HDD + _SSHD + _workload("surface", f'on = "{HDD.serial}"'),
+        ("surface: on",),
+    ),
+    "a named drive": (
+        f'version = 1\n[[drive]]\nwwn = "{SSHD.wwn}"\n' + _workload("selftest"),
+        ("is named by its WWN",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), TOO_MUCH.values(), ids=TOO_MUCH)
+async def test_what_the_form_cannot_show_is_told_and_the_plan_left_alone(
+    text: str, told: Sequence[str], engine: FakeEngine
+) -> None:
+    keep(engine, "a.toml", text)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
+        await adjust(pilot)
+        await scrolled_to(pilot, "would be lost")
+        assert all(each in drawn(pilot) for each in told), drawn(pilot)
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        assert isinstance(pilot.app.screen, Page)
+        assert engine.requests() == []
+
+
+async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> None:
+    released = _HEAD + _HDD + f'erase = "{HDD.serial}"\n' + _workload("verify", 'size = "1G"')
+    keep(engine, "a.toml", released)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await adjust(pilot)
+        await is_filled(pilot)
+        assert "EVERYTHING ON THE PICKED DRIVES WILL BE LOST" in text_of(pilot, "#writes")
+        pilot.app.screen.query_one("#continue").focus()
+        await press(pilot, "enter")
+        await shown(pilot, "#release")
+        assert engine.requests() == []
+
+
+async def test_an_adjusted_plan_is_kept_under_another_name(engine: FakeEngine) -> None:
+    keep(engine, "rack-4.toml", _ALONE + _workload("surface", "sample = 0.5"))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await adjust(pilot)
+        await is_filled(pilot)
+        pilot.app.screen.query_one("#name").focus()
+        await type_text(pilot, "rack 5")
+        pilot.app.screen.query_one("#surface-sample").focus()
+        await type_text(pilot, "0.1")
+        plan = tomllib.loads(await keep_it(pilot, engine))
+        assert "plans/rack-5.toml" in text_of(pilot, "#problem")
+    assert plan["campaign"]["name"] == "rack 5"
+    assert plan["workload"][0]["sample"] == 0.1

@@ -1,0 +1,111 @@
+"""A kept plan as the form of a composed campaign takes it, and what the form would lose of it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from appliance.plan_defaults import read_defaults
+from appliance.plan_model import ArrayPlan, Boot, Campaign
+from appliance.plan_workloads import WorkloadPlan
+from tui.charset import drawable
+from tui.composed import PlanValue
+from tui.drive_facts import DriveRow
+from tui.outline import Outline
+from tui.port.plans import release_in
+from tui.roles import Role
+from tui.templates import Settings, Template
+
+type _Part = Campaign | Boot | ArrayPlan | WorkloadPlan | None
+
+# Fields of a plan that are called otherwise than its keys.
+_KEYS = {"max_celsius": "max_temperature"}
+
+
+def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
+    """A plan without mistakes, on the drives that are here."""
+    plan = tomllib.loads(toml)
+    defaults = read_defaults().tables
+    roles: dict[str, Role] = {}
+    own: list[DriveRow] = []
+    obstacles: list[str] = []
+    for table in plan["drive"]:
+        identity = str(table.get("serial") or table["wwn"])
+        found = [each for each in drives if identity in each.raw_names]
+        obstacles += _find_obstacles(identity, found)
+        own += found[:1]
+        roles[identity] = table.get("role", "target")
+    tests: dict[str, Settings] = {}
+    if "boot" in plan:
+        tests["boot"] = _fill_up(plan["boot"], defaults["boot"])
+    for table in plan.get("workload", []):
+        kind = table["kind"]
+        if kind in tests:
+            obstacles.append(f"it has more than one workload {kind}")
+        tests[kind] = _fill_up(table, defaults[kind])
+    array = _fill_up(plan["array"], defaults["array"]) if "array" in plan else None
+    name = plan.get("campaign", {}).get("name", defaults["campaign"]["name"])
+    return Outline(
+        Template(id="kept", label=drawable(name), does="", roles=roles, tests=tests),
+        name,
+        array,
+        (*own, *(each for each in drives if each not in own)),
+        tuple(dict.fromkeys(obstacles)),
+    )
+
+
+def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
+    shown = drawable(identity)
+    if len(found) != 1:
+        where = "more than once" if found else "not"
+        yield f"the drive {shown} is {where} in this machine"
+    elif not found[0].releasable:
+        yield f"the drive {shown} cannot be picked here; page 1 says why"
+    elif found[0].raw_identity != identity:
+        yield f"the drive {shown} is named by its WWN, which the form does only without a serial"
+
+
+def _fill_up(table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
+    """With what a plan means where it is silent."""
+    return {key: _to_value(value) for key, value in {**defaults, **table}.items()}
+
+
+def _to_value(value: str | float | list[str]) -> PlanValue:
+    """As the form holds it; what it cannot hold is found missing afterwards."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def find_lost(kept: str, formed: str) -> tuple[str, ...]:
+    """What is in the plan `kept` and not, or otherwise, in what the form made of it.
+
+    Both are plans without mistakes once their drives are released. Raises KaltstartError.
+    """
+    # Loading it costs a small machine seconds, and memory: only here, and only once.
+    from appliance.plan import parse_plan  # noqa: PLC0415
+
+    identities = tuple(
+        str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]
+    )
+    before, after = (parse_plan(release_in(each, identities)) for each in (kept, formed))
+    if before == after:
+        return ()
+    lost = [
+        *_compare("campaign", before.campaign, after.campaign),
+        *_compare("boot", before.boot, after.boot),
+        *_compare("array", before.array, after.array),
+    ]
+    formed_by_kind = {each.kind: each for each in after.workloads}
+    for each in before.workloads:
+        lost += _compare(each.kind, each, formed_by_kind.get(each.kind))
+    return tuple(lost) or ("the order of its workloads, or which drive does what",)
+
+
+def _compare(table: str, before: _Part, after: _Part) -> Iterator[str]:
+    if before is None or after is None:
+        if before != after:
+            yield table
+        return
+    for field in fields(before):
+        if getattr(before, field.name) != getattr(after, field.name):
+            name = field.name.removesuffix("_bytes").removesuffix("_s")
+            yield f"{table}: {_KEYS.get(name, name)}"
