@@ -105,6 +105,22 @@ async def test_a_running_campaign_is_shown_and_stopped_safely(engine: FakeEngine
         assert [request.kind for request in engine.requests()] == ["stop"]
 
 
+async def test_why_an_attempt_failed_can_be_read_on_a_narrow_screen(engine: FakeEngine) -> None:
+    reason = "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
+    engine.add_event(
+        "attempt-failed",
+        f"LAB-SSD-1 cycle 1, attempt 1 of 3: measure-01: {reason}",
+        level="warning",
+    )
+    engine.say(phase="idle")
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        first, *others = text_of(pilot, "#events").splitlines()[1:]
+        assert " ! attempt-failed LAB-SSD-1 cycle 1, attempt 1 of 3:" in first
+        assert " ".join([first, *map(str.strip, others)]).endswith(reason)
+
+
 async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
     campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
     engine.plan_campaign(campaign_id, BOOTS_TOML, installed=True)

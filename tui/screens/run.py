@@ -252,7 +252,21 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     if not events:
         return "No events yet."
     marks = {"info": " ", "warning": "!", "error": "E"}
-    return "Events, newest first (! warning, E error):\n" + "\n".join(
-        shorten(f"{event.at[11:19]} {marks.get(event.level, '?')} {event.text}", width)
-        for event in reversed(events)
+    lines = []
+    for event in reversed(events):
+        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {event.text}"
+        # What went wrong ends with its reason, which has to be read on a narrow screen too.
+        is_short = event.level == "info"
+        lines += [shorten(line, width)] if is_short else _fold(line, width)
+    return "\n".join(["Events, newest first (! warning, E error):", *lines])
+
+
+def _fold(line: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * 11,
+        break_on_hyphens=False,
+        max_lines=3,
+        placeholder="~",
     )
