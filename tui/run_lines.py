@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from tui.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.charset import shorten
-from tui.language import _
+from tui.language import N_, _
+
+_AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}
+_BEHIND = {"boot": N_("{number} of {count} boots"), "step": N_("{number} of {count} steps")}
+_ENDED = {
+    "done": N_("{count} done"),
+    "failed": N_("{count} failed"),
+    "skipped": N_("{count} skipped"),
+}
+_STATES = (N_("PREPARING"), N_("RUNNING"), N_("PAUSED"), N_("DONE"))
+"""As a campaign has them, in capitals."""
 
 
 def describe_campaign(campaign: Campaign) -> str:
@@ -17,19 +27,28 @@ def describe_campaign(campaign: Campaign) -> str:
     if campaign.steps:
         ended = {state: _count(campaign.steps, state) for state in ("done", "failed", "skipped")}
         parts.append(_describe_count("step", campaign, len(campaign.steps), ended))
-    text = f'Campaign {campaign.id} "{campaign.name}": {campaign.state.upper()}, '
+    text = _('Campaign {id} "{name}": {state}').format(
+        id=campaign.id, name=campaign.name, state=_(campaign.state.upper())
+    )
+    text += ", "
     text += (",\n" if len(parts) > 1 else "").join(parts)
     if campaign.is_pausing:
         text += "\n" + _("PAUSES when what runs now is done and stored")
-    return f"{text}\nReason: {campaign.reason}" if campaign.reason else text
+    if campaign.reason:
+        text += "\n" + _("Reason: {reason}").format(reason=campaign.reason)
+    return text
 
 
 def _describe_count(what: str, campaign: Campaign, planned: int, ended: Mapping[str, int]) -> str:
     behind = sum(ended.values())
-    where = f"{what} {min(behind + 1, planned)} of {planned}"
+    where = _(_AT[what]).format(number=min(behind + 1, planned), count=planned)
     if campaign.state == "done" or behind == planned:
-        where = f"{behind} of {planned} {what}s"
-    said = [f"{count} {state}" for state, count in ended.items() if count or state != "skipped"]
+        where = _(_BEHIND[what]).format(number=behind, count=planned)
+    said = [
+        _(_ENDED[state]).format(count=count)
+        for state, count in ended.items()
+        if count or state != "skipped"
+    ]
     return f"{where} ({', '.join(said)})"
 
 
@@ -67,24 +86,27 @@ def _list_subjects(campaign: Campaign) -> list[_Subject]:
 def describe_drives(campaign: Campaign, width: int) -> str:
     """A line per drive: steps and boots done, last and best time."""
     subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
-    fixed = 17 + (27 if has_boots else 0) + (8 if campaign.steps else 0)
-    longest = max([6, *(len(each.name) for each in subjects)])
-    name = max(6, min(longest, width - fixed))
-    head = f"{'Drive':{name}}  {'Role':7}"
-    head += f" {'Steps':>7}" if campaign.steps else ""
-    head += f" {'Boots':>7}  {'Last s':>8} {'Best s':>8}" if has_boots else ""
-    lines = [f"{head}  Failed"]
+    steps = max(7, len(_("Steps")))
+    fixed = 17 + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
+    least = max(6, len(_("Drive")))
+    longest = max([least, *(len(each.name) for each in subjects)])
+    name = max(least, min(longest, width - fixed))
+    head = f"{_('Drive'):{name}}  {_('Role'):7}"
+    head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
+    head += f" {_('Boots'):>7}  {_('Last s'):>8} {_('Best s'):>8}" if has_boots else ""
+    lines = [f"{head}  {_('Failed')}"]
     for each in subjects:
         boots = each.booted.boots if each.booted else ()
         failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
         line = f"{shorten(each.name, name):{name}}  {each.role:7}"
         if campaign.steps:
             over = sum(step.state not in {"planned", "running"} for step in each.steps)
-            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>7}"
+            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>{steps}}"
         if has_boots:
             line += _describe_times(each.booted)
         reason = each.booted.failed_reason if each.booted else ""
-        lines.append(f"{line}  {failed or '-'}{'  GAVE UP: ' + reason if reason else ''}")
+        gave_up = "  " + _("GAVE UP: {reason}").format(reason=reason) if reason else ""
+        lines.append(f"{line}  {failed or '-'}{gave_up}")
     return "\n".join(lines)
 
 

@@ -9,9 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from tui import language
 from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
+from tui.language import N_, _
 from tui.result_charts import draw_boots
 from tui.screens.page import Page
 from tui.screens.raw import show_raw
@@ -22,16 +24,25 @@ from tui.widgets.table import Table
 
 _LISTED = 4
 _CELL = 8
-_FIGURES = (("median", 9), ("best", 9), ("first/last", 11), ("valid", 7), ("failed", 7))
+_FIGURES = (
+    *((N_("median"), 9), (N_("best"), 9), (N_("first/last"), 11)),
+    *((N_("valid"), 7), (N_("failed"), 7)),
+)
+_STATES = (
+    *(N_("preparing"), N_("running"), N_("paused"), N_("planned"), N_("done")),
+    *(N_("RUNNING"), N_("FAILED"), N_("SKIPPED")),
+)
+_VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
+"""As the database has them, in capitals where somebody has to look."""
 
 
 class ResultsPage(Page):
     """The campaigns above, the boots and steps of the chosen one below."""
 
     NAME: ClassVar[str] = "results"
-    TITLE: ClassVar[str] = "Results"
+    TITLE: ClassVar[str] = N_("Results")
     AUTO_FOCUS = "Table"
-    HELP: ClassVar[str] = (
+    HELP: ClassVar[str] = N_(
         "All campaigns stored on this stick. Up and Down choose one, Tab goes to its results.\n\n"
         "Verdicts: whether each drive keeps the limits of the policy. REJECT and remarks have "
         "their reasons below; the report has every limit with what was measured.\n\n"
@@ -52,6 +63,7 @@ class ResultsPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._campaigns: tuple[Campaign, ...] = ()
+        self._language = language.current()
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -66,12 +78,17 @@ class ResultsPage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         if not snapshot.campaigns:
             return []
-        keys = [("Up/Down", "choose"), ("Tab", "results"), ("Enter", "raw")]
-        return [*keys, ("w", "write report")] if _may_report(snapshot) else keys
+        keys = [
+            (_("Up/Down"), _("choose")),
+            ("Tab", _("results")),
+            (_("Enter"), _("raw")),
+        ]
+        return [*keys, ("w", _("write report"))] if _may_report(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        if self._campaigns != snapshot.campaigns:
+        if (self._campaigns, self._language) != (snapshot.campaigns, language.current()):
+            self._language = language.current()
             self._fill(snapshot.campaigns)
         self._show_results()
 
@@ -93,11 +110,11 @@ class ResultsPage(Page):
         """Have the engine write the report again."""
         campaign, snapshot = self._selected(), self.kaltstart.snapshot
         if campaign is None:
-            self.kaltstart.say("There is no campaign to report on.")
+            self.kaltstart.say(_("There is no campaign to report on."))
         elif snapshot.busy:
-            self.kaltstart.say("A campaign is running: stop it first (page 3, s).")
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
         elif not _may_report(snapshot):
-            self.kaltstart.say("No report can be written now: see above.")
+            self.kaltstart.say(_("No report can be written now: see above."))
         else:
             payload = {"campaign_id": campaign.id}
             self.kaltstart.run_flow(self.kaltstart.ask_engine("report", payload))
@@ -108,11 +125,12 @@ class ResultsPage(Page):
         table = self.query_one(Table)
         table.styles.height = min(_LISTED, max(1, len(campaigns)))
         table.clear()
+        state = max([9, *(len(_(campaign.state)) for campaign in campaigns)])
         for campaign in campaigns:
             table.add_row(
                 Text(
                     f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
-                    f"  {campaign.state:9}  {shorten(campaign.name, 44)}",
+                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}",
                     no_wrap=True,
                 )
             )
@@ -128,13 +146,13 @@ class ResultsPage(Page):
         campaign = self._selected()
         results, report = self.query_one("#results", Line), self.query_one("#report", Line)
         if campaign is None:
-            results.show("No campaign on this stick yet.")
+            results.show(_("No campaign on this stick yet."))
             report.show("")
             return
         where = (
-            f"KALTSTART: {campaign.report}/report.html" if campaign.report else "not written yet"
+            f"KALTSTART: {campaign.report}/report.html" if campaign.report else _("not written yet")
         )
-        report.show(f"Report: {where}")
+        report.show(_("Report: {place}").format(place=where))
         results.show(describe_results(campaign, max(40, self.size.width - 4)))
 
 
@@ -150,7 +168,7 @@ def describe_results(campaign: Campaign, width: int) -> str:
     blocks = [describe_verdicts(campaign, width)] if has_verdicts else []
     blocks += [_describe_matrix(campaign.drives, width)] if has_boots else []
     if not has_boots and (campaign.planned or not campaign.steps):
-        blocks.append("No boot of this campaign has finished yet.")
+        blocks.append(_("No boot of this campaign has finished yet."))
     if has_boots:
         blocks += draw_boots(campaign.drives, width)
     if campaign.steps:
@@ -170,12 +188,14 @@ def describe_results(campaign: Campaign, width: int) -> str:
 def describe_verdicts(campaign: Campaign, width: int) -> str:
     """A line per drive that was judged, and below it why it is not accepted as it is."""
     name = min(max([8, *(len(each.identity) for each in campaign.verdicts)]), 28)
-    lines = ["Verdicts"]
+    lines = [_("Verdicts")]
     if campaign.judging_problem:
-        lines += _wrap(f"! Not judged: {campaign.judging_problem}", width)
+        lines += _wrap(
+            "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width
+        )
     for each in campaign.verdicts:
         verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
-        lines.append(f"  {shorten(each.identity, name):{name}}  {verdict}")
+        lines.append(f"  {shorten(each.identity, name):{name}}  {_(verdict)}")
         for reason in filter(None, each.reasons.split("; ")):
             lines += _wrap(reason, width)
     return "\n".join(lines)
@@ -192,13 +212,15 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
     rest = width - 4 - name - 2
     fitting = [f for f in figures if len(_bracket(f)) + 2 + len(f.cache) <= rest]
     text = max([8, *(len(_bracket(figure)) for figure in fitting or figures)])
-    lines = [f"{'Steps':{4 + name}}  {'Figures':{text}}  Page cache" if figures else "Steps"]
-    if len(lines[0]) > width:
-        lines[0] = lines[0].removesuffix("Page cache") + "Cache"
+    head, cache = f"{_('Steps'):{4 + name}}  {_('Figures'):{text}}  ", _("Page cache")
+    if len(head + cache) > width:
+        cache = _("Cache")
+    lines = [head + cache if figures else _("Steps")]
     for number, step in enumerate(steps, 1):
         reason = f": {step.reason}" if step.reason else ""
         state = step.state if step.state in {"planned", "done"} else step.state.upper()
-        lines.append(shorten(f"{number:2}. {step.kind} on {step.device}: {state}{reason}", width))
+        what = _("{kind} on {device}").format(kind=step.kind, device=step.device)
+        lines.append(shorten(f"{number:2}. {what}: {_(state)}{reason}", width))
         for note in step.array:
             lines += textwrap.wrap(
                 note, width, initial_indent="    ", subsequent_indent="      ", max_lines=3
@@ -220,24 +242,24 @@ def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
     """Drive by cycle, in seconds; as many blocks of lines as the width demands."""
     booted = [drive for drive in drives if drive.planned or drive.boots]
     cycles = sorted({boot.cycle for d in drives for boot in d.boots if not boot.charted})
-    name = min(max([6, *(len(drive.booted) for drive in booted)]), 28)
+    name = min(max([6, len(_("Seconds")), *(len(drive.booted) for drive in booted)]), 28)
     at_once = max(1, (width - name - 2) // _CELL)
     blocks = []
     for start in range(0, len(cycles), at_once):
         part = cycles[start : start + at_once]
         head = "".join(f"{f'#{cycle}':>{_CELL}}" for cycle in part)
-        lines = [f"{'Seconds':{name}}  {head}"]
+        lines = [f"{_('Seconds'):{name}}  {head}"]
         for drive in booted:
             by_cycle = {boot.cycle: boot for boot in drive.boots if not boot.charted}
             cells = "".join(f"{_show_time(by_cycle.get(cycle)):>{_CELL}}" for cycle in part)
             lines.append(f"{shorten(drive.booted, name):{name}}  {cells}")
         blocks.append("\n".join(lines))
-    head = "".join(f"{word:>{columns}}" for word, columns in _FIGURES)
+    head = "".join(f"{_(word):>{columns}}" for word, columns in _FIGURES)
     lines = [f"{'':{name}}  {head}"]
     for drive in booted:
         row = "".join(
             f"{text:>{columns}}"
-            for text, (_, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
+            for text, (_word, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
         )
         lines.append(f"{shorten(drive.booted, name):{name}}  {row}")
     return "\n\n".join([*blocks, "\n".join(lines)])
@@ -255,15 +277,15 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
 
 
 def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
-    lines = [f"{drive.booted}  {drive.model}, {drive.kind}, {drive.role}"]
+    lines = [f"{drive.booted}  {drive.model}, {_(drive.kind)}, {drive.role}"]
     if drive.failed_reason:
-        lines.append(f"  GAVE UP: {drive.failed_reason}")
+        lines.append("  " + _("GAVE UP: {reason}").format(reason=drive.failed_reason))
     for boot in drive.boots:
         what = f"  {boot.cycle:4}  {boot.power:4}  {boot.cold_proof:8}  {_show_time(boot):>8}  "
         if boot.boot_s is None or not boot.valid:
             lines.append(shorten(f"{what}{boot.reason}", width))
             continue
-        charted = " CHARTED" if boot.charted else ""
+        charted = " " + _("CHARTED") if boot.charted else ""
         lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
     return "\n".join(lines)
 
@@ -272,5 +294,5 @@ def _show_time(boot: Boot | None) -> str:
     if boot is None:
         return "-"
     if boot.boot_s is None:
-        return "FAILED"
+        return _("FAILED")
     return f"{boot.boot_s:.2f}" if boot.valid else f"({boot.boot_s:.2f})"
