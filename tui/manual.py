@@ -1,6 +1,7 @@
 """The manual's Markdown as chapters of plain lines that a console can draw. Pure.
 
-Knows what docs/manual uses: headings, paragraphs, lists, tables and code.
+Knows what docs/manual and the README use: headings, paragraphs, lists, tables and code. Pictures
+are left out.
 """
 
 import re
@@ -13,9 +14,11 @@ from tui.charset import drawable
 _HEADING = re.compile(r"(#+) +(.*)")
 _ITEM = re.compile(r"( *)([-*]|\d+\.) +")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _RULE = re.compile(r"\|[-:| ]+\|")
 _CELLS = re.compile(r"(?<!\\)\|")
 _INDENT = 4
+_CODE = "    "
 # The minus sign, a raised 6 and a raised n.
 _SIGNS = {0x2212: "-", 0x2076: "^6", 0x207F: "^n"}
 
@@ -48,7 +51,9 @@ def split_chapters(markdown: str) -> tuple[Chapter, ...]:
 def lay_out(source: str, width: int) -> str:
     """A chapter's Markdown in lines of at most `width` columns."""
     blocks = [
-        "\n".join(_lay_out_block(block, width)) for block in _split_blocks(source.splitlines())
+        "\n".join(_lay_out_block(block, width))
+        for block in _split_blocks(source.splitlines())
+        if not _PICTURE.fullmatch("".join(block))
     ]
     return "\n\n".join(blocks)
 
@@ -84,24 +89,29 @@ def _starts_anew(block: list[str], line: str) -> bool:
 def _lay_out_block(block: list[str], width: int) -> list[str]:
     first = block[0]
     if first.startswith("```"):
-        return [
-            part
-            for line in block[1:]
-            if not line.startswith("```")
-            for part in textwrap.wrap(
-                _draw(line),
-                width,
-                initial_indent="  ",
-                subsequent_indent="      ",
-                drop_whitespace=False,
-            )
-            or [""]
-        ]
+        return _lay_out_code([line for line in block[1:] if not line.startswith("```")], width)
+    if first.startswith(_CODE):
+        return _lay_out_code([line.removeprefix(_CODE) for line in block], width)
     if first.startswith("|"):
         return _lay_out_table(block, width)
     if _ITEM.match(first):
         return _lay_out_list(block, width)
     return textwrap.wrap(_plain(" ".join(line.strip() for line in block)), width)
+
+
+def _lay_out_code(lines: list[str], width: int) -> list[str]:
+    return [
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            _draw(line),
+            width,
+            initial_indent="  ",
+            subsequent_indent="      ",
+            drop_whitespace=False,
+        )
+        or [""]
+    ]
 
 
 def _lay_out_list(block: list[str], width: int) -> list[str]:

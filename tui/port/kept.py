@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 _MANUAL = Path("/usr/share/kaltstart/manual")
-_OURS = Path(__file__).parents[2] / "docs/manual"
+_PROJECT = Path(__file__).parents[2]
 _ORDER = ("field-guide.md", "plan.md", "policy.md")
 
 
@@ -55,8 +55,11 @@ def find_terminal() -> str:
 
 def read_manual(folder: Path | None = None) -> tuple[str, ...]:
     """The Markdown of each document on the stick; the project's own in a trial elsewhere."""
-    place = folder or (_MANUAL if _MANUAL.exists() else _OURS)
-    paths = sorted(place.glob("*.md"), key=_place_in_order)
+    place = folder or _MANUAL
+    found = [*place.glob("*.md")]
+    if not found and folder is None:
+        found = [*(_PROJECT / "docs/manual").glob("*.md"), _PROJECT / "README.md"]
+    paths = sorted(found, key=_place_in_order)
     return tuple(path.read_text(encoding="utf-8") for path in paths)
 
 
