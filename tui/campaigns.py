@@ -68,6 +68,20 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """What measuring the same several times in one step gave."""
+
+    name: str
+    cache: str
+    """As that of a figure."""
+    unit: str
+    values: tuple[float, ...]
+    """In their order; at least two."""
+    quartiles: tuple[float, float, float] | None = None
+    """Lower quartile, median, upper quartile; None where there are too few values."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One workload on one drive."""
 
@@ -84,6 +98,7 @@ class Step:
     """Which workload of the plan; the same where it runs on several drives."""
     array: tuple[str, ...] = ()
     """Lines on what the array did inside, where the step ran on it."""
+    spreads: tuple[Spread, ...] = ()
 
     @property
     def on_array(self) -> bool:

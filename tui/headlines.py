@@ -83,7 +83,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         yield Figure(
             drawable(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),
-            _name_cache([each.page_cache for each in drawn], own),
+            name_cache([each.page_cache for each in drawn], own),
             valid=all(row.valid for row in own),
             short=show_rate(rate),
             value=rate,
@@ -163,14 +163,14 @@ def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) ->
     return Figure(
         drawable(name),
         text,
-        _name_cache([row.page_cache for row in rows], rows),
+        name_cache([row.page_cache for row in rows], rows),
         valid=all(row.valid for row in rows),
         short=text.strip(),
         value=value,
     )
 
 
-def _name_cache(states: Iterable[str], rows: Sequence[Row]) -> str:
+def name_cache(states: Iterable[str], rows: Sequence[Row]) -> str:
     """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
     word = "+".join(_ordered(set(states), _STATES))
     is_proven = bool(rows) and all(row.proof == "proven" for row in rows)

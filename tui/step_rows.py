@@ -8,6 +8,7 @@ from typing import Any
 
 from tui.headlines import METRICS
 from tui.rows import PowerOff, Row, TicketSum
+from tui.spreads import Sample
 
 type Execute = Callable[[str, Sequence[object]], Iterable[Any]]
 """What runs a statement with its parameters: that of an open connection."""
@@ -47,3 +48,18 @@ def select_power_offs(execute: Execute, step_id: int) -> tuple[PowerOff, ...]:
     """How often the power was off in the middle of it."""
     rows = execute("SELECT cold_proof FROM power_offs WHERE step_id = ?", (step_id,))
     return tuple(PowerOff(*row) for row in rows)
+
+
+def select_samples(execute: Execute, step_id: int) -> tuple[Sample, ...]:
+    """What the step measured again and again: reads of a lottery, slices of a surface."""
+    reads = execute(
+        "SELECT pass, page_cache, bytes / seconds FROM tickets "
+        "WHERE step_id = ? AND seconds > 0 ORDER BY pass, seq",
+        (step_id,),
+    )
+    slices = execute(
+        "SELECT '', '', mean_bytes_s FROM slices WHERE step_id = ? AND read_bytes > 0 "
+        "ORDER BY slice",
+        (step_id,),
+    )
+    return tuple(Sample(*row) for row in (*reads, *slices))

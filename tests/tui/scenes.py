@@ -37,6 +37,7 @@ from tests.tui.scene_steps import (
     release_wrongly,
     show_times,
 )
+from tests.tui.spread_scenes import show_spreads
 from tests.tui.steps import settle
 
 
@@ -96,6 +97,7 @@ SCENES = {
     "results-steps-and-boots": Scene(at.show_steps_and_boots, press_keys("4")),
     "results-raw": Scene(show_raw, open_raw),
     "results-raw-text": Scene(show_raw, open_raw_text),
+    "results-spreads": Scene(show_spreads, press_keys("4", "tab", "end")),
     "machine": Scene(show_machine, press_keys("5")),
     "machine-trouble": Scene(show_poor_machine, press_keys("5")),
     "machine-keyboard": Scene(show_machine, press_keys("5", "k", "down", "down")),

@@ -12,13 +12,14 @@ from appliance.store.connect import open_read_only
 from appliance.units import slug
 from tui import language
 from tui.array_headlines import describe_array
-from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Step, Verdict
+from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Spread, Step, Verdict
 from tui.charset import drawable
 from tui.durations import Durations, select_durations
 from tui.headlines import find_figures
 from tui.port.watched import read_stamp
+from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
-from tui.step_rows import select_power_offs, select_results, select_tickets
+from tui.step_rows import select_power_offs, select_results, select_samples, select_tickets
 
 # The engine lets go of the stick before it restarts the machine: until then nothing is wrong.
 _LEAVING_S = 30.0
@@ -125,6 +126,12 @@ class StoredReader:
                     ),
                     workload_index=row.workload_index,
                     array=describe_array(results) if row.device == ARRAY else (),
+                    spreads=tuple(
+                        _measure(each)
+                        for each in find_spreads(
+                            row.kind, results, select_samples(connection.execute, row.id)
+                        )
+                    ),
                 )
                 if row.state not in {"planned", "running"}:
                     self._ended_steps[row.id] = step
@@ -187,6 +194,13 @@ class StoredReader:
             judging_problem=drawable(judging.problem) if judging else "",
             report=folder if (self._fat / folder / "report.html").exists() else "",
         )
+
+
+def _measure(spread: Spread) -> Spread:
+    found = find_quartiles(spread.values)
+    if found is None or len(spread.values) < LEAST_FOR_A_BOX:
+        return spread
+    return replace(spread, quartiles=(found.lower, found.median, found.upper))
 
 
 def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:

@@ -17,6 +17,7 @@ from tui.language import N_, _
 from tui.result_charts import draw_boots
 from tui.screens.page import Page
 from tui.screens.raw import show_raw
+from tui.spreads import draw_spreads
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
@@ -175,6 +176,7 @@ def describe_results(campaign: Campaign, width: int) -> str:
         blocks += describe_comparisons(campaign, width)
         blocks.append(describe_steps(campaign.steps, width))
         blocks += draw_comparisons(campaign, width)
+        blocks += draw_spreads(campaign, width)
     if has_boots:
         longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
         blocks += [
