@@ -26,7 +26,8 @@ _current = _Current()
 
 def _(text: str) -> str:
     """`text` in the language that holds now; itself where there is no translation."""
-    return _current.texts.gettext(text)
+    # What a catalogue has for no text at all is its own header.
+    return _current.texts.gettext(text) if text else ""
 
 
 def ngettext(one: str, many: str, count: int) -> str:

@@ -11,6 +11,7 @@ from appliance.plan_workloads import WorkloadPlan
 from tui.charset import drawable
 from tui.composed import PlanValue
 from tui.drive_facts import DriveRow
+from tui.language import _
 from tui.outline import Outline
 from tui.port.plans import release_in
 from tui.roles import Role
@@ -41,7 +42,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
     for table in plan.get("workload", []):
         kind = table["kind"]
         if kind in tests:
-            obstacles.append(f"it has more than one workload {kind}")
+            obstacles.append(_("it has more than one workload {kind}").format(kind=kind))
         tests[kind] = _fill_up(table, defaults[kind])
     array = _fill_up(plan["array"], defaults["array"]) if "array" in plan else None
     name = plan.get("campaign", {}).get("name", defaults["campaign"]["name"])
@@ -57,12 +58,16 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
 def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
     shown = drawable(identity)
     if len(found) != 1:
-        where = "more than once" if found else "not"
-        yield f"the drive {shown} is {where} in this machine"
+        told = _("the drive {identity} is not in this machine")
+        if found:
+            told = _("the drive {identity} is more than once in this machine")
+        yield told.format(identity=shown)
     elif not found[0].releasable:
-        yield f"the drive {shown} cannot be picked here; page 1 says why"
+        told = _("the drive {identity} cannot be picked here; page 1 says why")
+        yield told.format(identity=shown)
     elif found[0].raw_identity != identity:
-        yield f"the drive {shown} is named by its WWN, which the form does only without a serial"
+        told = _("the drive {identity} is named by its WWN: the form does so only without a serial")
+        yield told.format(identity=shown)
 
 
 def _fill_up(table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
@@ -97,7 +102,7 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
     formed_by_kind = {each.kind: each for each in after.workloads}
     for each in before.workloads:
         lost += _compare(each.kind, each, formed_by_kind.get(each.kind))
-    return tuple(lost) or ("the order of its workloads, or which drive does what",)
+    return tuple(lost) or (_("the order of its workloads, or which drive does what"),)
 
 
 def _compare(table: str, before: _Part, after: _Part) -> Iterator[str]:

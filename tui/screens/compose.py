@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from tui import roles
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
+from tui.language import _
 from tui.outline import Outline
 from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow, ArraySettings
@@ -59,7 +60,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     ) -> None:
         """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
         template = kept.template if kept else template
-        super().__init__(f" {template.label if template else 'New campaign'} ")
+        title = kept.name if kept else _(template.label) if template else _("New campaign")
+        super().__init__(f" {title} ")
         self._drives = tuple(drive for drive in drives if drive.releasable)
         self._roles: Roles = {}
         self._places: tuple[Place, ...] = ()
@@ -74,11 +76,11 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line("Drives: Space picks one, c: a control to compare with, a: into an array")
+        yield Line(_("Drives: Space picks one, c: a control to compare with, a: into an array"))
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
-            yield Line("Name")
-            yield Field("drive comparison", id="name")
+            yield Line(_("Name"))
+            yield Field(_("drive comparison"), id="name")
         yield ArrayRow()
         with Vertical(id="tests"):
             yield BootRow()
@@ -91,9 +93,9 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         yield Line(id="hint")
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
-            yield Choice("Continue", id="continue")
-            yield Line("Tab: next  F2: how long  F3: keep  Esc: leave")
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Continue"), id="continue")
+            yield Line(_("Tab: next  F2: how long  F3: keep  Esc: leave"))
 
     def on_mount(self) -> None:
         """Begin with no drive, or with what a template or a kept plan has."""
@@ -105,7 +107,8 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def _fill(self, template: Template) -> None:
         kept = self._kept
-        self.query_one("#name", Field).value = kept.name if kept else template.label.lower()
+        name = kept.name if kept else _(template.label).lower()
+        self.query_one("#name", Field).value = name
         for row in self.query(TestRow):
             row.fill(template.tests.get(row.kind))
         self._give(
@@ -203,7 +206,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         if self._checking:
             return
         problem = self._find_problem()
-        self.query_one("#problem", Line).show(problem or "Checking ...")
+        self.query_one("#problem", Line).show(problem or _("Checking ..."))
         if not problem:
             self._checking = True
             # The app's worker, not this box's: then the app tells what goes wrong in it.
@@ -215,7 +218,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         try:
             mistakes = await self._check(composed)
         except Exception:
-            problem.show("Internal error: the plan could not be checked.")
+            problem.show(_("Internal error: the plan could not be checked."))
             raise
         finally:
             self._checking = False
@@ -246,11 +249,11 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         """What is missing before there is a plan to check at all."""
         boot = self.query_one(BootRow)
         if not self._roles:
-            return "Pick at least one drive (Space)."
+            return _("Pick at least one drive (Space).")
         if roles.has_members(self._roles) and self._array() is None:
-            return "An array needs a backing drive and a cache drive: press a on a second one."
+            return _("An array needs a backing drive and a cache drive: press a on a second one.")
         if not self._chosen():
-            return "Choose at least one test (Space)."
+            return _("Choose at least one test (Space).")
         return boot.find_mistake() if boot.on else ""
 
     def _show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
@@ -271,7 +274,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         for row, own in owners.items():
             row.show_mistakes(own)
         self.query_one("#problem", Line).show(
-            "\n".join(others) or "Nothing was started: see above (!)."
+            "\n".join(others) or _("Nothing was started: see above (!).")
         )
         if of_array:
             self.query_one("#array-settings").focus()
@@ -315,25 +318,25 @@ class ComposeDialog(Dialog[ComposedCampaign]):
 
     def _show_what_it_does(self) -> None:
         """Whether anything is lost, which must be plain before anybody goes on."""
-        text = "No test is chosen yet."
+        text = _("No test is chosen yet.")
         has_array = roles.has_members(self._roles)
         if has_array and not self._writes():
-            text = "EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both."
+            text = _("EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both.")
         elif self._writes():
-            text = "EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each."
+            text = _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
         elif self._chosen():
-            text = "NOTHING IS WRITTEN: these tests only read, so no drive has to be released."
+            text = _("NOTHING IS WRITTEN: these tests only read, so no drive has to be released.")
         self.query_one("#writes", Line).show(text)
         only_reads = bool(self._chosen()) and not self._writes() and not has_array
-        self.query_one("#continue", Choice).relabel("Start" if only_reads else "Continue")
+        self.query_one("#continue", Choice).relabel(_("Start") if only_reads else _("Continue"))
         self.query_one("#problem", Line).show("")
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
         hints = []
         if boot.on and self._array() is not None:
-            hints.append("The small system is also installed on the array and started from it.")
+            hints.append(_("The small system is also installed on the array and started from it."))
         if boot.on and boot.power == "cold" and not self._can_wake:
             hints.append(
-                "NOTE: this machine cannot wake itself; somebody must switch it on each time."
+                _("NOTE: this machine cannot wake itself; somebody must switch it on each time.")
             )
         hint.show("\n".join(hints))
         hint.display = bool(hints)

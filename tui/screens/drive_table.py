@@ -8,6 +8,7 @@ from textual import events
 
 from tui.charset import shorten
 from tui.drive_facts import DriveRow
+from tui.language import _
 from tui.roles import Role
 from tui.widgets.table import Table
 
@@ -32,7 +33,7 @@ class DriveTable(Table):
         for number in range(len(self._drives)):
             self.add_row(self._row(number, None), key=str(number))
         if not self._drives:
-            self.add_row(Text("No drive can be released; page 1 says why."))
+            self.add_row(Text(_("No drive can be released; page 1 says why.")))
 
     def show_roles(self, roles: Mapping[int, Role]) -> None:
         """Which of them is what."""
@@ -52,7 +53,7 @@ class DriveTable(Table):
         mark = "[x]" if role else "[ ]"
         text = (
             f"{mark} {shorten(drive.model, 20):20} {shorten(drive.identity, 20):20}"
-            f" {drive.size:>7} {drive.kind:5} {shorten(drive.device, 7):7}"
+            f" {drive.size:>7} {_(drive.kind):5} {shorten(drive.device, 7):7}"
             f" {role or ''}"
         )
         return Text(shorten(text, _WIDTH), no_wrap=True)

@@ -9,14 +9,15 @@ from textual.app import ComposeResult
 
 from tui.campaigns import ARRAY
 from tui.composed import PlanTable, PlanValue
+from tui.language import N_, _
 from tui.screens.test_row import Place, WorkloadRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
-_POWER_CYCLE = {False: "no power-off", True: "read again after a power-off"}
-_BOTH = "on both drives of the array, one by one"
-_TESTS = {"short": "short: minutes", "long": "long: hours"}
+_POWER_CYCLE = {False: N_("no power-off"), True: N_("read again after a power-off")}
+_BOTH = N_("on both drives of the array, one by one")
+_TESTS = {"short": N_("short: minutes"), "long": N_("long: hours")}
 
 
 class BareDriveRow(WorkloadRow):
@@ -32,14 +33,16 @@ class SurfaceRow(BareDriveRow):
 
     def __init__(self) -> None:
         super().__init__(
-            "surface", label="Surface", does="reads the whole drive: speed, slow spots, unreadable"
+            "surface",
+            label=N_("Surface"),
+            does=N_("reads the whole drive: speed, slow spots, unreadable"),
         )
 
     @override
     def compose_settings(self) -> ComposeResult:
-        yield Line("Share read", classes="setting")
+        yield Line(_("Share read"), classes="setting")
         yield Field("1.0", id="surface-sample", name="sample", max_length=12)
-        yield Line("Give up after", classes="setting wide")
+        yield Line(_("Give up after"), classes="setting wide")
         yield Field("16M", id="surface-unreadable", name="max_unreadable", max_length=12)
 
     @property
@@ -59,21 +62,23 @@ class VerifyRow(BareDriveRow):
 
     def __init__(self) -> None:
         super().__init__(
-            "verify", label="Verify", does="ERASES: fills the drive with a pattern, reads it back"
+            "verify",
+            label=N_("Verify"),
+            does=N_("ERASES: fills the drive with a pattern, reads it back"),
         )
         self._power_cycle = False
 
     @override
     def compose_settings(self) -> ComposeResult:
-        yield Line("Size", classes="setting")
+        yield Line(_("Size"), classes="setting")
         yield Field("all", id="verify-size", name="size", max_length=12)
-        yield Choice(_POWER_CYCLE[False], id="verify-power", name="power_cycle")
+        yield Choice(_(_POWER_CYCLE[False]), id="verify-power", name="power_cycle")
 
     @override
     def turn(self, choice: Choice) -> None:
         if choice.name == "power_cycle":
             self._power_cycle = not self._power_cycle
-            choice.relabel(_POWER_CYCLE[self._power_cycle])
+            choice.relabel(_(_POWER_CYCLE[self._power_cycle]))
         else:
             super().turn(choice)
 
@@ -81,7 +86,7 @@ class VerifyRow(BareDriveRow):
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
             self._power_cycle = bool(settings.get("power_cycle", self._power_cycle))
-            self.query_one("#verify-power", Choice).relabel(_POWER_CYCLE[self._power_cycle])
+            self.query_one("#verify-power", Choice).relabel(_(_POWER_CYCLE[self._power_cycle]))
         super().fill(settings)
 
     @override
@@ -97,14 +102,16 @@ class SelftestRow(BareDriveRow):
 
     def __init__(self) -> None:
         super().__init__(
-            "selftest", label="Self-test", does="the drive tests itself and says whether it passed"
+            "selftest",
+            label=N_("Self-test"),
+            does=N_("the drive tests itself and says whether it passed"),
         )
         self._test = "short"
 
     @override
     def compose_settings(self) -> ComposeResult:
-        yield Line("Which", classes="setting")
-        yield Choice(_TESTS[self._test], id="selftest-test", name="test")
+        yield Line(_("Which"), classes="setting")
+        yield Choice(_(_TESTS[self._test]), id="selftest-test", name="test")
 
     @property
     @override
@@ -115,7 +122,7 @@ class SelftestRow(BareDriveRow):
     def turn(self, choice: Choice) -> None:
         if choice.name == "test":
             self._test = "long" if self._test == "short" else "short"
-            choice.relabel(_TESTS[self._test])
+            choice.relabel(_(_TESTS[self._test]))
         else:
             super().turn(choice)
 
@@ -123,7 +130,7 @@ class SelftestRow(BareDriveRow):
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
             self._test = str(settings.get("test", self._test))
-            self.query_one("#selftest-test", Choice).relabel(_TESTS[self._test])
+            self.query_one("#selftest-test", Choice).relabel(_(_TESTS[self._test]))
         super().fill(settings)
 
     @override
@@ -133,7 +140,7 @@ class SelftestRow(BareDriveRow):
 
 def _leave_array_out(places: tuple[Place, ...]) -> tuple[Place, ...]:
     return tuple(
-        Place(_BOTH, tuple(each for each in place.on if each != ARRAY)) if place.on else place
+        Place(_(_BOTH), tuple(each for each in place.on if each != ARRAY)) if place.on else place
         for place in places
         if place.on != (ARRAY,)
     )

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.charset import drawable, shorten
+from tui.language import _
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
 
@@ -19,7 +20,7 @@ class KeptPlansDialog(Dialog[int]):
     AUTO_FOCUS = "Choice"
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(" Plans kept on the stick ")
+        super().__init__(_(" Plans kept on the stick "))
         self._names = names
 
     @override
@@ -27,7 +28,7 @@ class KeptPlansDialog(Dialog[int]):
         for number, name in enumerate(self._names):
             yield Choice(shorten(drawable(name), _WIDTH), id=f"plan-{number}")
         with Horizontal(classes="buttons"):
-            yield Choice("Cancel", id="cancel")
+            yield Choice(_("Cancel"), id="cancel")
 
     @override
     def choose(self, choice_id: str) -> None:

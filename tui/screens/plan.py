@@ -12,6 +12,7 @@ from textual.containers import VerticalScroll
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.engine_status import PlannedDrive, StickPlan
+from tui.language import N_, _
 from tui.outline import Outline
 from tui.screens.compose import ComposeDialog, Fits
 from tui.screens.dialog import Ask
@@ -30,9 +31,9 @@ class PlanPage(Page):
     """What could be started, and the two ways to start it."""
 
     NAME: ClassVar[str] = "plan"
-    TITLE: ClassVar[str] = "Plan"
+    TITLE: ClassVar[str] = N_("Plan")
     AUTO_FOCUS = "VerticalScroll"
-    HELP: ClassVar[str] = (
+    HELP: ClassVar[str] = N_(
         "A plan says which drives are tested and how. It comes as the file plan.toml on the "
         "stick's partition KALTSTART, written on any computer, or is composed here.\n\n"
         "s  start the plan on the stick. The drives it erases are listed first. A plan with "
@@ -66,9 +67,9 @@ class PlanPage(Page):
             return keys
         is_refused = snapshot.status.phase == "refused"
         if snapshot.status.plan.state == "valid":
-            keys += [*([] if is_refused else [("s", "start")]), ("F2", "how long")]
+            keys += [*([] if is_refused else [("s", _("start"))]), ("F2", _("how long"))]
         if not is_refused:
-            keys += [("n", "new"), ("t", "templates"), ("l", "load")]
+            keys += [("n", _("new")), ("t", _("templates")), ("l", _("load"))]
         return keys
 
     @override
@@ -84,7 +85,7 @@ class PlanPage(Page):
             if plan.state == "valid":
                 self.kaltstart.run_flow(self._start(plan))
             else:
-                self.kaltstart.say("There is no valid plan on the stick to start.")
+                self.kaltstart.say(_("There is no valid plan on the stick to start."))
 
     def action_new(self) -> None:
         """Compose a campaign."""
@@ -109,11 +110,11 @@ class PlanPage(Page):
     def _may_start(self) -> bool:
         snapshot = self.kaltstart.snapshot
         if snapshot.status is None:
-            self.kaltstart.say("The engine has not answered yet.")
+            self.kaltstart.say(_("The engine has not answered yet."))
         elif snapshot.status.phase == "refused":
-            self.kaltstart.say("Nothing can be started: see above.")
+            self.kaltstart.say(_("Nothing can be started: see above."))
         elif snapshot.busy:
-            self.kaltstart.say("A campaign is running: stop it first (page 3).")
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
         else:
             return True
         return False
@@ -121,14 +122,15 @@ class PlanPage(Page):
     async def _start(self, plan: StickPlan) -> None:
         erased = [drive for drive in plan.drives if drive.released]
         drives = self.kaltstart.snapshot.drives
-        text = f'Start "{plan.name}"?\n\n'
+        text = _('Start "{name}"?').format(name=plan.name) + "\n\n"
         if erased:
-            text += "EVERYTHING ON THESE DRIVES WILL BE LOST, FOR GOOD:\n"
+            text += _("EVERYTHING ON THESE DRIVES WILL BE LOST, FOR GOOD:") + "\n"
             text += "\n".join(f"  {_describe_live(drive, drives)}" for drive in erased)
         else:
-            text += "No drive is written to."
-        label = "Start and erase" if erased else "Start"
-        answer = await self.app.push_screen_wait(Ask(" Start the plan ", text, (("start", label),)))
+            text += _("No drive is written to.")
+        label = _("Start and erase") if erased else _("Start")
+        ask = Ask(_(" Start the plan "), text, (("start", label),))
+        answer = await self.app.push_screen_wait(ask)
         if answer == "start":
             await self.kaltstart.ask_engine("start", {"plan_toml": plan.toml})
 
@@ -144,7 +146,7 @@ class PlanPage(Page):
                 if not each.obstacle:
                     campaign = to_campaign(each, drives)
                     times = await app.call_port(partial(app.port.estimate, campaign))
-                    durations[each.id] = "not known" if times is None else describe_times(times)
+                    durations[each.id] = _("not known") if times is None else describe_times(times)
             dialog.show_durations(durations)
 
         app.run_worker(estimate(), group="estimate", exit_on_error=False)
@@ -158,7 +160,7 @@ class PlanPage(Page):
         if plan.state == "valid":
             self._run_times(partial(self.kaltstart.port.estimate_plan, plan.toml))
         else:
-            self.kaltstart.say("There is no valid plan on the stick.")
+            self.kaltstart.say(_("There is no valid plan on the stick."))
 
     def _show_times(self, composed: ComposedCampaign) -> None:
         self._run_times(partial(self.kaltstart.port.estimate, composed))
@@ -172,8 +174,9 @@ class PlanPage(Page):
             times = await app.call_port(estimate)
         except ValueError:  # a size that is none: the plan's checks say more
             times = None
-        text = "Not known: a setting cannot be read." if times is None else list_times(times)
-        await self.app.push_screen_wait(Ask(" Estimated duration ", text, (), cancel="Close"))
+        text = _("Not known: a setting cannot be read.") if times is None else list_times(times)
+        ask = Ask(_(" Estimated duration "), text, (), cancel=_("Close"))
+        await self.app.push_screen_wait(ask)
 
     async def _release(self, released: Sequence[DriveRow]) -> bool:
         """Whether somebody released each of them, one by one."""
@@ -189,7 +192,7 @@ class PlanPage(Page):
                 others=app.snapshot.drives,
             )
             if not await self.app.push_screen_wait(dialog):
-                app.say("Not released. Nothing was started, nothing was written.")
+                app.say(_("Not released. Nothing was started, nothing was written."))
                 return False
         return not self._is_changed(released)
 
@@ -198,7 +201,7 @@ class PlanPage(Page):
         problems = (find_change(self.kaltstart, each) for each in drives)
         problem = next(filter(None, problems), "")
         if problem:
-            self.kaltstart.say(f"{problem} Nothing was started.")
+            self.kaltstart.say(f"{problem} {_('Nothing was started.')}")
         return bool(problem)
 
     async def _adjust(self, kept: Outline, fits: Fits) -> None:
@@ -238,38 +241,38 @@ def describe_plan(snapshot: Snapshot) -> str:
     """The plan on the stick in lines."""
     plan = snapshot.status.plan if snapshot.status else StickPlan()
     if plan.state == "absent":
-        return (
+        return _(
             "There is no plan.toml on the stick's partition KALTSTART.\n\n"
             "Press t for a template, n to compose a campaign here, or write a plan elsewhere."
         )
     if plan.state == "invalid":
         count = len(plan.problems)
-        return (
-            "The plan on the stick has mistakes and cannot be started."
-            f"\n{count} to correct in plan.toml:\n\n"
-            + "\n".join(f"{number:2}. {text}" for number, text in enumerate(plan.problems, 1))
+        head = _("The plan on the stick has mistakes and cannot be started.")
+        what = _("{count} to correct in plan.toml:").format(count=count)
+        return f"{head}\n{what}\n\n" + "\n".join(
+            f"{number:2}. {text}" for number, text in enumerate(plan.problems, 1)
         )
-    autostart = "yes, after a countdown" if plan.autostart else "no, start it with s"
+    autostart = _("yes, after a countdown") if plan.autostart else _("no, start it with s")
     lines = [
-        f"Plan on the stick: {plan.name}",
+        _("Plan on the stick: {name}").format(name=plan.name),
         plan.summary,
-        f"Starts by itself: {autostart}",
+        _("Starts by itself: {when}").format(when=autostart),
         "",
-        "Its drives:",
+        _("Its drives:"),
         *(f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives),
     ]
     if plan.problems:
-        lines += ["", "It cannot run as things are:", *(f"  {text}" for text in plan.problems)]
+        lines += ["", _("It cannot run as things are:"), *(f"  {text}" for text in plan.problems)]
     return "\n".join(lines)
 
 
 def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
-    does = "WILL BE ERASED" if drive.released else "read only"
+    does = _("WILL BE ERASED") if drive.released else _("read only")
     return f"{_describe_live(drive, live)}, {drive.role}, {does}"
 
 
 def _describe_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
     found = next((d for d in live if drive.identity in {d.serial, d.wwn}), None)
     if found is None:
-        return f"{drive.identity}  NOT FOUND in this machine"
+        return f"{drive.identity}  {_('NOT FOUND in this machine')}"
     return f"{drive.identity}  {found.model}, {found.size}, {found.device}"

@@ -12,7 +12,7 @@ from tui.campaigns import ARRAY, Campaign, Step
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
 from tui.estimate import describe_time_left
-from tui.language import _
+from tui.language import N_, _
 from tui.quantities import show_iops, show_rate
 from tui.resumption import describe_resumption
 from tui.run_charts import draw_activity, draw_course
@@ -31,9 +31,9 @@ class RunPage(Page):
     """Everything about the campaign of now on one screen."""
 
     NAME: ClassVar[str] = "run"
-    TITLE: ClassVar[str] = "Run"
+    TITLE: ClassVar[str] = N_("Run")
     AUTO_FOCUS = "VerticalScroll"
-    HELP: ClassVar[str] = (
+    HELP: ClassVar[str] = N_(
         "The campaign that has the machine: how far it is, and what happens next. Between boots "
         "the machine powers itself off and on; samples are stored before that, so pulling the "
         "plug loses none.\n\n"
@@ -84,10 +84,14 @@ class RunPage(Page):
     def show(self, snapshot: Snapshot) -> None:
         width = max(40, self.size.width - 4)
         campaign = snapshot.current
-        about = describe_campaign(campaign) if campaign else "No campaign yet: start one on page 2."
+        about = _("No campaign yet: start one on page 2.")
+        if campaign is not None:
+            about = describe_campaign(campaign)
         paused = snapshot.paused
         if paused is not None and paused != campaign:
-            about += f'\nCampaign {paused.id} "{paused.name}" is PAUSED: r goes on with it'
+            about += "\n" + _('Campaign {id} "{name}" is PAUSED: r goes on with it').format(
+                id=paused.id, name=paused.name
+            )
         self.query_one("#campaign", Line).show(about)
         now = self.query_one("#now", Line)
         now.show(describe_now(snapshot, width))
@@ -117,7 +121,7 @@ class RunPage(Page):
         if self.kaltstart.snapshot.busy:
             self.kaltstart.run_flow(self.kaltstart.ask_engine("stop"))
         else:
-            self.kaltstart.say("Nothing is running.")
+            self.kaltstart.say(_("Nothing is running."))
 
     def action_pause(self) -> None:
         """Hold at the next safe point."""
@@ -156,7 +160,7 @@ class RunPage(Page):
             return
         campaign = self.kaltstart.snapshot.paused
         if campaign is None:
-            self.kaltstart.say("No campaign is paused.")
+            self.kaltstart.say(_("No campaign is paused."))
         elif not self._resuming:
             self._resuming = True
             self.kaltstart.run_flow(self._resume(campaign))
@@ -164,15 +168,15 @@ class RunPage(Page):
     async def _resume(self, campaign: Campaign) -> None:
         app = self.kaltstart
         try:
-            app.say("Looking what is still to be done ...")
+            app.say(_("Looking what is still to be done ..."))
             written = await app.call_port(lambda: app.port.find_written(campaign.id))
             if written is None:
                 return
             app.say("")
             if written:
                 text = describe_resumption(campaign, written, app.snapshot.drives)
-                choices = (("resume", "Go on and write"),)
-                if await app.push_screen_wait(Ask(" Go on ", text, choices)) is None:
+                choices = (("resume", _("Go on and write")),)
+                if await app.push_screen_wait(Ask(_(" Go on "), text, choices)) is None:
                     return
             await app.ask_engine("resume", {"campaign_id": campaign.id})
         finally:
@@ -202,16 +206,22 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
     if status.step is not None and status.temperatures:
         parts.append(describe_temperatures(status.temperatures, width))
     if status.next:
-        parts.append(f"Next: {status.next}")
+        parts.append(_("Next: {what}").format(what=status.next))
     return "\n".join(parts)
 
 
 def describe_step(step: StepNow, width: int) -> str:
     """`Step 2 of 7: lottery on LAB-SSD-1` and its part, as large as a text can be."""
     if step.kind == ARRAY:
-        return "The array is taken apart"
-    place = f"Step {step.position} of {step.of}: {step.kind} on {step.device}"
-    part = f"part {step.part_number} of {step.parts}: {step.part}" if step.part else "preparing"
+        return _("The array is taken apart")
+    place = _("Step {number} of {count}: {kind} on {device}").format(
+        number=step.position, count=step.of, kind=step.kind, device=step.device
+    )
+    part = _("preparing")
+    if step.part:
+        part = _("part {number} of {count}: {part}").format(
+            number=step.part_number, count=step.parts, part=step.part
+        )
     both = f"{place}, {part}"
     return both if len(both) <= width else f"{shorten(place, width)}\n  {shorten(part, width - 2)}"
 
@@ -222,35 +232,39 @@ def describe_progress(progress: Progress, width: int) -> str:
     if total <= 0:
         return f"{progress.label} ..."
     # Workloads without bytes count something else; no step of so few bytes is worth a bar.
-    amount = f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB" if total >= 1e6 else f"{done} of {total}"
+    amount = _("{done} of {total}").format(done=done, total=total)
+    if total >= 1e6:
+        amount = _("{done:,.0f} of {total:,.0f} MB").format(done=done / 1e6, total=total / 1e6)
     return f"{progress.label}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
 
 
 def describe_rates(rates: Sequence[Rate]) -> str:
     """What the drive itself does now, or the array and its two drives."""
-    name = max(len(rate.name) for rate in rates) + len(" now:")
+    names = [_("{name} now:").format(name=_(rate.name)) for rate in rates]
+    width = max(map(len, names))
     lines = []
-    for rate in rates:
-        reads = f"read {show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)}"
-        writes = f"write {show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}"
-        lines.append(f"{f'{rate.name} now:':{name}} {reads}; {writes}")
+    for name, rate in zip(names, rates, strict=True):
+        does = _("read {read}; write {write}").format(
+            read=f"{show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)}",
+            write=f"{show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}",
+        )
+        lines.append(f"{name:{width}} {does}")
     return "\n".join(lines)
 
 
 def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int) -> str:
     """How warm the drives of the running step are; with several each by its name."""
     if len(temperatures) == 1:
-        return f"Temperature: {temperatures[0][1]:.0f} °C"
+        return _("Temperature: {all}").format(all=f"{temperatures[0][1]:.0f} °C")
     each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
-    return textwrap.fill(
-        f"Temperature: {', '.join(each)}", width, subsequent_indent="  ", break_on_hyphens=False
-    )
+    text = _("Temperature: {all}").format(all=", ".join(each))
+    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def describe_events(events: tuple[Event, ...], width: int) -> str:
     """The last lines of the log, each with its time of day."""
     if not events:
-        return "No events yet."
+        return _("No events yet.")
     marks = {"info": " ", "warning": "!", "error": "E"}
     lines = []
     for event in reversed(events):
@@ -258,7 +272,7 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)
-    return "\n".join(["Events, newest first (! warning, E error):", *lines])
+    return "\n".join([_("Events, newest first (! warning, E error):"), *lines])
 
 
 def _fold(line: str, width: int) -> list[str]:

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.composed import BOOTS, BootChoice, PlanTable, PlanValue
+from tui.language import N_, _
 from tui.screens.test_row import TestRow, WorkloadRow, find_next
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -18,9 +19,13 @@ from tui.widgets.line import Line
 _MAX_CYCLES = 1000
 _READING = ("seq-read", "rand-read")
 _COMPARED = ("writethrough", "writeback", "writearound")
-_MODES = {False: "in one cache mode", True: "in three cache modes"}
-_POWER = {"cold": "cold: off, wake by clock", "warm": "warm: restart"}
-_CHARTS = {"first-last": "charts: first-last", "none": "charts: none", "all": "charts: all"}
+_MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
+_POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
+_CHARTS = {
+    "first-last": N_("charts: first-last"),
+    "none": N_("charts: none"),
+    "all": N_("charts: all"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +37,13 @@ class _Layout:
     writes: bool
 
 
-_BARE_READING = _Layout("bare drive, only reads", "none", writes=False)
-_BARE = _Layout("bare drive, reads and writes", "none", writes=True)
-_ON = tuple(_Layout(f"files on {kind}", kind, writes=True) for kind in ("ext4", "xfs", "btrfs"))
+_BARE_READING = _Layout(N_("bare drive, only reads"), "none", writes=False)
+_BARE = _Layout(N_("bare drive, reads and writes"), "none", writes=True)
+_ON = (
+    _Layout(N_("files on ext4"), "ext4", writes=True),
+    _Layout(N_("files on xfs"), "xfs", writes=True),
+    _Layout(N_("files on btrfs"), "btrfs", writes=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +66,19 @@ class _Offer:
 OFFERS = (
     _Offer(
         kind="lottery",
-        label="Lottery",
-        does="files drawn by tickets: who answers, drive or RAM?",
+        label=N_("Lottery"),
+        does=N_("files drawn by tickets: who answers, drive or RAM?"),
         key="file_size",
-        setting="File size",
+        setting=N_("File size"),
         default="100M",
         layouts=(_BARE_READING, *_ON),
     ),
     _Offer(
         kind="fio",
-        label="fio",
-        does="sequential and random, read and write",
+        label=N_("fio"),
+        does=N_("sequential and random, read and write"),
         key="size",
-        setting="Size",
+        setting=N_("Size"),
         default="1G",
         layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
@@ -77,29 +86,29 @@ OFFERS = (
     ),
     _Offer(
         kind="matrix",
-        label="Matrix",
-        does="file sizes by record sizes by operations",
+        label=N_("Matrix"),
+        does=N_("file sizes by record sizes by operations"),
         key="free_ram",
-        setting="Free RAM",
+        setting=N_("Free RAM"),
         default="1G",
         layouts=_ON,
     ),
     _Offer(
         kind="sweep",
-        label="Sweep",
-        does="working sets from a quarter to twice a cache",
+        label=N_("Sweep"),
+        does=N_("working sets from a quarter to twice a cache"),
         key="cache_size",
-        setting="Cache size",
+        setting=N_("Cache size"),
         default="1G",
         layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
     ),
     _Offer(
         kind="sql",
-        label="SQL",
-        does="five timed phases of a database",
+        label=N_("SQL"),
+        does=N_("five timed phases of a database"),
         key="data_size",
-        setting="Data size",
+        setting=N_("Data size"),
         default="512M",
         layouts=_ON,
     ),
@@ -111,7 +120,10 @@ class BootRow(TestRow):
 
     def __init__(self) -> None:
         super().__init__(
-            "boot", label="Boot timing", does="a small system is installed and started", on=True
+            "boot",
+            label=N_("Boot timing"),
+            does=N_("a small system is installed and started"),
+            on=True,
         )
         self._power = "cold"
         self._charts = "first-last"
@@ -120,14 +132,14 @@ class BootRow(TestRow):
     def compose(self) -> ComposeResult:
         yield from super().compose()
         with Horizontal(classes="line settings more"):
-            yield Choice(_POWER[self._power], id="power")
-            yield Choice(_CHARTS[self._charts], id="charts")
+            yield Choice(_(_POWER[self._power]), id="power")
+            yield Choice(_(_CHARTS[self._charts]), id="charts")
 
     @override
     def compose_settings(self) -> ComposeResult:
-        yield Line("Boots", classes="setting")
+        yield Line(_("Boots"), classes="setting")
         yield Field(str(BOOTS), id="cycles", name="cycles", max_length=8)
-        yield Line("Boot set", classes="setting")
+        yield Line(_("Boot set"), classes="setting")
         yield Field("256M", id="set", name="boot_set", max_length=12)
 
     @property
@@ -139,25 +151,25 @@ class BootRow(TestRow):
     def turn(self, choice: Choice) -> None:
         if choice.id == "power":
             self._power = find_next(tuple(_POWER), self._power)
-            choice.relabel(_POWER[self._power])
+            choice.relabel(_(_POWER[self._power]))
         else:
             self._charts = find_next(tuple(_CHARTS), self._charts)
-            choice.relabel(_CHARTS[self._charts])
+            choice.relabel(_(_CHARTS[self._charts]))
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
             self._power = str(settings.get("power", self._power))
             self._charts = str(settings.get("charts", self._charts))
-            self.query_one("#power", Choice).relabel(_POWER[self._power])
-            self.query_one("#charts", Choice).relabel(_CHARTS[self._charts])
+            self.query_one("#power", Choice).relabel(_(_POWER[self._power]))
+            self.query_one("#charts", Choice).relabel(_(_CHARTS[self._charts]))
         super().fill(settings)
 
     def find_mistake(self) -> str:
         """What cannot even be written down as a plan; empty where all can."""
         cycles = self._value("cycles")
         if not (cycles.isascii() and cycles.isdecimal() and 1 <= int(cycles) <= _MAX_CYCLES):
-            return f"Boots per drive: a number from 1 to {_MAX_CYCLES}."
+            return _("Boots per drive: a number from 1 to {most}.").format(most=_MAX_CYCLES)
         return ""
 
     def read(self) -> BootChoice | None:
@@ -187,20 +199,20 @@ class SizedRow(WorkloadRow):
     @override
     def compose_more(self) -> ComposeResult:
         if self._offer.has_modes:
-            yield Choice(_MODES[False], id=f"{self.kind}-modes", name="modes")
+            yield Choice(_(_MODES[False]), id=f"{self.kind}-modes", name="modes")
 
     @override
     def compose_settings(self) -> ComposeResult:
         offer = self._offer
-        yield Line(offer.setting, classes="setting")
+        yield Line(_(offer.setting), classes="setting")
         yield Field(offer.default, id=f"{offer.kind}-size", name=offer.key, max_length=12)
-        yield Choice(self._layout.label, id=f"{offer.kind}-place", name="filesystem")
+        yield Choice(_(self._layout.label), id=f"{offer.kind}-place", name="filesystem")
 
     @override
     def turn(self, choice: Choice) -> None:
         if choice.name == "filesystem":
             self._layout = find_next(self._offer.layouts, self._layout)
-            choice.relabel(self._layout.label)
+            choice.relabel(_(self._layout.label))
         elif choice.name == "modes":
             self._compares_modes = not self._compares_modes
             self._show_state()
@@ -211,7 +223,7 @@ class SizedRow(WorkloadRow):
     def fill(self, settings: PlanTable | None) -> None:
         if settings:
             self._layout = self._find_layout(settings)
-            self.query_one(f"#{self.kind}-place", Choice).relabel(self._layout.label)
+            self.query_one(f"#{self.kind}-place", Choice).relabel(_(self._layout.label))
             self._compares_modes = settings.get("modes") == _COMPARED
         super().fill(settings)
 
@@ -246,5 +258,5 @@ class SizedRow(WorkloadRow):
         super()._show_state()
         if self._offer.has_modes:
             modes = self.query_one(f"#{self.kind}-modes", Choice)
-            modes.relabel(_MODES[self._compares_modes])
+            modes.relabel(_(_MODES[self._compares_modes]))
             modes.display = self._is_on_array_alone()
