@@ -1,5 +1,6 @@
 """What an engine is at in the scenes: each function brings one there."""
 
+from appliance.store.wishes import update_pause_asked
 from tests.tui.asked import ASKING, SILENT, WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
@@ -88,6 +89,8 @@ def _step(
     return {
         "position": position,
         "of": of,
+        # The first campaign's: its rows are numbered as they are placed.
+        "step_id": position,
         "kind": kind,
         "device": device,
         "part": part,
@@ -113,6 +116,11 @@ def run_step(engine: FakeEngine) -> None:
         next="step 7: sql on W761CPRN",
         temperatures={"W761CPRN": 38.0},
     )
+
+
+def run_step_to_pause(engine: FakeEngine) -> None:
+    run_step(engine)
+    update_pause_asked(engine.connection, 1)
 
 
 def prepare_step(engine: FakeEngine) -> None:

@@ -1,12 +1,13 @@
 """Requests that meet trouble with the stick: declined where only a file fails, told otherwise."""
 
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from appliance import keyboard
-from appliance.campaign import engine, journal, power, screen
+from appliance.campaign import engine, journal, kept_plans, power, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
@@ -83,9 +84,13 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
 @pytest.mark.parametrize(
     ("kind", "payload", "writer"),
     [
-        ("report", {"campaign_id": 1}, "write_report_again"),
-        ("keep-plan", {"name": "a", "plan_toml": "", "replace": False}, "keep_plan"),
-        ("delete-plan", {"file_name": "a.toml"}, "delete_plan"),
+        ("report", {"campaign_id": 1}, (engine, "write_report_again")),
+        (
+            "keep-plan",
+            {"name": "a", "plan_toml": "", "replace": False},
+            (kept_plans, "keep_plan"),
+        ),
+        ("delete-plan", {"file_name": "a.toml"}, (kept_plans, "delete_plan")),
     ],
 )
 def test_a_file_that_cannot_be_written_is_declined(
@@ -93,12 +98,12 @@ def test_a_file_that_cannot_be_written_is_declined(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
     payload: dict[str, Any],
-    writer: str,
+    writer: tuple[ModuleType, str],
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise StickTrouble("KALTSTART cannot be written: read-only")
 
-    monkeypatch.setattr(engine, writer, fail)
+    monkeypatch.setattr(*writer, fail)
     answered = answer_to(appliance, ask(appliance, kind, payload))
     assert (answered.state, answered.exit_code) == ("refused", 5)
     assert "KALTSTART cannot be written" in answered.answer
