@@ -39,7 +39,7 @@ def test_each_is_read_as_it_is(engine: FakeEngine) -> None:
     with pytest.raises(KaltstartError, match="has no raw output of it"):
         port.read_raw(nothing, 0)
     shutil.rmtree(engine.data / "raw")
-    with pytest.raises(KaltstartError, match=r"raw/1/rand-read\.json .* was removed"):
+    with pytest.raises(KaltstartError, match=r"raw/1/rand-read\.json was removed"):
         port.read_raw(fio, 0)
 
 
@@ -75,7 +75,7 @@ def test_what_is_no_text_is_not_drawn(engine: FakeEngine) -> None:
     (folder / "a.bin").write_bytes(b"PK\0\1")
     (folder / "a.log").write_bytes(b"")
     port = engine.port()
-    with pytest.raises(KaltstartError, match=r"a\.bin is no text: 4 bytes in raw/1/a\.bin"):
+    with pytest.raises(KaltstartError, match=r"a\.bin is no text: 4 bytes in .*raw/1/a\.bin"):
         port.read_raw(RawOutput("a step", "a.bin", "file", "1/a.bin"), 0)
     assert port.read_raw(RawOutput("a step", "a.log", "file", "1/a.log"), 0).is_all
 

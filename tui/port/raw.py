@@ -11,10 +11,11 @@ from pathlib import Path
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.store.connect import open_read_only
 from tui.charset import drawable
+from tui.language import N_, _
 from tui.raw_outputs import PIECE_BYTES, RawOutput, RawPiece
 
 _TAB = 8
-_NOTHING = (
+_NOTHING = N_(
     "The stick has no raw output of it: it kept none, or its files were removed, or the campaign"
     " was taken over from another stick, which has them."
 )
@@ -41,7 +42,9 @@ class RawOutputs:
             finally:
                 connection.close()
         except (sqlite3.Error, OSError) as error:
-            raise StickTrouble(f"the raw output cannot be listed: {error}") from error
+            raise StickTrouble(
+                _("the raw output cannot be listed: {reason}").format(reason=error)
+            ) from error
 
     def read(self, output: RawOutput, first_byte: int) -> RawPiece:
         """The piece that begins there; whole lines, where they are not longer than a piece.
@@ -49,7 +52,7 @@ class RawOutputs:
         Raises KaltstartError where it is not there any more or cannot be read.
         """
         if output.source == "nothing":
-            raise KaltstartError(_NOTHING)
+            raise KaltstartError(_(_NOTHING))
         if output.source == "file":
             content, total_bytes = self._read_file(output, first_byte)
         else:
@@ -57,8 +60,10 @@ class RawOutputs:
             content, total_bytes = whole[first_byte : first_byte + PIECE_BYTES], len(whole)
         if b"\0" in content:
             raise KaltstartError(
-                f"{output.name} is no text: {total_bytes:,} bytes in {self._place(output)}",
-                hint="copy it on another computer",
+                _("{name} is no text: {size} bytes in {place}").format(
+                    name=output.name, size=f"{total_bytes:,}", place=_place(output)
+                ),
+                hint=_("copy it on another computer"),
             )
         end_byte = first_byte + len(content)
         if end_byte < total_bytes and b"\n" in content:
@@ -84,9 +89,10 @@ class RawOutputs:
             (campaign_id,),
         )
         for cycle_id, cycle, charted, identity, has_sample in rows:
-            owner = drawable(f"boot {cycle}{' charted' if charted else ''}, {identity}")
+            told = _("boot {number} charted, {drive}") if charted else _("boot {number}, {drive}")
+            owner = told.format(number=cycle, drive=drawable(identity))
             if has_sample:
-                yield RawOutput(owner, "its sample", "sample", str(cycle_id))
+                yield RawOutput(owner, _("its sample"), "sample", str(cycle_id))
             yield from self._list_files(owner, f"cycle-{cycle_id}")
 
     def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
@@ -98,9 +104,10 @@ class RawOutputs:
             (campaign_id,),
         )
         for step_id, position, kind, device in rows:
-            owner = drawable(f"{position}. {kind} on {device}")
+            what = _("{kind} on {device}").format(kind=kind, device=drawable(device))
+            owner = f"{position}. {what}"
             files = tuple(self._list_files(owner, str(step_id)))
-            yield from files or (RawOutput(owner, "nothing is kept", "nothing"),)
+            yield from files or (RawOutput(owner, _("nothing is kept"), "nothing"),)
 
     def _list_files(self, owner: str, folder: str) -> Iterator[RawOutput]:
         for path in sorted((self._folder / folder).rglob("*")):
@@ -121,14 +128,13 @@ class RawOutputs:
                 file.seek(first_byte)
                 return file.read(PIECE_BYTES), path.stat().st_size
         except FileNotFoundError as error:
-            raise KaltstartError(f"{self._place(output)} was removed from the stick.") from error
+            told = _("{place} was removed from the stick.").format(place=_place(output))
+            raise KaltstartError(told) from error
         except OSError as error:
+            told = _("{place} cannot be read: {reason}")
             raise StickTrouble(
-                f"{self._place(output)} cannot be read: {error.strerror or error}"
+                told.format(place=_place(output), reason=error.strerror or error)
             ) from error
-
-    def _place(self, output: RawOutput) -> str:
-        return drawable(f"raw/{output.raw_key} on kaltstart-data")
 
     def _read_row(self, output: RawOutput) -> str:
         connection = open_read_only(self._database)
@@ -144,13 +150,19 @@ class RawOutputs:
             names = [each[0] for each in cursor.description]
             row = cursor.fetchone() or ()
         except sqlite3.Error as error:
-            raise StickTrouble(f"the database cannot be read: {error}") from error
+            raise StickTrouble(
+                _("the database cannot be read: {reason}").format(reason=error)
+            ) from error
         finally:
             connection.close()
         return "".join(
-            f"{name:20}  {'not known' if value is None else value}\n"
+            f"{name:20}  {_('not known') if value is None else value}\n"
             for name, value in zip(names, row, strict=False)
         )
+
+
+def _place(output: RawOutput) -> str:
+    return drawable(f"kaltstart-data: raw/{output.raw_key}")
 
 
 def _list_health(
@@ -165,8 +177,11 @@ def _list_health(
         (campaign_id, moment),
     )
     for reading_id, identity, size_bytes in rows:
-        owner = drawable(f"health {moment}, {identity}")
+        told = _("health after, {drive}")
+        if moment == "before":
+            told = _("health before, {drive}")
+        owner = told.format(drive=drawable(identity))
         if size_bytes:
             yield RawOutput(owner, "smartctl", "health", str(reading_id), size_bytes)
         else:
-            yield RawOutput(owner, "nothing is kept", "nothing")
+            yield RawOutput(owner, _("nothing is kept"), "nothing")
