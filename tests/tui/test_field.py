@@ -7,6 +7,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from tests.tui.steps import drawn
 from tui.screens.dialog import Dialog
 from tui.widgets.field import Field
 
@@ -64,3 +65,13 @@ async def test_what_follows_a_tab_at_once_goes_into_the_next_field() -> None:
         for _ in range(10):
             await pilot.pause()
         assert (boots.value, size.value) == ("10", "4M")
+
+
+async def test_what_is_free_in_a_field_is_drawn_without_colours() -> None:
+    async with _Form().run_test() as pilot:
+        pilot.app.set_focus(None)
+        await pilot.pause()
+        assert "256M____" in drawn(pilot)
+        pilot.app.query_one(Field).focus()
+        await pilot.pause()
+        assert "256M_" not in drawn(pilot)

@@ -2,7 +2,9 @@
 
 from typing import override
 
+from rich.segment import Segment
 from textual import events
+from textual.strip import Strip
 from textual.widgets import Input
 
 # Textual hands a key that is bound from the field up to the app, which acts on it then: a letter
@@ -23,7 +25,10 @@ _EDITING = {
 
 
 class Field(Input):
-    """Textual's Input without blinking; focused it is shown in reverse."""
+    """Textual's Input without blinking; focused it is shown in reverse.
+
+    What is free in it is drawn: in VGA text mode a line below text comes as another colour alone.
+    """
 
     def __init__(
         self,
@@ -44,6 +49,15 @@ class Field(Input):
             select_on_focus=select_on_focus,
         )
         self.cursor_blink = False
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if self.has_focus or self.placeholder:
+            return strip
+        length = len(strip.text.rstrip())
+        free = Segment("_" * (strip.cell_length - length), self.rich_style)
+        return Strip.join([strip.crop(0, length), Strip([free])])
 
     @override
     async def _on_key(self, event: events.Key) -> None:
