@@ -1,5 +1,6 @@
 """From a template to the figures, over a power cut: by keys before the monitor alone, on BIOS."""
 
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -92,14 +93,18 @@ def _compose(monitor: Monitor) -> None:
     monitor.press("t")
     monitor.wait_for("> Boot comparison <")
     monitor.press("ret")
-    monitor.wait_for(rf"\[x\] .*{_RELEASED}")
-    # The template takes every drive: leave both out, and pick the one.
+    for serial in (_KEPT, _RELEASED):
+        monitor.wait_for(rf"\[x\] .* {serial} ")
+    # The template takes every drive: leave both out, and pick the one. Which comes first is up to
+    # the kernel.
+    order = sorted((_KEPT, _RELEASED), key=monitor.text().index)
     monitor.press("spc")
-    monitor.wait_for(rf"\[ \] .*{_KEPT}")
+    monitor.wait_for(rf"\[ \] .* {order[0]} ")
     monitor.press("down", "spc")
-    monitor.wait_for(rf"\[ \] .*{_RELEASED}")
-    monitor.press("spc")
-    monitor.wait_for(rf"\[x\] .*{_RELEASED}")
+    monitor.wait_for(rf"\[ \] .* {order[1]} ")
+    monitor.press(*(["up"] if order[0] == _RELEASED else []), "spc")
+    monitor.wait_for(rf"\[x\] .* {_RELEASED} ")
+    assert re.search(rf"\[ \] .* {_KEPT} ", monitor.text())
     # Name, boot timing itself, boots, boot set, power, charts.
     monitor.press("tab", "tab", "tab", "ctrl-u", "2", "tab", "ctrl-u")
     monitor.type("4M")
