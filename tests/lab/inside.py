@@ -103,14 +103,16 @@ def _capture() -> dict[str, object]:
                 links[_inside_sys(folder / "device")] = _inside_sys((folder / "device").resolve())
         for path in _sources(disk):
             _read(path, files)
-    for backing_file in (_SYS / "block").glob("loop*/loop/backing_file"):
-        _read(backing_file, files)
     devices = json.loads(ask_lsblk())
     for name in links:
         if name.startswith("block/"):
             device = f"/dev/{name.removeprefix('block/')}"
             smartctl[device] = _ask(device)
             reads[device] = _read_first(device)
+    for backing_file in (_SYS / "block").glob("loop*/loop/backing_file"):
+        loop = backing_file.parents[1]
+        links[_inside_sys(loop)] = _inside_sys(loop.resolve())
+        _read(backing_file, files)
     release = dict(
         line.split("=", 1) for line in Path("/usr/lib/os-release").read_text().splitlines()
     )
