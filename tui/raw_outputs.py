@@ -6,7 +6,7 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 from dataclasses import dataclass
 from typing import Literal
 
-PIECE_BYTES = 64 << 10
+PIECE_BYTES = 32 << 10
 """What is read at once: a screen for a file of any length, in no time."""
 
 

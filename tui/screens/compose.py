@@ -121,7 +121,9 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         if kept is not None:
             self._fill_array(kept)
         if self._fits is not None:
-            self.app.run_worker(self._leave_unless(self._fits), group="check", exit_on_error=False)
+            flow = self._leave_unless(self._fits, None if self._find_problem() else self._read())
+            self.query_one("#problem", Line).show(_("Checking ..."))
+            self.app.run_worker(flow, group="check", exit_on_error=False)
 
     def _fill_array(self, kept: Outline) -> None:
         if kept.array is not None:
@@ -132,14 +134,15 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             row.take_place(on if isinstance(on, tuple) else (str(on),))
         self._show_what_it_does()
 
-    async def _leave_unless(self, fits: Fits) -> None:
+    async def _leave_unless(self, fits: Fits, composed: ComposedCampaign | None) -> None:
         """What the form cannot show must not be lost by keeping what it does show."""
-        composed = None if self._find_problem() else self._read()
-        try:
-            if not await fits(composed) and self.is_current:
-                self.dismiss(None)
-        finally:
-            self._checking = False
+        fitting = await fits(composed)
+        # Until it is known to be all of it, nothing of it is kept or started.
+        self._checking = not fitting
+        if self.is_attached:
+            self.query_one("#problem", Line).show("")
+        if not fitting and self.is_current:
+            self.dismiss(None)
 
     def action_show_times(self) -> None:
         """How long each step takes, as far as the form can be read."""
