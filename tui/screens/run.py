@@ -41,11 +41,11 @@ class RunPage(Page):
         'when it is done. "Drive now" is what the drive itself does, without what the RAM answers. '
         "The charts show its last minutes; a dot stands where nothing is known. Below them is "
         "every drive of the machine; busy is the share of the time it had something to do.\n\n"
-        "Time left is an estimate, from what the same work took before with this stick.\n\n"
+        "Time left is an estimate, from what the same work took before with this stick. "
         "While a countdown runs, ANY key stops it.\n\n"
         "h  pause when the part that runs is done and stored; power stays on\n"
         "s  stop now: the part that runs is measured again later\n"
-        "k  skip the step that runs, or of a paused campaign the next one; asks first\n"
+        "k  skip the step that runs, or while paused the next one; asks first\n"
         "r  go on with a paused campaign; asks first where that writes"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
