@@ -18,6 +18,14 @@ _VERDICTS = {
 }
 _SECURITY = (N_("not supported"), N_("disabled"), N_("enabled"), N_("locked"), N_("frozen"))
 """The words among what a drive says; the rest is its own."""
+_COUNTERS = (
+    *(N_("reallocated sectors"), N_("pending sectors"), N_("offline uncorrectable")),
+    *(N_("reported uncorrectable"), N_("crc errors"), N_("media errors"), N_("grown defects")),
+    *(N_("power on hours"), N_("power cycles"), N_("unsafe shutdowns")),
+    *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
+    *(N_("spare threshold"), N_("critical warning")),
+)
+"""As the engine calls them (`appliance.drives.health`), without their units."""
 
 
 def describe_drive(drive: DriveRow) -> list[str]:
@@ -118,14 +126,10 @@ def _describe_health(health: Health) -> list[str]:
 
 
 def _show_counter(counter: Counter) -> str:
-    name = counter.name
-    match counter.unit:
-        case "B":
-            return f"{name.removesuffix(' bytes')} {show_bytes(counter.value)}"
-        case "%":
-            return f"{name.removesuffix(' percent')} {counter.value:,.0f} %"
-        case _:
-            return f"{name} {counter.value:,.0f}"
+    name = _(counter.name.removesuffix(" bytes").removesuffix(" percent"))
+    if counter.unit == "B":
+        return f"{name} {show_bytes(counter.value)}"
+    return f"{name} {counter.value:,.0f}{' %' if counter.unit == '%' else ''}"
 
 
 def _describe_size(drive: DriveRow) -> str:

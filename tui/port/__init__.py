@@ -28,6 +28,7 @@ from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.course import Counters
 from tui.drive_facts import DriveRow
+from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
@@ -194,7 +195,8 @@ class Port:
                 connection, kind, payload or {}, at=timestamp(), boot_id=_read_boot_id()
             )
         except sqlite3.Error as error:
-            raise StickTrouble(f"the request could not be stored: {error}") from error
+            told = _("the request could not be stored: {reason}").format(reason=error)
+            raise StickTrouble(told) from error
         finally:
             connection.close()
 
@@ -242,14 +244,16 @@ class Port:
         try:
             return estimate_plan(self.database, toml, found.drives if found else ())
         except sqlite3.Error as error:
-            raise StickTrouble(f"past steps cannot be read: {error}") from error
+            told = _("past steps cannot be read: {reason}").format(reason=error)
+            raise StickTrouble(told) from error
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
         try:
             return find_written(self.database, campaign_id)
         except sqlite3.Error as error:
-            raise StickTrouble(f"the campaign cannot be read: {error}") from error
+            told = _("the campaign cannot be read: {reason}").format(reason=error)
+            raise StickTrouble(told) from error
 
     def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """The raw output that is kept of a campaign. Raises KaltstartError."""

@@ -9,6 +9,7 @@ from typing import Any
 from appliance.errors import KaltstartError
 from appliance.plan_text import quote
 from tui.charset import drawable
+from tui.language import _
 
 _HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
 # `plans/a.toml line 12: ...` (appliance.plan): a line that was put in moves those behind it.
@@ -108,7 +109,7 @@ def release_in(toml: str, identities: tuple[str, ...]) -> str:
             table.setdefault("erase", identity)
     released = "\n".join(lines) + "\n"
     if tomllib.loads(released) != wanted:
-        raise ValueError("its drives must each have a table of their own: [[drive]]")
+        raise ValueError(_("its drives must each have a table of their own: [[drive]]"))
     return released
 
 

@@ -16,6 +16,7 @@ from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Spread, Step, Ve
 from tui.charset import drawable
 from tui.durations import Durations, select_durations
 from tui.headlines import find_figures
+from tui.language import _
 from tui.port.watched import read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
@@ -60,9 +61,9 @@ class StoredReader:
             if self._seen and self._clock() - self._read_at < _LEAVING_S:
                 return
             raise StickTrouble(
-                "the stick's database is not there any more: was the stick pulled out?"
+                _("the stick's database is not there any more: was the stick pulled out?")
                 if self._seen
-                else "there is no database on the stick yet"
+                else _("there is no database on the stick yet")
             )
         self._read_at = self._clock()
         if self._language != language.current():

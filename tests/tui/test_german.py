@@ -1,0 +1,96 @@
+"""Every page and dialog in German: as it looked, and nothing of it cut off on 80 columns."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.containers import Horizontal
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeEngine
+from tests.tui.scenes import SCENES, play
+from tests.tui.steps import drawn, press, settle
+from tui import language
+from tui.app import KaltstartApp
+from tui.charset import ALLOWED
+from tui.screens.page import PAGES
+from tui.widgets.choice import Choice
+from tui.widgets.line import Line
+
+_SIZE = (80, 24)
+_PICTURED = (
+    *("drives-asked", "plan-valid", "run-step", "results-steps", "machine"),
+    *("help", "release", "compose-all-tests", "array", "drives-inspect", "plan-templates"),
+)
+_OTHERS = (
+    *("drives-array", "drives-array-confirm", "drives-all-details", "power", "plan-absent"),
+    *("plan-invalid", "plan-confirm", "compose", "compose-times", "compose-field-tests"),
+    *("compose-only-reading", "compose-array", "run-running", "run-countdown", "run-paused"),
+    *("run-array", "results", "results-field-test", "results-array", "results-spreads"),
+    *("results-raw", "results-raw-text", "run-skip", "run-pausing", "machine-trouble"),
+    *("machine-keyboard", "machine-time", "machine-shell", "manual", "manual-chapter"),
+)
+
+
+@pytest.fixture
+def german(engine: FakeEngine) -> FakeEngine:
+    engine.language = "de"
+    engine.show_machine()
+    language.use("de")
+    return engine
+
+
+def find_cut(pilot: Pilot[Any]) -> list[str]:
+    """The texts of one line that have less room than they need."""
+    cut = []
+    for widget in pilot.app.screen.query("Line, Choice"):
+        stands_beside = isinstance(widget.parent, Horizontal)
+        if not widget.display or not (stands_beside or widget.id in {"keys", "modes", "header"}):
+            continue
+        if isinstance(widget, Choice):
+            text = str(widget.render())
+        else:
+            assert isinstance(widget, Line)
+            text = widget.text
+        room = min(widget.region.right, _SIZE[0] - 1) - widget.region.x
+        if widget.region and "\n" not in text and len(text.rstrip()) > room:
+            cut.append(text)
+    return cut
+
+
+@pytest.mark.parametrize("name", _PICTURED)
+def test_a_page_looks_the_same(
+    name: str, german: FakeEngine, snap_compare: Callable[..., bool]
+) -> None:
+    seen = ""
+    cut: list[str] = []
+
+    async def show(pilot: Pilot[Any]) -> None:
+        nonlocal seen
+        await play(name, pilot, german)
+        seen = drawn(pilot)
+        cut.extend(find_cut(pilot))
+
+    SCENES[name].prepare(german)
+    same = snap_compare(KaltstartApp(german.port()), terminal_size=_SIZE, run_before=show)
+    assert not set(seen) - ALLOWED - {"\n"}
+    assert cut == []
+    assert same
+
+
+@pytest.mark.parametrize("name", _OTHERS)
+async def test_nothing_on_a_page_or_dialog_is_cut_off(name: str, german: FakeEngine) -> None:
+    SCENES[name].prepare(german)
+    async with KaltstartApp(german.port()).run_test(size=_SIZE) as pilot:
+        await play(name, pilot, german)
+        assert find_cut(pilot) == []
+
+
+async def test_the_help_of_each_page_is_one_screen(german: FakeEngine) -> None:
+    async with KaltstartApp(german.port()).run_test(size=_SIZE) as pilot:
+        await settle(pilot)
+        for digit, _name, _title in PAGES:
+            await press(pilot, digit, "f1")
+            text = pilot.app.screen.query_one("#text")
+            assert text.max_scroll_y == 0, f"page {digit} need not be scrolled"
+            await press(pilot, "escape")
