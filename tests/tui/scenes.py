@@ -8,6 +8,13 @@ from textual.pilot import Pilot
 
 from tests.tui import scene_states as at
 from tests.tui.fake import FakeEngine
+from tests.tui.kept_scenes import (
+    adjust_kept,
+    open_kept,
+    refuse_longer,
+    show_kept,
+    show_longer,
+)
 from tests.tui.machine_scenes import (
     open_chapter,
     open_manual,
@@ -66,6 +73,9 @@ SCENES = {
     "plan-invalid": Scene(at.show_bad_plan, press_keys("2")),
     "plan-confirm": Scene(at.show_valid_plan, press_keys("2", "s")),
     "plan-templates": Scene(at.idle, open_templates),
+    "plan-kept": Scene(show_kept, open_kept),
+    "plan-kept-adjusted": Scene(show_kept, adjust_kept),
+    "plan-kept-too-much": Scene(show_longer, refuse_longer),
     "compose-template": Scene(at.idle, compose_template),
     "compose-times": Scene(at.idle, show_times),
     "compose": Scene(at.idle, press_keys("2", "n", "space")),

@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
+from tests.tui.kept_scenes import keep
 from tests.tui.steps import drawn, finish, press, scrolled_to, settle, shown, text_of, type_text
-from tests.tui.test_kept_plans import keep
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.page import Page

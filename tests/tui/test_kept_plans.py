@@ -7,6 +7,7 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
+from tests.tui.kept_scenes import keep
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tests.tui.test_plan_page import choose, release, started_plan
 from tui.app import KaltstartApp
@@ -18,13 +19,6 @@ _READS = '[[workload]]\nkind = "surface"\nsample = 0.1\n'
 _WRITES = '[[workload]]\nkind = "verify"\non = "W761CPRN"\nsize = "1G"\n'
 _WRITES_WWN = '[[workload]]\nkind = "verify"\nsize = "1G"\n'
 _DRIVES = f'version = 1\n[[drive]]\nserial = "{HDD.serial}"\n[[drive]]\nserial = "{SSHD.serial}"\n'
-
-
-def keep(engine: FakeEngine, name: str, text: str) -> None:
-    """A file as the engine or another computer has written it."""
-    folder = engine.run / "fat/plans"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
 
 
 async def _start_kept(pilot: Pilot[None]) -> None:

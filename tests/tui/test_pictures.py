@@ -20,6 +20,7 @@ LARGE_TOO = (
     *("results", "results-steps", "compose-array", "array"),
     *("drives-array", "run-array", "results-array"),
     *("drives-asked", "compose-field-tests", "results-field-test", "drives-inspect"),
+    *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),
     *("plan-templates", "compose-template", "results-raw", "results-raw-text", "results-spreads"),
 )
 

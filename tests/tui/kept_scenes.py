@@ -1,0 +1,54 @@
+"""A plan kept on the stick, what can be done with it, and one that the form cannot show."""
+
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
+from tests.tui.steps import finish, press, scrolled_to, shown
+
+_PLAN = (
+    f'version = 1\n[campaign]\nname = "Rack 4"\n[[drive]]\nserial = "{HDD.serial}"\n'
+    '[[workload]]\nkind = "verify"\nsize = "1G"\n'
+)
+
+
+def keep(engine: FakeEngine, name: str, text: str) -> None:
+    """A file as the engine or another computer has written it."""
+    folder = engine.run / "fat/plans"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def show_kept(engine: FakeEngine) -> None:
+    engine.say()
+    keep(engine, "rack-4.toml", _PLAN)
+
+
+def show_longer(engine: FakeEngine) -> None:
+    engine.say()
+    keep(engine, "rack-4.toml", f'{_PLAN}[[workload]]\nkind = "fio"\nruntime = 5\nnumjobs = 4\n')
+
+
+async def open_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """What to do with it."""
+    await press(pilot, "2", "l")
+    await shown(pilot, "#plan-0")
+    await press(pilot, "enter")
+    await shown(pilot, "#adjust")
+
+
+async def adjust_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """It is in the form."""
+    await open_kept(pilot, engine)
+    await press(pilot, "tab", "tab", "enter")
+    await shown(pilot, "#tests")
+    await finish(pilot, "check")
+
+
+async def refuse_longer(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """It is not."""
+    await open_kept(pilot, engine)
+    await press(pilot, "tab", "tab", "enter")
+    await scrolled_to(pilot, "fio: numjobs")
