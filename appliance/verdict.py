@@ -132,7 +132,11 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
     )
     if figure.value is None:
         missing: Outcome = limit.unmeasured or "not measured"
-        return LimitRow(kind.name, "remark" if figure.excuse else missing, "", allowed, detail)
+        # A policy that asks for it takes no drive without it, whoever is to blame.
+        is_owed = kind.is_evidence and missing == "reject"
+        if figure.excuse and not is_owed:
+            missing = "remark"
+        return LimitRow(kind.name, missing, "", allowed, detail)
     outcome: Outcome = "remark" if figure.excuse else "kept"
     if _is_beyond(kind, figure.value, limit.reject):
         outcome = "reject"

@@ -37,8 +37,9 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
         )
     worst = worse(known, key=lambda each: each.value or 0.0)
     notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else ""]
-    notes += [*missing, excuses]
-    return Figure(worst.value, "; ".join(dict.fromkeys(filter(None, notes))), origin)
+    notes += missing
+    detail = "; ".join(dict.fromkeys(filter(None, notes)))
+    return Figure(worst.value, detail, origin, excuse=excuses)
 
 
 def excuse_skipped(

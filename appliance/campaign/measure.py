@@ -27,7 +27,7 @@ from appliance.campaign.thisboot import ThisBoot, read_this_boot
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed, UnreadableProgram
 from appliance.plan import parse_plan
 from appliance.stick import DATABASE, find_stick, mount_data, mount_fat, unmount_all
 from appliance.store.campaigns import (
@@ -87,7 +87,8 @@ def measure_boot() -> None:
                 cycle,
                 reason=error.message,
                 detail=error.message,
-                blame=error.blame,
+                # The programs of this system lie on the drive under test.
+                blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
             )
         else:
             store_sample(site, due, booted, sample)

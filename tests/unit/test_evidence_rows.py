@@ -206,9 +206,9 @@ _STRICT = """\
 version = 1
 [all]
 failed_steps = { reject = 0 }
-surface_mean_mb_s = { reject = 100, unmeasured = "reject" }
+surface_mean_mb_s = { reject = 100, unmeasured = "remark" }
 fio_seq_read_mb_s = { reject = 100, unmeasured = "reject" }
-fio_rand_read_iops = { reject = 100, unmeasured = "reject" }
+fio_rand_read_iops = { reject = 100 }
 """
 
 
@@ -235,6 +235,27 @@ def test_what_a_person_skipped_is_not_measured_and_a_remark(rows: sqlite3.Connec
     for name in ("fio_rand_read_iops", "surface_mean_mb_s"):
         assert outcomes[name] == ("remark", "")
     assert "not measured (not shown to be its fault: fio skipped by a person)" in judged.reasons
+    owed = _STRICT.replace('"remark"', '"reject"')
+    judged = judge(parse_policy(owed), gather_evidence(rows, 1))[0]
+    assert judged.verdict == "reject", "asked for by the policy, whoever skipped it"
+
+
+def test_what_one_of_two_steps_measured_does_not_hide_that_the_other_was_skipped(
+    rows: sqlite3.Connection,
+) -> None:
+    rows.execute("UPDATE campaign SET plan_toml = ?", (_SKIPPED_PLAN,))
+    step = add_step(rows, "fio", "LAB-GOOD-1", position=0)
+    add_results(rows, step, [Result("seq-read", "bw_bytes_s", 200e6, BYPASS)])
+    end_step(rows, step, "done")
+    end_step(
+        rows, add_step(rows, "fio", "LAB-GOOD-1", position=1), "skipped", "by a person", "none"
+    )
+    figure = figures_of(rows, "LAB-GOOD-1")["fio_seq_read_mb_s"]
+    assert (figure.value, figure.excuse) == (200, "fio skipped by a person")
+    policy = parse_policy("version = 1\n[all]\nfailed_steps = {}\n"
+                          "fio_seq_read_mb_s = { reject = 100 }\n")  # fmt: skip
+    judged = judge(policy, gather_evidence(rows, 1))[0]
+    assert judged.verdict == "accept with remarks"
 
 
 def test_what_a_skipped_scan_had_found_stands(rows: sqlite3.Connection) -> None:

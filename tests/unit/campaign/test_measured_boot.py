@@ -8,7 +8,7 @@ import pytest
 from appliance.campaign import boot_sample, measure, power
 from appliance.campaign.measure import _find_due, measure_boot
 from appliance.campaign.thisboot import ThisBoot
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import Refusal, StepFailed, StickTrouble, UnreadableProgram
 from appliance.measure.startup import Startup
 from tests.unit.campaign.world import SSD, Consoles, World, installed, start_measured
 
@@ -129,6 +129,18 @@ def test_a_sample_of_another_drive_is_not_stored_as_this_ones(booted: World) -> 
 
 def test_a_drive_that_goes_while_the_system_runs_from_it_is_to_blame(booted: World) -> None:
     booted.drives = (installed(SSD, 2),)
+    measure_boot()
+    row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    assert row["blame"] == "drive"
+
+
+def test_a_drive_that_no_longer_gives_the_programs_of_its_system_is_to_blame(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot_start(*_: object) -> None:
+        raise UnreadableProgram("systemctl cannot be started: Input/output error")
+
+    monkeypatch.setattr(measure, "take_sample", cannot_start)
     measure_boot()
     row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
     assert row["blame"] == "drive"
