@@ -1,4 +1,4 @@
-"""The page Machine on the booted image: keyboard, time, and a shell that gives the page back."""
+"""The page Machine on the booted image: keyboard, language, time, and a shell and back."""
 
 from pathlib import Path
 
@@ -31,6 +31,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
             for program in ("Linux 6.", "bcache-tools 1.", "fio 3.", "systemd 257"):
                 terminal.wait_for(program)
             _set_keyboard_and_time(terminal)
+            _speak_german_and_english_again(terminal)
             _open_and_leave_shell(terminal)
     finally:
         terminal.close()
@@ -47,6 +48,22 @@ def _set_keyboard_and_time(terminal: Terminal) -> None:
     terminal.send("C-u", "2027-01-02 03:04", "Enter")
     terminal.wait_for("Setting the time accepted")
     terminal.wait_for("2027-01-02 03:")
+
+
+def _speak_german_and_english_again(terminal: Terminal) -> None:
+    terminal.send("l")
+    terminal.wait_for("Deutsch")
+    terminal.send("Down", "Enter")
+    terminal.wait_for("[5 Maschine]")
+    terminal.wait_for("de  Deutsch")
+    terminal.send("1")
+    terminal.wait_for("[1 Laufwerke]")
+    terminal.send("5")
+    terminal.wait_for("[5 Maschine]")
+    terminal.send("l")
+    terminal.wait_for("English")
+    terminal.send("Up", "Enter")
+    terminal.wait_for("[5 Machine]")
 
 
 def _open_and_leave_shell(terminal: Terminal) -> None:
