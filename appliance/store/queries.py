@@ -85,7 +85,21 @@ def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
         ORDER BY c.id DESC
         """
     )
-    return tuple(CampaignRow(*row[:-1], is_pausing=bool(row[-1])) for row in rows)
+    return tuple(
+        CampaignRow(
+            id=row[0],
+            name=row[1],
+            state=row[2],
+            reason=row[3],
+            created_at=row[4],
+            finished_at=row[5],
+            planned=row[6],
+            done=row[7],
+            failed=row[8],
+            is_pausing=bool(row[9]),
+        )
+        for row in rows
+    )
 
 
 def select_campaign_drives(
