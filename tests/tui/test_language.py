@@ -7,6 +7,7 @@ from babel.messages.catalog import Message
 
 from appliance.language import LANGUAGES
 from tests.tui.fake import FakeEngine
+from tests.tui.scene_states import show_field_test
 from tests.tui.steps import drawn, finish, page, press, settle, text_of
 from tests.tui.texts import LOCALE, list_messages, list_texts, read_catalogue
 from tui import language
@@ -95,3 +96,18 @@ async def test_another_language_holds_at_once_and_on_every_page(engine: FakeEngi
         engine.show_machine(language="en")
         await settle(pilot)
         assert "F1 help" in text_of(pilot, "#keys")
+
+
+async def test_what_was_read_before_is_said_in_the_new_language_too(engine: FakeEngine) -> None:
+    engine.show_machine()
+    show_field_test(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert "mean speed" in drawn(pilot)
+        assert "  done  " in drawn(pilot)
+        engine.show_machine(language="de")
+        await settle(pilot)
+        assert "mittl. Tempo" in drawn(pilot)
+        assert "  fertig  " in drawn(pilot)
+        assert not {"mean", "done", "Verdicts"} & set(drawn(pilot).split())
