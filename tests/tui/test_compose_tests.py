@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -194,6 +195,18 @@ async def test_a_drive_that_is_too_small_is_told_before_it_is_released(engine: F
         assert isinstance(form, ComposeDialog)
         told = form.query_one("#row-lottery .mistakes", Line).text
         assert "holds 4.3 GB; workload 1 (lottery) needs about" in told
+        assert engine.requests() == []
+
+
+async def test_a_drive_that_forbids_writing_is_told_before_anybody_releases_it(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(replace(HDD, write_protected=True))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "shift+tab", "enter")
+        await finish(pilot, "check")
+        assert "is write-protected by itself" in drawn(pilot)
         assert engine.requests() == []
 
 
