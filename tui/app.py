@@ -44,6 +44,7 @@ _REQUESTS = {
     "resume": N_("Go on"),
     "stop": N_("Stop"),
     "pause": N_("Pause"),
+    "keep-running": N_("Go on"),
     "skip-step": N_("Skipping"),
     "report": N_("Report"),
     "keep-plan": N_("Keeping the plan"),

@@ -14,6 +14,7 @@ from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_booted_drives
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
+from appliance.campaign.wishes import PAUSED, is_pause_wanted, name_stop
 from appliance.console import announce
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.smart import read_power_cycles
@@ -50,6 +51,9 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         cycle = next_cycle(select_cycles(site.connection, campaign_id))
         if cycle is None:
             return Outcome.FINISHED
+        if is_pause_wanted(site.connection, site.this_boot, campaign_id):
+            pause(site, campaign_id, PAUSED)
+            return Outcome.PAUSED
         if campaign.power_actions >= campaign.max_power_actions:
             pause(
                 site,
@@ -125,7 +129,7 @@ def _arm_and_leave(
     off = cycle.power == "cold"
     then = f"{'power off' if off else 'restart'}, then cycle {cycle.cycle} of {row.identity}"
     if site.countdown("power-off" if off else "reboot", then, COUNTDOWN_S):
-        pause(site, campaign.id, "stopped by a key")
+        pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
     if off and power.can_wake():
         try:

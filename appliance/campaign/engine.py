@@ -38,7 +38,7 @@ from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold
 from appliance.campaign.steps import has_steps_left, run_steps
 from appliance.campaign.stick_plan import find_stick_plan
 from appliance.campaign.thisboot import read_this_boot
-from appliance.campaign.wishes import OUTLIVE_A_START, grant_idle
+from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
@@ -187,7 +187,7 @@ class Appliance:
         if counts_down and self.screen.countdown(
             "resume", f"go on with campaign {campaign.id}", _AUTOSTART_S
         ):
-            pause(self.site, campaign.id, "stopped by a key")
+            pause(self.site, campaign.id, name_stop(self.connection, campaign.id))
             return
         self._run_campaign(campaign.id)
 
@@ -339,7 +339,7 @@ class Appliance:
                 case "take-apart":
                     self._accept(request, "taking the array apart")
                     self._take_apart(str(payload["set_uuid"]))
-                case "stop" | "pause" | "skip-step":
+                case kind if kind in WISHES:
                     grant_idle(self.connection, self.this_boot, request)
                 case "poweroff" | "reboot":
                     self._accept(request, "switching off")

@@ -7,6 +7,7 @@ from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
 from appliance.campaign.journal import record
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.thisboot import kernel_started_at
+from appliance.campaign.wishes import name_stop
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
@@ -33,7 +34,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         if site.countdown(
             "reboot", "restarting once to learn how long a shutdown takes", COUNTDOWN_S
         ):
-            pause(site, campaign_id, "stopped by a key")
+            pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
         with transaction(site.connection):
             update_rehearsed(site.connection, campaign_id)

@@ -19,6 +19,7 @@ from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
+from appliance.campaign.wishes import PAUSED, STOPPED
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
@@ -57,13 +58,13 @@ _UNMEASURED = CacheState(
 class StoppedByPersonError(Exception):
     """A stop was asked for in the middle of something that can be stopped."""
 
-    reason = "stopped by a key"
+    reason = STOPPED
 
 
 class PausedByPersonError(StoppedByPersonError):
     """A pause was asked for, and here nothing is lost by it."""
 
-    reason = "paused by a person"
+    reason = PAUSED
 
 
 class SkippedByPersonError(Exception):

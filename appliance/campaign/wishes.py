@@ -23,8 +23,14 @@ from appliance.store.wishes import (
     update_step_skipped,
 )
 
-OUTLIVE_A_START = frozenset({"pause", "skip-step"})
+WISHES = frozenset({"stop", "pause", "keep-running", "skip-step"})
+"""What a person may want of a campaign under way."""
+
+OUTLIVE_A_START = WISHES - {"stop"}
 """Requests that are still meant after the machine was restarted: they name what they are about."""
+
+STOPPED = "stopped by a key"
+PAUSED = "paused by a person"
 
 _BUSY = "a campaign is running: stop it first"
 _BY_PERSON = "by a person"
@@ -54,8 +60,29 @@ def take_wishes(connection: sqlite3.Connection, this_boot: ThisBoot, *, step_id:
             said = f"the request {request.kind} is malformed: {error}"
             update_request(connection, request.id, "refused", said, 2)
         else:
+            if request.kind == "keep-running" and granted is Wish.PAUSE:
+                granted = Wish.NONE
             granted = max(granted, wish, key=list(Wish).index)
     return granted
+
+
+def is_pause_wanted(connection: sqlite3.Connection, this_boot: ThisBoot, campaign_id: int) -> bool:
+    """Whether the campaign is to pause; hears of pauses only, and leaves all else to who asks next.
+
+    For a boot in which no interface runs: a pause may have been asked for while power was going.
+    """
+    for request in select_new_requests(connection):
+        if request.kind in {"pause", "keep-running"}:
+            try:
+                _grant(connection, this_boot, request, step_id=0)
+            except (KaltstartError, KeyError, TypeError, ValueError, OverflowError) as error:
+                update_request(connection, request.id, "refused", str(error), 3)
+    return is_pause_asked(connection, campaign_id)
+
+
+def name_stop(connection: sqlite3.Connection, campaign_id: int) -> str:
+    """Why a campaign that a person holds pauses, in words for people."""
+    return PAUSED if is_pause_asked(connection, campaign_id) else STOPPED
 
 
 def _grant(
@@ -71,7 +98,7 @@ def _grant(
         case "skip-step":
             _grant_skip(connection, this_boot, request, running_id=step_id)
             return Wish.SKIP
-        case "resume":
+        case "keep-running":
             _take_back_pause(connection, this_boot, request)
             return Wish.NONE
     raise Refusal(_BUSY)
@@ -88,6 +115,8 @@ def grant_idle(connection: sqlite3.Connection, this_boot: ThisBoot, request: Req
             update_request(connection, request.id, "accepted", "nothing is running", 0)
         case "pause":
             _grant_pause(connection, this_boot, request)
+        case "keep-running":
+            _take_back_pause(connection, this_boot, request)
         case "skip-step":
             _grant_skip(connection, this_boot, request, running_id=None)
         case _:
@@ -110,7 +139,9 @@ def _grant_pause(connection: sqlite3.Connection, this_boot: ThisBoot, request: R
 def _take_back_pause(connection: sqlite3.Connection, this_boot: ThisBoot, request: Request) -> None:
     campaign_id = int(request.read_payload()["campaign_id"])
     if not is_pause_asked(connection, campaign_id):
-        raise Refusal(_BUSY)
+        raise Refusal(
+            f"campaign {campaign_id} is not about to pause", hint="a paused one is resumed"
+        )
     with transaction(connection):
         clear_pause_asked(connection, campaign_id)
         record(connection, this_boot, "pause-taken-back", campaign_id=campaign_id)

@@ -20,7 +20,7 @@ class Request:
     at: str
     boot_id: str
     kind: str
-    """start | resume | stop | pause | skip-step | report | poweroff | reboot | take-apart
+    """start | resume | stop | pause | keep-running | skip-step | report | poweroff | reboot | take-apart
     | keep-plan | delete-plan | set-time | set-keyboard | set-language | shell"""
     payload: str
     """A JSON object."""

@@ -33,7 +33,7 @@ async def test_a_pause_is_asked_for_shown_and_taken_back(engine: FakeEngine) -> 
         assert "s stop now  r do not pause  k skip step" in text_of(pilot, "#keys")
         await press(pilot, "r")
         await finish(pilot, "flow")
-        assert asked(engine)[1:] == [("resume", {"campaign_id": 1})]
+        assert asked(engine)[1:] == [("keep-running", {"campaign_id": 1})]
         clear_pause_asked(engine.connection, 1)
         engine.answer("accepted", "campaign 1 does not pause")
         await settle(pilot)

@@ -156,7 +156,7 @@ class RunPage(Page):
         current = self.kaltstart.snapshot.current
         if self.kaltstart.snapshot.busy and current is not None and current.is_pausing:
             payload = {"campaign_id": current.id}
-            self.kaltstart.run_flow(self.kaltstart.ask_engine("resume", payload))
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("keep-running", payload))
             return
         campaign = self.kaltstart.snapshot.paused
         if campaign is None:

@@ -40,7 +40,7 @@ def test_temperatures_are_stored_with_the_step(machine: Machine) -> None:
 
 def test_people_see_how_hot_it_is(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[StepPosition] = []
-    monkeypatch.setattr(machine, "_show", lambda place, *_: seen.append(place), raising=True)
+    monkeypatch.setattr(machine, "show", lambda place, *_: seen.append(place), raising=True)
     machine.run()
     assert {"LAB-HDD-1": 40.0} in [place.temperatures for place in seen]
     assert {} in [place.temperatures for place in seen if place.device == "LAB-SSD-1"]

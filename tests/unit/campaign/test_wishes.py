@@ -262,13 +262,40 @@ def test_a_pause_can_be_taken_back(machine: Machine) -> None:
 
     def think_better_of_it() -> None:
         asked()
-        ask(machine.world, "resume", campaign_id=campaign_id)
+        ask(machine.world, "keep-running", campaign_id=campaign_id)
         machine.progress("reading", 2, 2)
 
     machine.during["one"] = think_better_of_it
     machine.run()
     assert [step.state for step in machine.steps()] == ["done", "done"]
     assert answer_to(machine.world, 2).answer == f"campaign {campaign_id} does not pause"
+
+
+def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -> None:
+    ask(machine.world, "pause", campaign_id=1)
+    ask(machine.world, "keep-running", campaign_id=1)
+    site = machine.world.site()
+    assert take_wishes(site.connection, site.this_boot, step_id=0) is Wish.NONE
+    site.connection.close()
+
+
+def test_taking_a_pause_back_never_starts_what_has_paused_meanwhile(
+    machine: Machine, engine_of: Callable[[], Appliance]
+) -> None:
+    site = machine.world.site()
+    pause(site, 1, wishes.PAUSED)
+    site.connection.close()
+    number = ask(machine.world, "keep-running", campaign_id=1)
+    appliance = engine_of()
+    appliance._answer(answer_to(machine.world, number))
+    appliance.connection.close()
+    request = answer_to(machine.world, number)
+    assert (request.state, request.answer) == (
+        "refused",
+        "campaign 1 is not about to pause (a paused one is resumed)",
+    )
+    assert machine.world.campaign().state == "paused"
+    assert machine.rows("SELECT name FROM part") == []
 
 
 def test_a_stop_is_at_once_whatever_else_was_asked_for(machine: Machine) -> None:
