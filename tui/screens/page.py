@@ -34,6 +34,7 @@ _PURPOSES = {
 _ENGINE_SAYS = (
     *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
     *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
+    *(N_("Reading the drives' health"), N_("Writing the report"), N_("Taking the array apart")),
 )
 """The words among what it says; the rest is its own."""
 
