@@ -34,7 +34,6 @@ from tui.state import Snapshot, has_news, was_parted
 from tui.widgets.scrollbar import CellScrollBar
 
 _KERNEL_MAY_TAKE_S = 1.0
-_SWITCHING_S = 0.002
 _ANSWER_DUE_S = 20.0
 _YOUNG_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
@@ -237,11 +236,6 @@ class KaltstartApp(App[None]):
             what = _(_REQUESTS[kind])
             self.say(_("{what} requested, waiting for the engine ...").format(what=what))
             self.read()
-
-    @override
-    def delay_update(self, delay: float = _SWITCHING_S) -> None:
-        """Textual waits 50 ms before it draws another page, to hide what moves; nothing does."""
-        super().delay_update(delay)
 
     @override
     async def on_event(self, event: events.Event) -> None:
