@@ -5,9 +5,11 @@ when it is drawn, so that another language holds at once. What the engine writes
 """
 
 import gettext
+import struct
 from dataclasses import dataclass, field
 
 import tui
+from tui.journal import tell_bug
 
 _DOMAIN = "kaltstart"
 
@@ -19,6 +21,7 @@ class _Current:
     code: str = "en"
     texts: gettext.NullTranslations = field(default_factory=gettext.NullTranslations)
     folder: str = f"{tui.__path__[0]}/locale"
+    trouble: str = ""
 
 
 _current = _Current()
@@ -46,12 +49,32 @@ def current() -> str:
 
 
 def use(code: str) -> bool:
-    """Speak it from now on; whether that is another one. Without a catalogue it is English."""
+    """Speak it from now on; whether that is another one.
+
+    Without a catalogue it is English, and so it is with one that cannot be read: `find_trouble`
+    says so then, and it is not tried again.
+    """
     if code == _current.code:
         return False
-    _current.texts = gettext.translation(_DOMAIN, _current.folder, languages=[code], fallback=True)
-    _current.code = code
+    trouble = ""
+    try:
+        texts = gettext.translation(_DOMAIN, _current.folder, languages=[code], fallback=True)
+    # What gettext raises where the stick fails, and over a file that is damaged anywhere.
+    except (OSError, ValueError, LookupError, struct.error) as error:
+        texts = gettext.NullTranslations()
+        trouble = f"the texts of the language {code} cannot be read: {error}"
+        tell_bug(error)
+    _current.texts, _current.trouble = texts, trouble
+    _current.code = code  # last: who finds another code draws with its texts
     return True
+
+
+def find_trouble() -> str:
+    """Why it is English though another language was asked for, in English; empty where it is not.
+
+    Not fit to be drawn yet (see `charset`).
+    """
+    return _current.trouble
 
 
 def find_catalogues_in(folder: str) -> None:

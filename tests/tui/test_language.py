@@ -1,5 +1,7 @@
 """The interface in German: complete, drawable, within its 80 columns, and switched at once."""
 
+from collections.abc import Callable
+from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -9,7 +11,13 @@ from appliance.language import LANGUAGES
 from tests.tui.fake import FakeEngine
 from tests.tui.scene_states import show_field_test
 from tests.tui.steps import drawn, finish, page, press, settle, text_of
-from tests.tui.texts import LOCALE, list_messages, list_texts, read_catalogue
+from tests.tui.texts import (
+    LOCALE,
+    compile_catalogues,
+    list_messages,
+    list_texts,
+    read_catalogue,
+)
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
@@ -111,3 +119,53 @@ async def test_what_was_read_before_is_said_in_the_new_language_too(engine: Fake
         assert "mittl. Tempo" in drawn(pilot)
         assert "  fertig  " in drawn(pilot)
         assert not {"mean", "done", "Verdicts"} & set(drawn(pilot).split())
+
+
+def _end_early(catalogue: Path) -> None:
+    catalogue.write_bytes(catalogue.read_bytes()[:200])
+
+
+def _forget_the_beginning(catalogue: Path) -> None:
+    catalogue.write_bytes(bytes(len(catalogue.read_bytes())))
+
+
+def _garble_the_texts(catalogue: Path) -> None:
+    content = catalogue.read_bytes()
+    catalogue.write_bytes(content.replace("ä".encode(), b"\xff\xff"))
+
+
+def _make_unreadable(catalogue: Path) -> None:
+    catalogue.unlink()
+    catalogue.mkdir()
+
+
+@pytest.mark.parametrize(
+    "damage", [_end_early, _forget_the_beginning, _garble_the_texts, _make_unreadable]
+)
+async def test_with_a_catalogue_that_cannot_be_read_it_is_english_and_any_key_still_stops(
+    damage: Callable[[Path], None],
+    engine: FakeEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bugs: list[BaseException] = []
+    monkeypatch.setattr(language, "tell_bug", bugs.append)
+    monkeypatch.setattr(language._current, "folder", str(tmp_path / "locale"))
+    compile_catalogues(tmp_path / "locale")
+    damage(tmp_path / "locale/de/LC_MESSAGES/kaltstart.mo")
+    engine.show_machine(language="de")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert (engine.run / "tui-ready").exists(), "or the engine's countdowns wait for it"
+        assert "PROBLEM: the texts of the language de cannot be read: " in text_of(pilot, "#banner")
+        assert "F1 help" in text_of(pilot, "#keys")
+        engine.count_down()
+        await settle(pilot)
+        await press(pilot, "x")
+        await finish(pilot, "flow")
+        assert [request.kind for request in engine.requests()] == ["stop"]
+        assert len(bugs) == 1, "it is told once"
+        engine.say()
+        engine.show_machine(language="en")
+        await settle(pilot)
+        assert text_of(pilot, "#banner") == ""

@@ -8,6 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 
+from tui import language
 from tui.charset import drawable
 from tui.engine_status import Countdown
 from tui.journal import tell_bug
@@ -63,9 +64,10 @@ def describe_trouble(snapshot: Snapshot) -> str:
         return old + "\n" + _(_WAIT)
     if status is not None and status.phase == "refused":
         return f"{_('REFUSED')}: {status.message}"
-    if status is not None and status.phase != "starting" and snapshot.trouble:
-        return f"{_('PROBLEM')}: {snapshot.trouble}"
-    return ""
+    trouble = drawable(language.find_trouble())
+    if status is not None and status.phase != "starting":
+        trouble = snapshot.trouble or trouble
+    return f"{_('PROBLEM')}: {trouble}" if trouble else ""
 
 
 class Page(Screen[None]):
