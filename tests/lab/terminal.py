@@ -30,8 +30,8 @@ class Terminal:
             time.sleep(0.2)
 
     def screen(self, *, styled: bool = False) -> str:
-        """What stands on the screen now; `styled`: with SGR sequences."""
-        return self._run("capture-pane", "-p", *(["-e"] if styled else []))
+        """What stands on the screen now; `styled`: with SGR sequences and with trailing blanks."""
+        return self._run("capture-pane", "-p", *(["-e", "-N"] if styled else []))
 
     def wait_for(self, text: str) -> None:
         """Wait until a text is on the screen."""
