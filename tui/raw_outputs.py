@@ -8,6 +8,8 @@ from typing import Literal
 
 PIECE_BYTES = 32 << 10
 """What is read at once: a screen for a file of any length, in no time."""
+PIECE_LINES = 1000
+"""At most, however short: laying them out takes a time for each, and no key is heard meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tests.tui.steps import drawn, finish, press, settle, shown
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
 from tui.port import KaltstartError
-from tui.raw_outputs import PIECE_BYTES, RawOutput
+from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput
 from tui.screens.page import Page
 from tui.screens.raw import describe_piece
 
@@ -48,7 +48,8 @@ def test_a_long_one_comes_in_pieces_of_whole_lines_that_make_up_all_of_it(
 ) -> None:
     folder = engine.data / "raw/1"
     folder.mkdir(parents=True)
-    lines = [f"{number:06}\t\x1b[31m \u4e2d" for number in range(PIECE_BYTES // 8)]
+    tail = "." * 40
+    lines = [f"{number:06}\t\x1b[31m \u4e2d{tail}" for number in range(PIECE_BYTES // 28)]
     text = "\n".join(lines) + "\n"
     (folder / "long.log").write_text(text, encoding="utf-8")
     port = engine.port()
@@ -62,11 +63,47 @@ def test_a_long_one_comes_in_pieces_of_whole_lines_that_make_up_all_of_it(
         said.append(describe_piece(piece))
         at = piece.end_byte
     assert [line.split()[0] for line in found] == [line[:6] for line in lines]
-    assert found[0] == r"000000  \x1b[31m \u4e2d"
+    assert found[0] == rf"000000  \x1b[31m \u4e2d{tail}"
     assert set("".join(found)) <= ALLOWED
     assert len(said) == 3
     assert said[0].startswith("first 32,7")
     assert all(each.endswith(f"of {len(text.encode()):,} B") for each in said)
+
+
+def test_what_a_skipped_or_paused_step_kept_is_listed_too(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("raw", state="paused", boots={HDD: []})
+    for state in ("skipped", "planned", "skipped", "planned"):
+        step_id = engine.add_step(campaign_id, "fio", HDD, state=state)
+        if step_id <= 2:
+            (engine.data / f"raw/{step_id}").mkdir(parents=True)
+            (engine.data / f"raw/{step_id}/rand-read.json").write_text("{}")
+    assert [(each.owner, each.name) for each in engine.port().list_raw(campaign_id)] == [
+        (f"1. fio on {HDD.serial}", "rand-read.json"),
+        (f"2. fio on {HDD.serial}", "rand-read.json"),
+    ]
+
+
+def test_a_link_is_not_followed(engine: FakeEngine) -> None:
+    campaign_id = add_raw(engine)
+    before = engine.port().list_raw(campaign_id)
+    (engine.data / "raw/1/a.json").symlink_to(FIO)
+    (engine.data / "raw/1/b").symlink_to(FIO.parent)
+    assert engine.port().list_raw(campaign_id) == before
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r", "\r\n"])
+def test_a_piece_has_so_many_lines_that_keys_are_heard(ending: str, engine: FakeEngine) -> None:
+    add_raw(engine)
+    text = (ending * PIECE_LINES * 2 + "end" + ending).encode()
+    (engine.data / "raw/1/short.log").write_bytes(text)
+    port, at, lines = engine.port(), 0, []
+    while at < len(text):
+        piece = port.read_raw(RawOutput("a step", "short.log", "file", "1/short.log"), at)
+        assert 0 < len(piece.lines) <= PIECE_LINES
+        lines += piece.lines
+        at = piece.end_byte
+    assert at == len(text)
+    assert lines == [""] * PIECE_LINES * 2 + ["end"]
 
 
 def test_what_is_no_text_is_not_drawn(engine: FakeEngine) -> None:
@@ -106,7 +143,7 @@ async def test_enter_leads_from_a_campaign_to_what_its_tools_said(engine: FakeEn
 async def test_pieces_are_turned_by_keys(engine: FakeEngine) -> None:
     add_raw(engine)
     long = engine.data / "raw/1/rand-read.fio"
-    long.write_text("".join(f"line {number}\n" for number in range(5_000)))
+    long.write_text("".join(f"line {number:058}\n" for number in range(800)))
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "4", "enter")
@@ -114,9 +151,9 @@ async def test_pieces_are_turned_by_keys(engine: FakeEngine) -> None:
         await press(pilot, "down", "down", "enter")
         await shown(pilot, "RawDialog #lines")
         first = drawn(pilot)
-        assert "first 32,760 B of 48,890 B" in first
+        assert "first 32,768 B of 51,200 B" in first
         for key in ("n", "n", "b"):
             await press(pilot, key)
             await shown(pilot, "RawDialog #lines")
-            assert ("32,760 B to 48,890 B of 48,890 B" in drawn(pilot)) == (key == "n")
+            assert ("32,768 B to 51,200 B of 51,200 B" in drawn(pilot)) == (key == "n")
         assert drawn(pilot) == first

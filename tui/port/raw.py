@@ -12,7 +12,7 @@ from appliance.errors import KaltstartError, StickTrouble
 from appliance.store.connect import open_read_only
 from tui.charset import drawable
 from tui.language import N_, _
-from tui.raw_outputs import PIECE_BYTES, RawOutput, RawPiece
+from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
 
 _TAB = 8
 _NOTHING = N_(
@@ -68,13 +68,9 @@ class RawOutputs:
         end_byte = first_byte + len(content)
         if end_byte < total_bytes and b"\n" in content:
             content = content[: content.rindex(b"\n") + 1]
-            end_byte = first_byte + len(content)
-        lines = content.decode(errors="replace").splitlines()
+        lines = content.splitlines(keepends=True)[:PIECE_LINES]
         return RawPiece(
-            tuple(drawable(line.expandtabs(_TAB)) for line in lines),
-            first_byte,
-            end_byte,
-            total_bytes,
+            tuple(map(_draw, lines)), first_byte, first_byte + sum(map(len, lines)), total_bytes
         )
 
     def _list_boots(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
@@ -98,20 +94,23 @@ class RawOutputs:
     def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
         rows = connection.execute(
             """
-            SELECT id, position, kind, device FROM step
-            WHERE campaign_id = ? AND state NOT IN ('planned', 'skipped') ORDER BY position
+            SELECT id, position, kind, device, state IN ('planned', 'skipped') FROM step
+            WHERE campaign_id = ? ORDER BY position
             """,
             (campaign_id,),
         )
-        for step_id, position, kind, device in rows:
+        for step_id, position, kind, device, may_lack in rows:
             what = _("{kind} on {device}").format(kind=kind, device=drawable(device))
             owner = f"{position}. {what}"
             files = tuple(self._list_files(owner, str(step_id)))
-            yield from files or (RawOutput(owner, _("nothing is kept"), "nothing"),)
+            # One that was skipped or paused may have begun, and kept what it had until then.
+            if files or not may_lack:
+                yield from files or (RawOutput(owner, _("nothing is kept"), "nothing"),)
 
     def _list_files(self, owner: str, folder: str) -> Iterator[RawOutput]:
         for path in sorted((self._folder / folder).rglob("*")):
-            if path.is_file():
+            # A link leads elsewhere: what is there is no tool's output.
+            if path.is_file() and not path.is_symlink():
                 inside = path.relative_to(self._folder / folder)
                 yield RawOutput(
                     owner,
@@ -159,6 +158,11 @@ class RawOutputs:
             f"{name:20}  {_('not known') if value is None else value}\n"
             for name, value in zip(names, row, strict=False)
         )
+
+
+def _draw(line: bytes) -> str:
+    text = line.rstrip(b"\r\n").decode(errors="replace")
+    return drawable(text.expandtabs(_TAB))
 
 
 def _place(output: RawOutput) -> str:
