@@ -1,0 +1,234 @@
+"""The interface's part of `ci/bench`: how soon it is there, how soon it answers, what it takes.
+
+An emulated processor is ten times slower than a real one, or worse. So each time has a peer, an
+empty page of the same library in the same machine, and all is timed outside the emulation too.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.lab.agent import credentials, listen
+from tests.lab.campaign import IMAGE, REPO
+from tests.lab.drives import DriveBay, ModelledDrive
+from tests.lab.faults import parse_faults
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.measures import Measure, describe_times, find_95th, hold_below
+from tests.lab.stick import make_stick
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import SSHD
+
+_INSIDE = Path(__file__).with_name("keys_inside.py")
+_READY_S = 600
+_STALLED = "LAB-STALLED"
+_FEW = tuple(
+    ModelledDrive(serial=f"LAB-KEY-{number}", size_bytes=1 << 30) for number in range(1, 5)
+)
+_BUSES = ["sata"] * 12 + ["nvme"] * 5 + ["scsi"] * 4 + ["usb"] * 2
+_MANY = (
+    *(
+        ModelledDrive(serial=f"LAB-{number:02}", bus=bus, size_bytes=256 << 20)
+        for number, bus in enumerate(_BUSES, 1)
+    ),
+    # Never of itself: told to, once the image has started.
+    ModelledDrive(
+        serial=_STALLED, bus="scsi", size_bytes=256 << 20, faults=parse_faults(["stall@9999s"])
+    ),
+)
+# In the interface's place, as systemd's serial-getty@.service has it, which the image masks.
+_LOGIN = {
+    "systemd.extra-unit.kaltstart-tui@ttyS0.service": (
+        "[Service]\nType=idle\nExecStart=-/sbin/agetty --noreset --noclear --keep-baud 115200 -\n"
+        "StandardInput=tty\nStandardOutput=tty\nTTYPath=/dev/ttyS0\nTTYReset=yes\n"
+    ),
+    "systemd.unit-dropin.kaltstart-tui@tty1.service": "[Unit]\nConditionPathExists=/nowhere\n",
+}
+_HEAD = f"""\
+cat > /run/keys_inside.py <<'EOF'
+{_INSIDE.read_text()}
+EOF
+idle() {{
+  until grep -q '"phase": "idle"' /run/kaltstart/status.json \\
+    && grep -q '"looking": false' /run/kaltstart/drives.json; do sleep 1; done 2> /dev/null
+}}
+keys() {{
+  python3 /run/keys_inside.py "$@" 2> /run/keys.err | while read -r line; do say "$line"; done
+  test ! -s /run/keys.err || say failed "$(tail -n 1 /run/keys.err)"
+}}
+"""
+# Said when all is drawn, so that it is in nobody's way. Its stamp is the kernel's own clock.
+_CLOCK = "sleep 45; say clock\n"
+_KEYS = f"""\
+{_HEAD}{_CLOCK}idle
+systemctl stop kaltstart-tui@ttyS0
+read -r serials drive < <(python3 -c 'import json
+rows = json.load(open("/run/kaltstart/drives.json"))["drives"]
+offered = next(row["path"] for row in rows if row["offered"])
+print(",".join(row["serial"] for row in rows), offered)')
+keys keys "$serials" fio --name=load "--filename=$drive" --readonly --direct=1 --rw=randread \\
+  --bs=4k --ioengine=libaio --iodepth=32 --numjobs=2 --time_based --runtime=600
+say end
+"""
+_LIST = f"""\
+{_HEAD}idle
+systemctl stop kaltstart-tui@ttyS0 kaltstart-tui@tty1 kaltstart-engine
+rm -f /run/kaltstart/drives.json /run/kaltstart/status.json
+say stall
+sleep 3
+keys starts {",".join(each.serial for each in _MANY)} systemctl start --no-block kaltstart-engine
+say end
+"""
+
+
+def measure_interface(out: Path) -> list[Measure]:
+    """Three boots: with a login prompt in the interface's place, with it, and with 24 drives."""
+    shutil.rmtree(out, ignore_errors=True)
+    login_s, _ = _boot(out / "login", _LOGIN, _CLOCK + "say end\n", until="login: ")
+    page_s, keys = _boot(out / "keys", {}, _KEYS, until=r"\[1 Drives\]")
+    starts = _boot_many(out / "list")
+    outside = _time_outside()
+    return [
+        compare_boots(page_s, login_s),
+        *judge_keys(keys, outside),
+        judge_memory(keys),
+        *judge_starts(starts, outside),
+    ]
+
+
+def compare_boots(page_s: float, login_s: float) -> Measure:
+    """How much later the first page is there than a login prompt in its place."""
+    ratio = page_s / login_s
+    return Measure(
+        name="first page over login prompt",
+        value=round(ratio, 3),
+        unit="ratio of seconds since the kernel's start",
+        peer=f"login prompt at {login_s:.1f} s, first page at {page_s:.1f} s",
+        goal="at most 1.3",
+        holds=ratio <= 1.3,
+    )
+
+
+def judge_keys(
+    inside: Mapping[str, Sequence[float]], outside: Mapping[str, Sequence[float]]
+) -> list[Measure]:
+    """From the key to the last of what it leads to: the 95th percentile, in milliseconds."""
+    places = (
+        ("nothing beside it", inside, "", 50.0),
+        ("fio at full load", inside, "loaded-", 150.0),
+        ("outside the emulation", outside, "", 50.0),
+    )
+    return [
+        hold_below(
+            f"key to redraw, {what}, {where}",
+            find_95th(times[state + key]) * 1000,
+            "ms",
+            peer=f"its {describe_times(times[state + key])}; "
+            f"an empty page's {describe_times(times[f'{state}empty'])}",
+            below=below_ms,
+        )
+        for where, times, state, below_ms in places
+        for key, what in (("arrows", "the next line"), ("pages", "another page"))
+    ]
+
+
+def judge_memory(inside: Mapping[str, Sequence[float]]) -> Measure:
+    """What it takes of the RAM."""
+    megabytes = inside["memory-kib"][0] * 1024 / 1e6
+    peer = "its share of all it maps (PSS), after a visit to each page"
+    return hold_below("interface's memory", megabytes, "MB", peer=peer, below=80)
+
+
+def judge_starts(
+    inside: Mapping[str, Sequence[float]], outside: Mapping[str, Sequence[float]]
+) -> list[Measure]:
+    """From its start to the whole list on its page, in seconds."""
+    return [
+        hold_below(
+            f"start to a list of {len(_MANY)} drives, {where}",
+            times["start-list"][0],
+            "s",
+            peer=f"the page itself after {times['start-page'][0]:.2f} s; "
+            f"an empty page after {times['start-empty'][0]:.2f} s",
+            below=2,
+        )
+        for where, times in (
+            ("one silent", inside),
+            ("outside the emulation", outside),
+        )
+    ]
+
+
+def _boot(
+    out: Path, more: Mapping[str, str], script: str, *, until: str
+) -> tuple[float, dict[str, list[float]]]:
+    """Seconds of the kernel's clock until the serial line says `until`; what the agent says."""
+    setup = _make_setup(out, script, more)
+    with (
+        DriveBay(_FEW, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+    ):
+        machine.wait_for(until, timeout_s=_READY_S)
+        drawn_s = machine.age_s
+        clock = machine.wait_for(r"\[ *(\d+\.\d+)\] ?lab-agent: clock", timeout_s=_READY_S)
+        drawn_s -= machine.age_s - float(clock[1])
+        times = _parse_times(listen(machine, timeout_s=_READY_S))
+    return drawn_s, times
+
+
+def _boot_many(out: Path) -> dict[str, list[float]]:
+    """The interface and its list of 24 drives, one of which does not answer."""
+    setup = _make_setup(out, _LIST, {})
+    with (
+        DriveBay(_MANY, folder=out / "drives") as bay,
+        Machine(setup, drives=bay.attached(power_on=1)) as machine,
+    ):
+        machine.wait_for("lab-agent: stall", timeout_s=_READY_S)
+        bay.stop_answering(_STALLED)
+        return _parse_times(listen(machine, timeout_s=_READY_S))
+
+
+def _make_setup(out: Path, script: str, more: Mapping[str, str]) -> MachineSetup:
+    out.mkdir(parents=True)
+    return MachineSetup(
+        processors=2,
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        credentials={**credentials(script), **more},
+    )
+
+
+def _time_outside() -> dict[str, list[float]]:
+    """The same on this machine's own processors, beside an engine that is made of files."""
+    said: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp") as folder:
+        engine = FakeEngine(Path(folder))
+        drives = [
+            replace(SSHD, path=f"/dev/{i}", serial=each.serial) for i, each in enumerate(_MANY)
+        ]
+        engine.show_drives(*drives, looking=False)
+        engine.show_machine()
+        engine.say()
+        environment = {
+            **os.environ,
+            "KALTSTART_RUN": str(engine.run),
+            "KALTSTART_DATA": str(engine.data),
+            "PYTHONPATH": str(REPO),
+        }
+        for what in ("starts", "keys"):
+            words = [sys.executable, str(_INSIDE), what, ",".join(each.serial for each in _MANY)]
+            done = subprocess.run(
+                words, env=environment, stdout=subprocess.PIPE, text=True, check=True
+            )
+            said |= dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    return _parse_times(said)
+
+
+def _parse_times(said: Mapping[str, str]) -> dict[str, list[float]]:
+    if "failed" in said:
+        raise RuntimeError(f"the interface could not be timed: {said['failed']}")
+    return {key: [float(word) for word in text.split()] for key, text in said.items()}

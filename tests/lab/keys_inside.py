@@ -1,0 +1,174 @@
+"""Runs inside the machine: types on the interface as a person does, and times what it draws.
+
+Handed in as text, so it imports only what the image has; it runs outside the emulation as well.
+Each program gets a terminal of its own (a pty), so neither the emulated screen nor the serial line
+is in the times, which are those of the machine's own clock. Says KEY VALUE lines, in seconds.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+_LINES, _COLUMNS = 50, 128
+_ESCAPE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]")
+_SETTLED_S = 0.3
+_PATIENCE_S = 120.0
+_LOADING_S = 5.0
+_NICE = 19
+"""As in kaltstart-tui@.service."""
+_TUI = ["python3", "-m", "tui"]
+_EMPTY = ["python3", "-c", """
+from textual.app import App
+from textual.widgets import Static
+class Empty(App):
+    def compose(self):
+        yield Static("ready")
+    def on_key(self, event):
+        self.query_one(Static).update("got " + event.key)
+Empty(ansi_color=True).run(mouse=False)
+"""]  # fmt: skip
+_DOWN, _UP = b"\x1b[B", b"\x1b[A"
+_PAGES = {
+    b"2": b"[2 Plan]",
+    b"3": b"[3 Run]",
+    b"4": b"[4 Results]",
+    b"5": b"[5 Machine]",
+    b"1": b"[1 Drives]",
+}
+_ROUNDS = 6
+_KEYS = 30
+
+
+class Typist:
+    """A program on a terminal, and somebody at its keys."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.begun_s = time.monotonic()
+        self._drawn = b""
+        self._terminal, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, _COLUMNS, 0, 0))
+        self._process = subprocess.Popen(
+            ["nice", "-n", str(_NICE), *words],
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            env={**os.environ, "TERM": "linux"},
+            start_new_session=True,
+        )
+        os.close(other)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._terminal)
+
+    def wait_for(self, *wanted: bytes, since_s: float) -> float:
+        """Seconds until all of these had been drawn. Raises TimeoutError."""
+        give_up_s = time.monotonic() + _PATIENCE_S
+        while True:
+            ready, _, _ = select.select([self._terminal], [], [], 1.0)
+            now_s = time.monotonic()
+            self._drawn += os.read(self._terminal, 1 << 16) if ready else b""
+            plain = _ESCAPE.sub(b"", self._drawn)
+            if all(each in plain for each in wanted):
+                return now_s - since_s
+            if now_s > give_up_s:
+                raise TimeoutError(f"{wanted!r} was not drawn, but {plain[-300:]!r}")
+
+    def time_start(self, *wanted: bytes) -> float:
+        """Seconds from its start to what it draws."""
+        return self.wait_for(*wanted, since_s=self.begun_s)
+
+    def time_key(self, key: bytes, wanted: bytes) -> float:
+        """Seconds from a key, pressed when all is quiet, to what it leads to."""
+        while select.select([self._terminal], [], [], _SETTLED_S)[0]:
+            os.read(self._terminal, 1 << 16)
+        self._drawn = b""
+        pressed_s = time.monotonic()
+        os.write(self._terminal, key)
+        return self.wait_for(wanted, since_s=pressed_s)
+
+    def read_memory_kib(self) -> int:
+        """Its share of the RAM it uses (PSS)."""
+        lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def say(key: str, *values: float) -> None:
+    """One line for the lab."""
+    print(key, *(f"{each:.4g}" for each in values), flush=True)
+
+
+def _type_pages(typist: Typist) -> list[float]:
+    return [typist.time_key(*page) for _ in range(_ROUNDS) for page in _PAGES.items()]
+
+
+def _type_arrows(typist: Typist, serials: Sequence[str]) -> list[float]:
+    """Down to the last drive and up again; what is waited for stands below the table."""
+    there, back = serials[1:], serials[-2::-1]
+    way = [*((_DOWN, each) for each in there), *((_UP, each) for each in back)]
+    times: list[float] = []
+    while len(times) < _KEYS:
+        times += [typist.time_key(key, f"Serial {each}".encode()) for key, each in way]
+    return times
+
+
+def _type_empty(typist: Typist) -> list[float]:
+    return [typist.time_key(key, b"got " + key) for key in (b"a", b"b") * (_KEYS // 2)]
+
+
+def time_keys(serials: Sequence[str], load: Sequence[str]) -> None:
+    """Start, memory, and keys: with nothing beside them, then while `load` runs."""
+    with Typist(_EMPTY) as empty, Typist(_TUI) as tui:
+        empty.time_start(b"ready")
+        tui.time_start(*map(str.encode, serials))
+        for page in _PAGES.items():
+            tui.time_key(*page)
+        say("memory-kib", tui.read_memory_kib())
+        say("empty", *_type_empty(empty))
+        say("arrows", *_type_arrows(tui, serials))
+        say("pages", *_type_pages(tui))
+        if not load:
+            return
+        with subprocess.Popen(load, stdout=subprocess.DEVNULL, start_new_session=True) as beside:
+            time.sleep(_LOADING_S)
+            say("loaded-empty", *_type_empty(empty))
+            say("loaded-arrows", *_type_arrows(tui, serials))
+            say("loaded-pages", *_type_pages(tui))
+            if beside.poll() is not None:
+                raise RuntimeError(f"{load[0]} ended before the keys did: {beside.returncode}")
+            beside.terminate()
+
+
+def time_starts(serials: Sequence[str], engine: Sequence[str]) -> None:
+    """An empty page; then the interface with its list, which `engine` is started to make."""
+    with Typist(_EMPTY) as empty:
+        say("start-empty", empty.time_start(b"ready"))
+    if engine:
+        subprocess.run(engine, check=True)
+    with Typist(_TUI) as tui:
+        say("start-page", tui.time_start(b"[1 Drives]"))
+        say("start-list", tui.time_start(*map(str.encode, serials)))
+
+
+def main() -> None:
+    """Keys | starts, the drives' serial numbers in the list's order, and a command."""
+    what, serials, *command = sys.argv[1:]
+    {"keys": time_keys, "starts": time_starts}[what](serials.split(","), command)
+
+
+if __name__ == "__main__":
+    main()
