@@ -221,8 +221,11 @@ def _photograph_pages(view: View, start: Path) -> None:
 
 def _switch_language(view: View, terminal: Terminal) -> None:
     """To the second in the list of the page Machine; it holds for both interfaces."""
-    view.press("5", "l", "Down", "Enter")
-    terminal.wait_gone("F1 help")
+    for key in ("5", "l", "Down"):
+        view.press(key)
+        view.settle()
+    view.press("Enter")
+    terminal.wait_for("F1 Hilfe")
     time.sleep(_FOLLOWS_S)
 
 
