@@ -32,26 +32,31 @@ def change_plans(kind: str, payload: Mapping[str, Any]) -> str:
 def keep_plan(name: str, text: str, *, replace: bool) -> str:
     """Write `text` as `plans/NAME.toml`; return that path.
 
-    FAT tells upper from lower case nowhere, so names are lower case. Raises Refusal where there is
-    a plan of that name and `replace` is not wanted, or where it is too long; StickTrouble.
+    FAT tells upper from lower case nowhere: names are lower case, and one that another computer
+    wrote otherwise is the same. Raises Refusal where there is a plan of that name and `replace` is
+    not wanted, or where it is too long; StickTrouble.
     """
     shown = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
     if len(raw) > MAX_PLAN_BYTES:
         raise Refusal(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")
     with writable_fat() as fat:
+        folder = fat / FOLDER
         path = fat / shown
         part = path.with_suffix(".part")
         try:
-            path.parent.mkdir(exist_ok=True)
-            if path.exists() and not replace:
+            folder.mkdir(exist_ok=True)
+            same = [each for each in folder.iterdir() if each.name.casefold() == path.name]
+            if same:
+                path = same[0]
+                shown = f"{FOLDER}/{printable(path.name)}"
+            if same and not replace:
                 raise Refusal(f"{shown} is there already", hint="replace it or choose another name")
             with part.open("wb") as out:
                 out.write(raw)
                 out.flush()
                 os.fsync(out.fileno())
             part.replace(path)
-            _sync(path.parent)
         except OSError as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
@@ -59,6 +64,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 f"{shown} cannot be written to KALTSTART: {error.strerror}",
                 hint="make room on it with another computer",
             ) from error
+        _sync(folder, f"kept as {shown}")
     return shown
 
 
@@ -68,13 +74,12 @@ def delete_plan(file_name: str) -> str:
     Raises Refusal where it is no plan in that very folder, or is gone; StickTrouble.
     """
     shown = f"{FOLDER}/{printable(file_name)}"
-    if Path(file_name).name != file_name or not file_name.endswith(".toml"):
+    if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
         raise Refusal(f"{shown} is no kept plan")
     with writable_fat() as fat:
         path = fat / FOLDER / file_name
         try:
             path.unlink()
-            _sync(path.parent)
         except FileNotFoundError as error:
             raise Refusal(f"{shown} is not there any more") from error
         except OSError as error:
@@ -82,13 +87,20 @@ def delete_plan(file_name: str) -> str:
                 f"{shown} cannot be removed from KALTSTART: {error.strerror}",
                 hint="remove it with another computer",
             ) from error
+        _sync(path.parent, f"{shown} is gone")
     return shown
 
 
-def _sync(folder: Path) -> None:
-    """What was done in it outlasts a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _sync(folder: Path, done: str) -> None:
+    """What was done in it outlasts a power cut. Raises StickTrouble, which says it is done."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StickTrouble(
+            f"{done}, but may not outlast a power cut: {error.strerror}",
+            hint="look at the list of kept plans after the next start",
+        ) from error

@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
@@ -46,8 +47,11 @@ async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) ->
         assert plan["boot"]["cycles"] == 10
 
 
-async def test_one_of_that_name_is_replaced_only_after_a_question(engine: FakeEngine) -> None:
-    keep(engine, "drive-comparison.toml", "x")
+@pytest.mark.parametrize("name", ["drive-comparison.toml", "DRIVE-Comparison.TOML"])
+async def test_one_of_that_name_is_replaced_only_after_a_question(
+    name: str, engine: FakeEngine
+) -> None:
+    keep(engine, name, "x")
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space", "f3")

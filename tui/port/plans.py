@@ -33,7 +33,14 @@ class KeptPlan:
 def list_plans(folder: Path) -> tuple[str, ...]:
     """The names of all plans in `folder`; none where there is no such folder."""
     try:
-        return tuple(sorted(each.name for each in folder.glob("*.toml") if each.is_file()))
+        # However another computer writes it: FAT tells upper from lower case nowhere.
+        return tuple(
+            sorted(
+                each.name
+                for each in folder.iterdir()
+                if each.name.casefold().endswith(".toml") and each.is_file()
+            )
+        )
     except OSError:
         return ()
 

@@ -29,7 +29,8 @@ async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
     if toml is None:
         return _("It cannot be kept.")
     file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
-    is_there = file_name in await asyncio.to_thread(app.port.list_plans)
+    names = await asyncio.to_thread(app.port.list_plans)
+    is_there = file_name in map(str.casefold, names)
     if is_there:
         text = _("plans/{name} is on the stick already. Replace it?").format(name=file_name)
         choices = (("replace", _("Replace")),)

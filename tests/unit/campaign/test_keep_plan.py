@@ -1,5 +1,8 @@
 """Plans kept on the stick: written whole, and never over another one unasked."""
 
+import errno
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +40,36 @@ def test_a_plan_that_is_there_is_replaced_only_when_asked(fat: Path) -> None:
     assert (fat / "plans/a.toml").read_text() == "one"
     keep_plan("A", "two", replace=True)
     assert (fat / "plans/a.toml").read_text() == "two"
+
+
+@pytest.mark.parametrize("name", ["Intake.toml", "INTAKE.TOML"])
+def test_the_case_of_a_name_makes_no_other_plan_of_it(name: str, fat: Path) -> None:
+    (fat / "plans").mkdir()
+    (fat / "plans" / name).write_text("one")
+    with pytest.raises(Refusal, match=f"plans/{name} is there already"):
+        keep_plan("intake", "two", replace=False)
+    assert keep_plan("intake", "two", replace=True) == f"plans/{name}"
+    assert [(each.name, each.read_text()) for each in (fat / "plans").iterdir()] == [(name, "two")]
+    assert delete_plan(name) == f"plans/{name}"
+
+
+def test_what_was_done_is_said_though_it_may_not_last(
+    fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_plan("a", "one", replace=False)
+    sync = os.fsync
+
+    def fail_on_folders(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, "Input/output error")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail_on_folders)
+    with pytest.raises(StickTrouble, match=r"kept as plans/b\.toml, but may not outlast"):
+        keep_plan("b", "two", replace=False)
+    with pytest.raises(StickTrouble, match=r"plans/a\.toml is gone, but may not outlast"):
+        delete_plan("a.toml")
+    assert [each.name for each in (fat / "plans").iterdir()] == ["b.toml"]
 
 
 def test_what_no_plan_can_be_is_not_kept(fat: Path) -> None:
