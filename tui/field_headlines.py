@@ -28,7 +28,10 @@ type Draft = tuple[str, str, Sequence[Row]]
 def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
     """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
     whole = {row.metric: row for row in rows if row.variant == _WHOLE}
-    slices = {row.variant for row in rows if row.variant.isdecimal()}
+    # One that was given up has only what was found in it.
+    slices = {
+        row.variant for row in rows if row.variant.isdecimal() and row.metric == "app_read_bytes"
+    }
     own = list(whole.values())
     if "bw_bytes_s" in whole:
         yield _("mean speed"), f"{show_rate(whole['bw_bytes_s'].value):>12}", own

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
-from appliance.store.evidence import FigureRow, JudgedDriveRow, JudgedStepRow, count_ranges
+from appliance.store.evidence import (
+    FigureRow,
+    JudgedDriveRow,
+    JudgedStepRow,
+    count_ranges,
+    select_range_bytes,
+)
 from appliance.store.ranges import select_slices
 from appliance.verdict import Figure
 
@@ -29,7 +35,9 @@ def gather_surface(
 ) -> dict[str, Figure]:
     """By the limits' names, from one scan of the drive."""
     slices = select_slices(connection, step.id)
-    unreadable = float(sum(each.unreadable_bytes for each in slices))
+    # The ranges also have those of a slice that was not read to its end.
+    in_ranges = select_range_bytes(connection, step.id).get("unreadable", 0)
+    unreadable = float(max(sum(each.unreadable_bytes for each in slices), in_ranges))
     looked_bytes = sum(each.read_bytes + each.unreadable_bytes for each in slices)
     reached_bytes = sum(each.end_byte - each.first_byte for each in slices)
     share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0

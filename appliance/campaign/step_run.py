@@ -16,6 +16,7 @@ from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.states import MAX_ATTEMPTS
+from appliance.campaign.step_given_up import store_found
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
@@ -239,8 +240,21 @@ class StepRun:
                 self._come_from_power_off(part, partial(workload.write_last, bench))
             if self._watch:
                 self._watch.begin_part()
-            with _failing_as_step(part):
-                result = workload.run_part(self._after_power(bench), part, finished=finished)
+            ready = self._after_power(bench)
+            try:
+                with _failing_as_step(part):
+                    result = workload.run_part(ready, part, finished=finished)
+            except BaseException as error:
+                store_found(
+                    self.site,
+                    self.step,
+                    workload,
+                    bench=ready,
+                    part=part,
+                    error=error,
+                    insert=self._insert_results,
+                )
+                raise
             finished[part] = len(result.results)
             on_array = self._watch.end_part(part) if self._watch else ()
             with transaction(connection):

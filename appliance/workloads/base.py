@@ -91,6 +91,18 @@ class PartResult:
     """For the diary: a drop that left pages, an idle wait that timed out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What a part had found of its drive when it was given up. No rates: it was not finished."""
+
+    results: tuple[Result, ...] = ()
+    """None of them with the device's bytes."""
+    ranges: tuple[LbaRange, ...] = ()
+    notes: tuple[str, ...] = ()
+    silent: str = ""
+    """Why the drive is taken to answer nothing any more; empty where nothing says so."""
+
+
 class Workload(Protocol):
     """One step: made anew from the plan at each start of the engine."""
 
@@ -117,6 +129,14 @@ class Workload(Protocol):
         Raises StepFailed.
         """
         ...
+
+    def give_up_part(self, bench: Bench, part: str) -> Leftover:  # noqa: ARG002 - see write_last
+        """What `run_part` had found when it raised, for a part that nobody comes back to.
+
+        Called at most once, right after that, and nothing but `close` after it. Raises nothing of
+        the drive's.
+        """
+        return Leftover()
 
     def write_last(self, bench: Bench) -> None:  # noqa: ARG002 - for those that have cold parts
         """What is to be written right before the power-off of a cold part, and flushed.

@@ -13,7 +13,7 @@ from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result, SliceSample
 from appliance.plan_workloads import SurfacePlan
-from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.surface_drive import DirectDrive
 from appliance.workloads.surface_kept import KeptSlice, add_latencies, keep_slice, load_slices
 from appliance.workloads.surface_read import MAX_NARROWING_TOTAL_S, Reading, SliceReader
@@ -72,6 +72,30 @@ class SurfaceWorkload(Workload):
         if any(each.hopeless for each in kept.values()):
             return PartResult(())
         return self._read_slice(bench, part, kept)
+
+    @override
+    def give_up_part(self, bench: Bench, part: str) -> Leftover:
+        """What was found in the slice under way."""
+        self._watch = None  # what could be asked for by now is no more than that it ends
+        if self._reader is None:
+            return Leftover()
+        reading = self._reader.break_off()
+        results = []
+        if reading.unreadable:
+            results.append(
+                Result(part, "unreadable_bytes", reading.unreadable_bytes, _broken(bench))
+            )
+        ranges = (*reading.unreadable, *reading.slow)
+        note = (
+            f"not read to its end: {reading.unreadable_bytes} bytes of it could not be read until"
+            f" then, {reading.read_bytes} could; no rate of it is stored"
+        )
+        return Leftover(
+            tuple(results),
+            ranges=ranges,
+            notes=(note,) if ranges else (),
+            silent=reading.silent,
+        )
 
     @override
     def close(self) -> None:
@@ -206,6 +230,15 @@ class SurfaceWorkload(Workload):
             tuple(Result(WHOLE, metric, value, cache) for metric, value in values.items()),
             notes=tuple(notes),
         )
+
+
+def _broken(bench: Bench) -> CacheState:
+    return CacheState(
+        page_cache="bypass",
+        proof="unproven",
+        proof_reason=f"{_REASON}, in a slice that was not read to its end",
+        drive_state=bench.drive_state,
+    )
 
 
 def _judge(bench: Bench, read_bytes: int, device_read_bytes: int) -> CacheState:

@@ -1,5 +1,6 @@
 """A real drive, or a file in its place, for a surface scan: O_DIRECT, its queue kept full."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +29,8 @@ class DirectDrive(ReadableDrive):
         self._file = DirectFile(path)
         self._poll = poll
         self._queue: DirectQueue | None = None
+        self._answered: deque[Answer] = deque()
+        """Found together with one that was handed on, and not handed on yet."""
         self._stack = ExitStack()
 
     @property
@@ -67,11 +70,14 @@ class DirectDrive(ReadableDrive):
             refused = None
             while not queue.is_full and refused is None and (piece := next(pieces, None)):
                 refused = _ask(queue, piece)
-            answers = self._wait(queue) if queue.under_way else []
-            yield from answers
+            if queue.under_way and not self._answered:
+                self._answered.extend(self._wait(queue))
+            is_over = not self._answered
+            while self._answered:
+                yield self._answered.popleft()
             if refused:
                 yield refused
-            elif not answers:
+            elif is_over:
                 return
 
     @override

@@ -9,6 +9,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,6 +40,8 @@ SLOW_ONCE = "slow once, fast when read again"
 NOT_REREAD = "not read again"
 SECOND_TRY = "failed, and was read at the second try"
 NOT_NARROWED = "not narrowed down: some of it may be readable"
+_NOT_ASKED = frozenset({errno.ENOMEM, errno.EAGAIN})
+"""The machine could not ask: that says nothing of the drive."""
 
 
 class ReadableDrive(Protocol):
@@ -58,7 +61,8 @@ class ReadableDrive(Protocol):
         """Read all `pieces` in their order with the queue kept full; an answer for each.
 
         The next piece is taken when there is room for it, so the caller may end them at any time.
-        Lets through what a stop raises.
+        Lets through what a stop raises; called again after that, without pieces, it waits for what
+        was still under way.
         """
         ...
 
@@ -81,6 +85,12 @@ class Reading:
     notes: list[str] = field(default_factory=list)
     hopeless: bool = False
     """More was unreadable than was allowed: the rest was not read."""
+    silent: str = ""
+    """Why the drive is taken to answer nothing any more."""
+    failed: list[Answer] = field(default_factory=list)
+    """Not told apart yet; the first of them may be under way."""
+    pieces: deque[Piece] | None = None
+    """Of the first failed one: not asked for again yet; None where it is not looked at yet."""
 
     @property
     def read_bytes(self) -> int:
@@ -111,43 +121,100 @@ class SliceReader:
         self._grain_bytes = max(ALIGNMENT_BYTES, drive.block_bytes)
         self._good: deque[int] = deque(maxlen=3)
         """Where reads have succeeded lately."""
+        self._under_way: Reading | None = None
 
     def read(
         self, chunks: Iterable[Piece], *, tell: Callable[[int], None] = lambda _done: None
     ) -> Reading:
         """Read the chunks of a slice; `tell` is given how far it is.
 
-        Raises StepFailed where the drive answers nothing any more.
+        Raises StepFailed where the drive answers nothing any more. What was found until then, or
+        until a stop, is for `break_off`.
         """
-        reading = Reading()
+        reading = self._under_way = Reading()
         todo = cut_requests(chunks)
         going_on, done = True, 0
         while going_on and not reading.hopeless:
-            failed: list[Answer] = []
+            reading.failed = []
             going_on = False
-            for answer in self._drive.read_run(_until(failed, todo)):
+            for answer in self._drive.read_run(_until(reading.failed, todo)):
                 going_on = True
                 done += answer.asked_bytes
-                tell(done)
                 if answer.got_bytes == answer.asked_bytes:
                     piece = Piece(answer.first_byte, answer.got_bytes)
                     reading.tally.add(piece, answer.seconds, answer.latency_s)
                     self._good.append(answer.first_byte)
                 else:
-                    failed.append(answer)
-            for answer in sorted(failed, key=lambda each: each.first_byte):
-                if not reading.hopeless:
-                    self._look_closely(answer, reading)
+                    reading.failed.append(answer)
+                tell(done)
+            reading.failed.sort(key=lambda each: each.first_byte)
+            while reading.failed and not reading.hopeless:
+                self._look_closely(reading.failed[0], reading)
+                del reading.failed[0]
         self._allowed_bytes -= reading.unreadable_bytes
         reading.unreadable = join_ranges(reading.unreadable)
         self._reread_slow(reading)
+        self._under_way = None
         return reading
+
+    def break_off(self) -> Reading:
+        """What `read` had found of its slice when it raised; after that this reads no more.
+
+        Waits for the reads that are under way, as closing the drive would, and asks for nothing but
+        a block that could be read before. What had failed and was not told apart counts as
+        unreadable as a whole, where the drive answers still.
+        """
+        reading = self._under_way or Reading()
+        self._take_late(reading)
+        failed = [each for each in reading.failed if each.errno not in _NOT_ASKED]
+        if failed:
+            try:
+                self._check_alive(failed[0])
+            except StepFailed as error:
+                reading.silent = error.message
+                failed = []
+        for answer in failed:
+            rest = reading.pieces if answer is reading.failed[0] else None
+            if rest is None:
+                rest = deque([self._take_good_part(answer, reading)])
+            reading.unreadable += [
+                LbaRange("unreadable", *piece, answer.latency_s, NOT_NARROWED) for piece in rest
+            ]
+        reading.unreadable = join_ranges(reading.unreadable)
+        slow = [
+            LbaRange("slow", *piece, seconds, NOT_REREAD)
+            for piece, seconds in reading.tally.find_slow()
+            if seconds > KEPT_SLOW_S
+        ]
+        kept = sorted(join_ranges(slow), key=lambda each: -each.seconds)[:MAX_SLOW_RANGES]
+        reading.slow = sorted([*kept, *reading.second_tries], key=lambda each: each.first_byte)
+        return reading
+
+    def _take_late(self, reading: Reading) -> None:
+        """What was under way when the reading was broken off."""
+        with suppress(StepFailed):  # the queue itself: nothing is known of those
+            for answer in self._drive.read_run(iter(())):
+                piece = Piece(answer.first_byte, answer.asked_bytes)
+                is_good = answer.got_bytes == answer.asked_bytes
+                if reading.pieces and piece in reading.pieces:
+                    if is_good:
+                        reading.pieces.remove(piece)
+                elif not is_good:
+                    reading.failed.append(answer)
+                elif answer.latency_s > KEPT_SLOW_S:
+                    reading.second_tries.append(
+                        LbaRange("slow", *piece, answer.latency_s, NOT_REREAD)
+                    )
 
     def _look_closely(self, failed: Answer, reading: Reading) -> None:
         """Ask again for a request that failed, by halves, the large ones first."""
         _check_asked(failed)
-        self._check_alive(failed)
-        pieces = deque([self._take_good_part(failed, reading)])
+        try:
+            self._check_alive(failed)
+        except StepFailed:
+            reading.failed.clear()
+            raise
+        pieces = reading.pieces = deque([self._take_good_part(failed, reading)])
         begun_s = self._clock()
         limit_s = min(MAX_NARROWING_S, self._narrowing_left_s)
         reads, unreadable = 0, len(reading.unreadable)
@@ -157,9 +224,9 @@ class SliceReader:
                 break
             if self._is_hopeless(reading):
                 break
-            piece = pieces.popleft()
-            answer = self._drive.read_once(piece)
+            answer = self._drive.read_once(pieces[0])
             _check_asked(answer)
+            pieces.popleft()
             reads += 1
             seconds = max(seconds, answer.latency_s)
             rest = self._take_good_part(answer, reading)
@@ -175,6 +242,7 @@ class SliceReader:
         reading.unreadable += [
             LbaRange("unreadable", *piece, failed.latency_s, NOT_NARROWED) for piece in pieces
         ]
+        reading.pieces = None
         if len(reading.unreadable) == unreadable:
             reading.second_tries.append(
                 LbaRange("slow", failed.first_byte, failed.asked_bytes, seconds, SECOND_TRY)
@@ -285,7 +353,7 @@ def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
 
 def _check_asked(answer: Answer) -> None:
     """Raises StepFailed where the machine could not ask: that says nothing of the drive."""
-    if answer.errno in {errno.ENOMEM, errno.EAGAIN}:
+    if answer.errno in _NOT_ASKED:
         raise StepFailed(
             f"the machine has too little RAM for the read at byte {answer.first_byte}",
             hint="its slices that are stored stay stored",

@@ -15,9 +15,9 @@ from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
-from appliance.measure.samples import CacheState, Result
+from appliance.measure.samples import CacheState, LbaRange, Result
 from appliance.plan_workloads import VerifyPlan
-from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.kept import keep
 from appliance.workloads.verify_io import (
     Found,
@@ -89,6 +89,8 @@ class VerifyWorkload(Workload):
         self._pieces: tuple[Extent, ...] = ()
         self._is_known = False
         """Whether what was written before an interruption was seen on the drive."""
+        self._under_way: Found | None = None
+        """What the part that runs has found until now."""
 
     @property
     @override
@@ -126,6 +128,7 @@ class VerifyWorkload(Workload):
             raise StepFailed(
                 f"{bench.raw / _MEMORY} is gone: what was written is not known", blame="other"
             )
+        self._under_way = None
         if part in {WRITE, READ, READ_COLD}:
             return self._sum_up(part)
         if written and not self._is_known:
@@ -156,6 +159,39 @@ class VerifyWorkload(Workload):
                 )
 
     @override
+    def give_up_part(self, bench: Bench, part: str) -> Leftover:
+        """What was found in the stretch under way."""
+        found, self._under_way = self._under_way, None
+        if found is None:
+            return Leftover()
+        found.finish()
+        ranges = self._cut_old_losses(found)
+        if not ranges:
+            return Leftover()
+        state = CacheState(
+            page_cache="bypass",
+            proof="unproven",
+            proof_reason=f"{_DIRECT}, in a stretch that was not done to its end",
+            drive_state=bench.drive_state,
+        )
+        results = {"unreadable_bytes": found.failed_bytes, "mismatch_bytes": found.wrong_bytes}
+        note = (
+            f"not done to its end: {found.failed_bytes} bytes of it gave errors until then and"
+            f" {found.wrong_bytes} were wrong, {found.done_bytes} did not give errors; no rate of"
+            " it is stored"
+        )
+        return Leftover(
+            tuple(Result(part, metric, value, state) for metric, value in results.items() if value),
+            ranges=tuple(ranges),
+            notes=(note, *_explain(found)),
+        )
+
+    def _cut_old_losses(self, found: Found) -> list[LbaRange]:
+        """What was wrong before the power-off was not lost by it."""
+        bad = sorted(self._memory.bad)
+        return join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
+
+    @override
     def write_last(self, bench: Bench) -> None:
         with opened_direct(bench.device, os.O_RDWR) as fd:
             write_last(fd, self._pattern, self._last_blocks)
@@ -167,11 +203,13 @@ class VerifyWorkload(Workload):
     def _write(self, bench: Bench, part: str, number: int) -> PartResult:
         before = bench.read_counters().write_bytes
         total = stretch_bytes(self._pieces, number)
+        found = self._under_way = Found()
         with opened_direct(bench.device, os.O_RDWR) as fd:
-            found = write_stretch(
+            write_stretch(
                 fd,
                 self._pattern,
                 cut_stretch(self._pieces, number),
+                found,
                 tell=lambda done: bench.progress(_LABELS[WRITE], done, total),
             )
         device_bytes = bench.read_counters().write_bytes - before
@@ -198,11 +236,13 @@ class VerifyWorkload(Workload):
         is_cold = phase == READ_COLD
         before = bench.read_counters().read_bytes
         total = stretch_bytes(self._pieces, number)
+        found = self._under_way = Found()
         with opened_direct(bench.device, os.O_RDONLY) as fd:
-            found = read_stretch(
+            read_stretch(
                 fd,
                 self._pattern,
                 cut_stretch(self._pieces, number),
+                found,
                 last=self._last_blocks if is_cold else (),
                 is_cold=is_cold,
                 tell=lambda done: bench.progress(_LABELS[phase], done, total),
@@ -216,8 +256,7 @@ class VerifyWorkload(Workload):
             device_read_bytes=device_bytes,
             drive_state=bench.drive_state,
         )
-        bad = sorted(self._memory.bad)
-        ranges = join_ranges([cut for each in found.ranges for cut in cut_old_losses(each, bad)])
+        ranges = self._cut_old_losses(found)
         self._memory.hopeless.pop(phase, None)
         if found.hopeless:
             self._memory.hopeless[phase] = _Hopeless(part, found.hopeless)

@@ -35,6 +35,7 @@ HOPELESS_BYTES = 4 << 20
 """More bytes than this that cannot be read or written in one stretch: the drive is hopeless."""
 MAX_RANGES = 1000
 """So many ranges are kept one by one; of all others only their bytes."""
+_NOT_NARROWED = "not narrowed down: some of it may be readable"
 _POLL_S = 0.2
 _PATIENCE_S = 60
 # The drive is not there any more, or is not to be written to: what comes is no finding.
@@ -57,6 +58,8 @@ class Found:
     ranges: list[LbaRange] = field(default_factory=list)
     left_out: int = 0
     """Ranges that are only counted."""
+    given_up: bool = False
+    """Nothing more is to be looked at, neither what was begun."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, *, done_bytes: int = 0, ranges: Iterable[LbaRange] = ()) -> None:
@@ -105,13 +108,17 @@ def opened_direct(device: str, flags: int) -> Iterator[int]:
 
 
 def write_stretch(
-    fd: int, pattern: Pattern, requests: Iterable[Extent], *, tell: Callable[[int], None]
-) -> Found:
-    """Write and flush; `tell` is given the bytes done.
+    fd: int,
+    pattern: Pattern,
+    requests: Iterable[Extent],
+    found: Found,
+    *,
+    tell: Callable[[int], None],
+) -> None:
+    """Write and flush; `tell` is given the bytes done. `found` is new, and filled on the way.
 
     Raises StepFailed when the drive is gone, hopeless, or does not flush.
     """
-    found = Found()
     start_s = time.monotonic()
     _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
     if found.hopeless:
@@ -119,23 +126,22 @@ def write_stretch(
     os.fsync(fd)
     found.seconds = time.monotonic() - start_s
     found.finish()
-    return found
 
 
 def read_stretch(
     fd: int,
     pattern: Pattern,
     requests: Iterable[Extent],
+    found: Found,
     *,
     last: tuple[Extent, ...],
     is_cold: bool,
     tell: Callable[[int], None],
-) -> Found:
+) -> None:
     """Read back and compare; the blocks in `last` are to be of the last generation.
 
-    Raises StepFailed when the drive is gone.
+    `found` is new, and filled on the way. Raises StepFailed when the drive is gone.
     """
-    found = Found()
     by_chunk: dict[int, tuple[Extent, ...]] = {}
     for block in last:
         number = block.first_byte // CHUNK_BYTES
@@ -149,7 +155,6 @@ def read_stretch(
     _work(requests, make_worker, found, tell)
     found.seconds = time.monotonic() - start_s
     found.finish()
-    return found
 
 
 def write_last(fd: int, pattern: Pattern, blocks: tuple[Extent, ...]) -> None:
@@ -253,8 +258,16 @@ class _Reader:
             self._found.add(ranges=(bad,))
             return
         half = max(BLOCK_BYTES, request.size_bytes // 2 // BLOCK_BYTES * BLOCK_BYTES)
-        self.read(Extent(request.first_byte, half))
-        self.read(Extent(request.first_byte + half, request.size_bytes - half))
+        for piece in (
+            Extent(request.first_byte, half),
+            Extent(request.first_byte + half, request.size_bytes - half),
+        ):
+            if self._found.given_up:
+                detail = f"{error.strerror}; {_NOT_NARROWED}"
+                bad = LbaRange("unreadable", piece.first_byte, piece.size_bytes, detail=detail)
+                self._found.add(ranges=(bad,))
+            else:
+                self.read(piece)
 
 
 def _transfer(
@@ -307,7 +320,7 @@ def _work(
                 thread.join(_POLL_S)
                 tell(found.done_bytes)
     finally:
-        crew.stopped = True
+        crew.stopped = found.given_up = True
         give_up_s = time.monotonic() + _PATIENCE_S
         for thread in threads:
             thread.join(max(0.0, give_up_s - time.monotonic()))

@@ -119,6 +119,15 @@ def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
     ]
 
 
+def test_a_slice_that_was_given_up_is_not_called_read() -> None:
+    bad = Row("002", "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
+    some = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
+    assert [(figure.name, figure.short) for figure in find_figures("surface", [*some, bad])] == [
+        ("unreadable", "8,192 B so far"),
+        ("slices read", "2 of 100"),
+    ]
+
+
 def test_a_surface_has_as_many_slices_as_the_workload_reads() -> None:
     assert SLICES == surface_slices.SLICES
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.gathering import gather_evidence
-from appliance.measure.samples import CacheState, Result
+from appliance.measure.samples import CacheState, LbaRange, Result
 from appliance.policy import parse_policy
 from appliance.store.campaigns import update_drive_failed
+from appliance.store.ranges import insert_ranges
 from appliance.verdict import Figure, judge
 from tests.report.judged import (
     BAD,
@@ -94,6 +95,21 @@ def test_a_scan_that_was_cut_short_says_nothing_good(rows: sqlite3.Connection) -
     assert "surface_slowest_slice_percent" not in slow
     # What was found stands.
     assert bad["surface_unreadable_bytes"].value == 512
+
+
+def test_what_was_found_before_a_scan_was_skipped_rejects_its_drive(
+    rows: sqlite3.Connection,
+) -> None:
+    """In a slice that was not read to its end: it has ranges, and no row of its own."""
+    step = add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=2, reason="x")
+    bad = LbaRange("unreadable", GOOD.size_bytes // 40, 8192, 3.0, "Input/output error")
+    insert_ranges(rows, step, "002", [bad])
+    end_step(rows, step, "skipped", "by a person", "none")
+    figure = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
+    assert figure.value == 8192
+    assert figure.detail.startswith("the scan did not come to its end: by a person; 2.0 %")
+    judged = judge(parse_policy("version = 1\n"), gather_evidence(rows, 1))[0]
+    assert judged.verdict == "reject"
 
 
 def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import bench, marks, step_run, steps, subject
+from appliance.campaign import bench, marks, step_given_up, step_run, steps, subject
 from appliance.campaign.step_run import ShowStep
 from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
@@ -19,7 +19,7 @@ from appliance.plan_workloads import LotteryPlan, WorkloadPlan
 from appliance.progress import Progress
 from appliance.store.connect import open_database, transaction
 from appliance.store.steps import StepRow, insert_step, select_steps
-from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.base import Bench, Leftover, PartResult
 from tests.unit.campaign.world import STICK, World
 
 COLD = CacheState(page_cache="cold", proof="proven")
@@ -59,6 +59,8 @@ class Machine:
     on_drive: dict[str, str] = field(default_factory=dict)
     """The file system's UUID by path."""
     made: int = 0
+    leftover: Leftover = field(default_factory=Leftover)
+    """What a part has found of its drive by the middle."""
     cold_parts: frozenset[str] = frozenset()
     """Of the workload: what wants a power-off before it."""
 
@@ -162,6 +164,11 @@ class Machine:
             notes=("all well",),
         )
 
+    def give_up_part(self, place: Bench, part: str) -> Leftover:
+        """What was found in its middle."""
+        self.log.append(f"give up {part} on {place.device}")
+        return self.leftover
+
     def write_last(self, place: Bench) -> None:
         """Right before the power goes."""
         self.log.append(f"write last on {place.device}")
@@ -207,6 +214,7 @@ class Machine:
         for target, name, replacement in (
             (steps, "announce", self.world.announce),
             (step_run, "announce", self.world.announce),
+            (step_given_up, "announce", self.world.announce),
             (bench, "unlocked", self.unlocked),
             (bench, "_held", held),
             (bench, "mounted", mounted),

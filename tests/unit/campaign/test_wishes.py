@@ -1,6 +1,7 @@
 """A campaign paused by a person, and a step skipped: what is stored when, and what goes on."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ from appliance.campaign.steps import has_planned_steps
 from appliance.campaign.thisboot import ThisBoot
 from appliance.campaign.wishes import Wish, grant_idle, take_wishes
 from appliance.errors import Refusal, StepFailed
+from appliance.measure.samples import LbaRange, Result
+from appliance.run import StillRunning
 from appliance.store.connect import open_database
 from appliance.store.requests import (
     Request,
@@ -30,7 +33,8 @@ from appliance.store.requests import (
     select_request,
 )
 from appliance.store.wishes import is_pause_asked
-from tests.unit.campaign.step_machine import Machine
+from appliance.workloads.base import Leftover
+from tests.unit.campaign.step_machine import COLD, Machine
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 _AT = "2026-11-21T03:20:00.000Z"
@@ -103,7 +107,9 @@ def test_a_skipped_step_keeps_what_it_has_and_the_next_one_begins(machine: Machi
     assert machine.rows(
         "SELECT sum(value) FROM result WHERE metric = 'device_read_bytes' AND step_id = 1"
     ) == [(512 + 5120 + 4096,)]
-    assert machine.log[3:7] == ["one", "two", "close", "unlock /dev/sdb"]
+    assert machine.log[3:8] == [
+        *("one", "two", "give up two on /dev/sda", "close", "unlock /dev/sdb")
+    ]
     assert [line[0] for line in machine.world.lines] == ["step-skipped", "step-done"]
     assert (
         "step-skipped",
@@ -202,6 +208,112 @@ def test_a_drive_that_cannot_be_let_go_of_is_noted_and_the_step_stays_skipped(
     machine.run()
     assert machine.steps()[0].state == "skipped"
     assert ("step-note", "lottery on LAB-HDD-1: unmounting failed") in machine.world.events()
+
+
+_BAD = LbaRange("unreadable", 1 << 20, 8192, 3.0, "Input/output error")
+_FOUND = Leftover(
+    (Result("two", "unreadable_bytes", 8192, COLD),), ranges=(_BAD,), notes=("not read to its end",)
+)
+
+
+def _kept(machine: Machine) -> tuple[list[tuple[object, ...]], ...]:
+    """Of part two of the first step."""
+    return tuple(
+        machine.rows(query)
+        for query in (
+            "SELECT first_byte, size_bytes FROM lba_range WHERE step_id = 1 AND part = 'two'",
+            "SELECT metric, value FROM result WHERE step_id = 1 AND variant = 'two'",
+            "SELECT name FROM part WHERE step_id = 1 AND name = 'two'",
+        )
+    )
+
+
+def test_what_the_skipped_part_had_found_of_the_drive_is_stored(machine: Machine) -> None:
+    machine.leftover = _FOUND
+    skip_during(machine, "two")
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["skipped", "done"]
+    assert _kept(machine) == ([(1 << 20, 8192)], [("unreadable_bytes", 8192.0)], [])
+    assert ("step-note", "lottery on LAB-HDD-1: two: not read to its end") in machine.world.events()
+
+
+def test_a_stop_that_comes_with_the_skip_does_not_lose_it(machine: Machine) -> None:
+    machine.leftover = _FOUND
+    skip_during(machine, "two")
+    wish = machine.during["two"]
+
+    def both() -> None:
+        ask(machine.world, "stop")
+        wish()
+
+    machine.during["two"] = both
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert machine.steps()[0].state == "skipped"
+    assert _kept(machine)[0] == [(1 << 20, 8192)]
+
+
+def test_a_stopped_part_is_done_again_and_stores_nothing_before(machine: Machine) -> None:
+    machine.leftover = _FOUND
+
+    def stop() -> None:
+        ask(machine.world, "stop")
+        machine.progress("reading", 1, 2)
+
+    machine.during["two"] = stop
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert _kept(machine) == ([], [], [])
+    assert "give up two on /dev/sda" not in machine.log
+
+
+def test_a_part_that_fails_keeps_what_it_had_found(machine: Machine) -> None:
+    def fail() -> None:
+        raise StepFailed("too hot", blame="other")
+
+    machine.leftover = _FOUND
+    machine.during["two"] = fail
+    machine.run()
+    assert (machine.steps()[0].state, machine.steps()[0].reason) == ("failed", "too hot")
+    assert _kept(machine)[0] == [(1 << 20, 8192)]
+
+
+def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
+    machine: Machine,
+) -> None:
+    hung = "a request is still under way: its drive does not answer"
+    machine.leftover = _FOUND
+    skip_during(machine, "two")
+    wish = machine.during["two"]
+
+    def hang() -> None:
+        with pytest.raises(SkippedByPersonError):
+            wish()
+        raise StillRunning(hung)
+
+    machine.during["two"] = hang
+    with pytest.raises(StillRunning):
+        machine.run()
+    assert machine.rows("SELECT state, reason, blame FROM step WHERE id = 1") == [
+        (
+            "failed",
+            f"two: {hung}; then it was skipped by a person",
+            "drive",
+        )
+    ]
+    assert _kept(machine)[0] == [(1 << 20, 8192)]
+    assert [line[0] for line in machine.world.lines] == ["step-skipped", "step-failed"]
+    assert machine.steps()[1].state == "planned"
+
+
+def test_a_drive_that_stopped_answering_before_the_skip_has_failed(machine: Machine) -> None:
+    machine.leftover = replace(_FOUND, silent="the drive stopped answering at byte 5")
+    skip_during(machine, "two")
+    machine.run()
+    ((state, reason, blame),) = machine.rows("SELECT state, reason, blame FROM step WHERE id = 1")
+    assert (state, blame) == ("failed", "drive")
+    assert str(reason).startswith("two: the drive stopped answering at byte 5; then")
+    assert machine.steps()[1].state == "done"
 
 
 def test_a_pause_waits_until_the_part_is_stored(machine: Machine) -> None:
