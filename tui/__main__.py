@@ -22,8 +22,6 @@ def _start() -> None:
         os.environ.pop(name, None)
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
     os.environ["TEXTUAL_SMOOTH_SCROLL"] = "0"
-    # How long a key waits to be drawn, up to two turns of it; drawing takes as long as ever.
-    os.environ["TEXTUAL_FPS"] = "250"
     # The console knows no kitty keys, and what it does not know it may print.
     os.environ["TEXTUAL_DISABLE_KITTY_KEY"] = "1"
     # At 115200 baud, and on a busy machine, the bytes of one key may come apart.
