@@ -1,19 +1,19 @@
 """From power-on to a running inspection of all drives with two keys, and no drive is written to."""
 
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
+from tests.lab.monitor import Monitor
+from tests.lab.screens import load_look
 from tests.lab.stick import get_database, make_stick
 from tests.lab.terminal import Terminal
 
 _READY_S = 300
 _INSPECTION_S = 900
-_PICTURE_S = 120
 # On SATA: of what QEMU emulates only its ATA drives know a self-test.
 _DRIVES = [
     ModelledDrive(serial=f"LAB-NEW-{number}", name=f"new-{number}", size_bytes=256 << 20)
@@ -23,6 +23,7 @@ _DRIVES = [
 
 def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
     setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    font, _ = load_look()
     terminal = Terminal()
     try:
         with (
@@ -31,24 +32,28 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
         ):
             # Only looked at: both consoles show the same, and a dialog is that of one of them.
             terminal.attach(machine.serial_socket)
+            monitor = Monitor(machine, font)
             machine.wait_event("ready", timeout_s=_READY_S)
             for drive in _DRIVES:
-                terminal.wait_for(drive.serial)
-            terminal.wait_for("Enter inspect all")
-            terminal.wait_gone("Still looking")
-            terminal.wait_gone("asking")
-            # What the VGA console shows cannot be read as text, and an Enter before the offer is
-            # there does not start it.
-            drives = _settle(machine, out / "vga-drives.png")
-            machine.press("ret")
-            _settle(machine, out / "vga-offer.png", unlike=drives)
-            machine.press("ret")
+                monitor.wait_for(rf"^ sd. .* {drive.serial} ")
+            monitor.wait_for("Enter inspect all")
+            monitor.wait_gone("Still looking|asking")
+            machine.screenshot(out / "vga-drives.png")
+            monitor.press("ret")
+            monitor.wait_for("> Start <")
+            machine.screenshot(out / "vga-offer.png")
+            monitor.press("ret")
             started = machine.wait_event("campaign-start", timeout_s=_READY_S)
-            verdicts = [
-                machine.wait_event("verdict", timeout_s=_INSPECTION_S).fields["drive"]
-                for _ in _DRIVES
-            ]
+            verdicts = {}
+            for _ in _DRIVES:
+                said = machine.wait_event("verdict", timeout_s=_INSPECTION_S).fields
+                verdicts[said["drive"]] = said["verdict"]
             done = machine.wait_event("campaign-done", timeout_s=_READY_S)
+            for screen in (monitor, terminal):
+                screen.wait_for("DONE, 6 of 6 steps")
+            monitor.press("4")
+            for serial, verdict in verdicts.items():
+                monitor.wait_for(rf"(?i)^ +{serial} +{verdict}$")
             machine.screenshot(out / "vga-done.png")
             machine.press_power_button()
             machine.wait_off(timeout_s=_READY_S)
@@ -75,16 +80,3 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
         ]
         released = connection.execute("SELECT count(*) FROM campaign_drive WHERE released")
         assert released.fetchone() == (0,)
-
-
-def _settle(machine: Machine, path: Path, *, unlike: bytes = b"") -> bytes:
-    """The VGA console once two pictures in a row are the same, and not what was there before."""
-    give_up_s = time.monotonic() + _PICTURE_S
-    before = b""
-    while True:
-        now = machine.screenshot(path).read_bytes()
-        if now == before and now != unlike:
-            return now
-        assert time.monotonic() < give_up_s, f"{path.name} does not come to rest"
-        before = now
-        time.sleep(1)
