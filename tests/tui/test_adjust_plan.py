@@ -1,5 +1,6 @@
 """A kept plan in the form: all of it, or none; and never with a release."""
 
+import threading
 import tomllib
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.kept_scenes import keep
 from tests.tui.steps import drawn, finish, press, scrolled_to, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
+from tui.composed import ComposedCampaign, Mistake
+from tui.port import Port
 from tui.screens.compose import ComposeDialog
 from tui.screens.page import Page
 
@@ -150,6 +153,62 @@ async def test_what_the_form_cannot_show_is_told_and_the_plan_left_alone(
         await finish(pilot, "flow")
         assert isinstance(pilot.app.screen, Page)
         assert engine.requests() == []
+
+
+async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(engine, "a.toml", _ALONE + _workload("fio", "runtime = 5"))
+    may_answer = threading.Event()
+    find_lost = Port.find_lost
+
+    def find_late(port: Port, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
+        may_answer.wait()
+        return find_lost(port, toml, composed)
+
+    monkeypatch.setattr(Port, "find_lost", find_late)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
+        try:
+            await adjust(pilot)
+            await shown(pilot, "#tests")
+            await press(pilot, "f2")
+            await shown(pilot, "#text")
+        finally:
+            may_answer.set()
+        await finish(pilot, "check")
+        assert "Estimated duration" in drawn(pilot), "it is not taken from whoever reads it"
+        await press(pilot, "escape")
+        await scrolled_to(pilot, "would be lost")
+        assert "fio: runtime" in drawn(pilot)
+
+
+async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_answer = threading.Event()
+    check_plan = Port.check_plan
+
+    def check_late(port: Port, composed: ComposedCampaign) -> tuple[Mistake, ...]:
+        may_answer.wait()
+        return check_plan(port, composed)
+
+    keep(engine, "a.toml", _ALONE + _workload("selftest"))
+    monkeypatch.setattr(Port, "check_plan", check_late)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await adjust(pilot)
+        await is_filled(pilot)
+        try:
+            pilot.app.screen.query_one("#continue").focus()
+            await press(pilot, "enter", "f2")
+            await shown(pilot, "#text")
+        finally:
+            may_answer.set()
+        await finish(pilot, "check")
+        assert "Estimated duration" in drawn(pilot)
+        await press(pilot, "escape", "enter")
+        await finish(pilot, "check")
+        await finish(pilot, "flow")
+        assert [each.kind for each in engine.requests()] == ["start"]
 
 
 async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> None:

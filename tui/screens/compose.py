@@ -73,6 +73,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self._kept = kept
         self._fits = fits
         self._checking = fits is not None
+        self._must_leave = False
 
     @override
     def compose_box(self) -> ComposeResult:
@@ -141,7 +142,14 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         self._checking = not fitting
         if self.is_attached:
             self.query_one("#problem", Line).show("")
-        if not fitting and self.is_current:
+        self._must_leave = not fitting
+        if self.is_active:
+            self.on_screen_resume()
+
+    def on_screen_resume(self) -> None:
+        """Nothing lies over it any more: leave, if it was found unfit meanwhile."""
+        if self._must_leave:
+            self._must_leave = False  # this may come twice
             self.dismiss(None)
 
     def action_show_times(self) -> None:
@@ -231,8 +239,10 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             self._show_mistakes(mistakes)
         elif keep:
             problem.show(await self._keep(composed))
-        else:
+        elif self.is_active:
             self.dismiss(composed)
+        else:
+            problem.show("")  # to be pressed again: somebody looks at a box over it
 
     def _read(self) -> ComposedCampaign:
         rows = [row for row in self.query(WorkloadRow) if row.on]
