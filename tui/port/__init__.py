@@ -13,11 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.measure.diskstats import parse_stat
 from appliance.plan_defaults import read_defaults
-from appliance.plan_text import compose_plan
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
@@ -32,6 +30,7 @@ from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
+from tui.port.composing import check_composed, compose_text
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
 from tui.port.outlined import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
@@ -40,7 +39,7 @@ from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.port.written import find_written
-from tui.published import parse_problems, parse_status
+from tui.published import parse_status
 from tui.published_drives import parse_drives
 from tui.raw_outputs import RawOutput, RawPiece
 from tui.state import Snapshot
@@ -205,34 +204,11 @@ class Port:
 
         Not `released`: to be kept, until somebody releases them.
         """
-        boot = composed.boot
-        return compose_plan(
-            name=composed.name,
-            drives=[_to_drive(drive) for drive in composed.drives],
-            roles=composed.roles,
-            cycles=boot.cycles if boot else None,
-            power=boot.power if boot else "cold",
-            boot_set=boot.boot_set if boot else "256M",
-            charts=boot.charts if boot else "first-last",
-            array=composed.array,
-            workloads=composed.workloads,
-            typed={each.raw_identity: each.raw_identity for each in composed.released}
-            if released
-            else {},
-        )
+        return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
-        # Loading them costs a small machine seconds, and memory: only here, and only once.
-        from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415
-
-        try:
-            plan = parse_plan(self.compose_plan(composed))
-        except KaltstartError as error:
-            return parse_problems(getattr(error, "problems", ()) or (str(error),))
-        drives = [_to_drive(drive) for drive in composed.drives]
-        ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
+        return check_composed(composed)
 
     def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
         """How long each of its steps takes. Raises KaltstartError."""
@@ -294,19 +270,3 @@ class Port:
 
 def _read_boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def _to_drive(row: DriveRow) -> Drive:
-    return Drive(
-        path=f"/dev/{row.device}",
-        serial=row.raw_serial,
-        wwn=row.raw_wwn,
-        model=row.model,
-        firmware=row.firmware,
-        size_bytes=row.size_bytes,
-        rotational=row.rotational,
-        transport=row.bus,
-        logical_block_bytes=row.logical_block_bytes,
-        physical_block_bytes=row.physical_block_bytes,
-        write_protected=row.write_protected,
-    )

@@ -1,0 +1,62 @@
+"""What is composed in the form, as a plan's text, and what the plan's own checks say of that."""
+
+import os
+
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError
+from appliance.plan_text import compose_plan
+from tui.composed import ComposedCampaign, Mistake
+from tui.drive_facts import DriveRow
+from tui.published import parse_problems
+
+
+def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
+    """The plan's text; it releases the drives if its tests write. Raises Refusal.
+
+    Not `released`: to be kept, until somebody releases them.
+    """
+    boot = composed.boot
+    return compose_plan(
+        name=composed.name,
+        drives=[_to_drive(drive) for drive in composed.drives],
+        roles=composed.roles,
+        cycles=boot.cycles if boot else None,
+        power=boot.power if boot else "cold",
+        boot_set=boot.boot_set if boot else "256M",
+        charts=boot.charts if boot else "first-last",
+        array=composed.array,
+        workloads=composed.workloads,
+        typed={each.raw_identity: each.raw_identity for each in composed.released}
+        if released
+        else {},
+    )
+
+
+def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
+    """What the plan's own checks have against it."""
+    # Loading them costs a small machine seconds, and memory: only here, and only once.
+    from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415
+
+    try:
+        plan = parse_plan(compose_text(composed))
+    except KaltstartError as error:
+        return parse_problems(getattr(error, "problems", ()) or (str(error),))
+    drives = [_to_drive(drive) for drive in composed.drives]
+    ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
+
+
+def _to_drive(row: DriveRow) -> Drive:
+    return Drive(
+        path=f"/dev/{row.device}",
+        serial=row.raw_serial,
+        wwn=row.raw_wwn,
+        model=row.model,
+        firmware=row.firmware,
+        size_bytes=row.size_bytes,
+        rotational=row.rotational,
+        transport=row.bus,
+        logical_block_bytes=row.logical_block_bytes,
+        physical_block_bytes=row.physical_block_bytes,
+        write_protected=row.write_protected,
+    )
