@@ -110,10 +110,16 @@ kind = "lottery"
 file_size = "4M"
 passes = ["direct", "warm"]
 repeat = 8
+[[workload]]
+kind = "fio"
+filesystem = "ext4"
+size = "8M"
+tests = ["seq-read"]
+page_cache = "bypass"
 """
 
 
-def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
+def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: Path) -> None:
     setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
     put_file(setup.stick, "plan.toml", _WORKLOADS)
     terminal = Terminal()
@@ -148,9 +154,9 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
             paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
             assert "key" in paused.fields["reason"]
             terminal.wait_for("PAUSED")
-            terminal.send("r")
-            terminal.wait_for("Go on and write")
-            terminal.send("Tab", "Enter")
+            _go_on(terminal)
+            _pause_and_skip(machine, terminal, out)
+            _go_on(terminal)
             done = machine.wait_event("campaign-done", timeout_s=_READY_S)
             assert (done.fields["steps"], done.fields["failed"]) == ("2", "0")
             terminal.send("4")
@@ -161,6 +167,31 @@ def test_a_workload_is_watched_stopped_and_resumed_by_keys(out: Path) -> None:
             _picture(machine, out / "vga-steps.png")
     finally:
         terminal.close()
+
+
+def _pause_and_skip(machine: Machine, terminal: Terminal, out: Path) -> None:
+    """Pause behind a part, and give up the step that is next."""
+    terminal.wait_for("h pause")
+    terminal.send("h")
+    paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    assert paused.fields["reason"] == "paused by a person"
+    terminal.wait_for("k skip step")
+    (out / "serial-paused.txt").write_text(terminal.screen())
+    terminal.send("k")
+    terminal.wait_for("Skip this step")
+    (out / "serial-skip.txt").write_text(terminal.screen())
+    terminal.send("Tab", "Enter")
+    # Which of the two that are left it is hangs on the machine's speed.
+    skipped = machine.wait_event("step-skipped", timeout_s=_READY_S)
+    assert skipped.fields["reason"] == "by a person"
+    terminal.wait_for("is skipped")
+
+
+def _go_on(terminal: Terminal) -> None:
+    """Let the paused campaign go on, which writes."""
+    terminal.send("r")
+    terminal.wait_for("Go on and write")
+    terminal.send("Tab", "Enter")
 
 
 def _picture(machine: Machine, path: Path, *, unlike: bytes = b"") -> bytes:
