@@ -96,7 +96,8 @@ def test_a_piece_has_so_many_lines_that_keys_are_heard(ending: str, engine: Fake
     add_raw(engine)
     text = (ending * PIECE_LINES * 2 + "end" + ending).encode()
     (engine.data / "raw/1/short.log").write_bytes(text)
-    port, at, lines = engine.port(), 0, []
+    port, at = engine.port(), 0
+    lines: list[str] = []
     while at < len(text):
         piece = port.read_raw(RawOutput("a step", "short.log", "file", "1/short.log"), at)
         assert 0 < len(piece.lines) <= PIECE_LINES
