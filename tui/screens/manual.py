@@ -3,19 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING, ClassVar, override
 
-from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 
 from tui.charset import shorten
 from tui.language import N_, _
 from tui.manual import Chapter, lay_out, split_chapters
-from tui.screens.dialog import Ask, Dialog
-from tui.screens.reader import Reader
-from tui.widgets.choice import Choice
-from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.screens.dialog import Ask
+from tui.screens.reader import ReadableList, Reader
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -45,40 +39,8 @@ class Help(Ask):
         self.dismiss("manual")
 
 
-class ChaptersDialog(Dialog[int]):
-    """The manual's chapters; the result is the number of the chosen one, from 0."""
-
-    AUTO_FOCUS = "Table"
-
-    def __init__(self, chapters: tuple[Chapter, ...], *, at: int) -> None:
-        super().__init__(_(" Manual "))
-        self._chapters = chapters
-        self._at = at
-
-    @override
-    def compose_box(self) -> ComposeResult:
-        table = Table(show_header=False)
-        table.add_column("chapter", key="chapter")
-        yield table
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Close"), id="cancel")
-            yield Line(_("Up/Down choose  Enter read  Esc close"))
-
-    def on_mount(self) -> None:
-        """List them."""
-        table = self.query_one(Table)
-        for chapter in self._chapters:
-            lead = "  " * (chapter.level - 1)
-            table.add_row(Text(shorten(lead + chapter.title, 70), no_wrap=True))
-        table.move_cursor(row=self._at)
-
-    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
-        """Enter."""
-        self.dismiss(event.cursor_row)
-
-    @override
-    def choose(self, choice_id: str) -> None:
-        raise AssertionError(choice_id)
+class ChaptersDialog(ReadableList):
+    """The manual's chapters."""
 
 
 class ChapterDialog(Reader):
@@ -105,8 +67,10 @@ async def show_manual(app: "KaltstartApp") -> None:
         app.say(_("The manual cannot be read: {error}").format(error=error))
         return
     chapters = tuple(chapter for each in documents for chapter in split_chapters(each))
+    rows = [shorten("  " * (each.level - 1) + each.title, 70) for each in chapters]
+    title = _(" Manual ")
     at = 0
-    while (chosen := await app.push_screen_wait(ChaptersDialog(chapters, at=at))) is not None:
+    while (chosen := await app.push_screen_wait(ChaptersDialog(title, rows, at=at))) is not None:
         at = await _show_chapters(app, chapters, chosen)
 
 

@@ -4,13 +4,8 @@ Everything is read piece by piece in a thread: a file may be long, and the stick
 """
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, override
-
-from rich.text import Text
-from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from tui.campaigns import Campaign
 from tui.charset import shorten
@@ -18,11 +13,8 @@ from tui.language import _
 from tui.port import KaltstartError
 from tui.quantities import show_exact
 from tui.raw_outputs import RawOutput, RawPiece
-from tui.screens.dialog import Ask, Dialog
-from tui.screens.reader import Reader
-from tui.widgets.choice import Choice
-from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.screens.dialog import Ask
+from tui.screens.reader import ReadableList, Reader
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -34,38 +26,8 @@ _COLUMNS = 1000
 """As wide as the screen is."""
 
 
-class RawListDialog(Dialog[int]):
-    """All that is kept of a campaign; the result is the number of the chosen one, from 0."""
-
-    AUTO_FOCUS = "Table"
-
-    def __init__(self, title: str, outputs: Sequence[RawOutput], *, at: int) -> None:
-        super().__init__(title)
-        self._outputs = outputs
-        self._at = at
-
-    @override
-    def compose_box(self) -> ComposeResult:
-        table = Table(show_header=False)
-        table.add_column("output", key="output")
-        yield table
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Close"), id="cancel")
-            yield Line(_("Up/Down choose  Enter read  Esc close"))
-
-    def on_mount(self) -> None:
-        """List them."""
-        table = self.query_one(Table)
-        table.add_rows([(Text(_describe(each), no_wrap=True),) for each in self._outputs])
-        table.move_cursor(row=self._at)
-
-    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
-        """Enter."""
-        self.dismiss(event.cursor_row)
-
-    @override
-    def choose(self, choice_id: str) -> None:
-        raise AssertionError(choice_id)
+class RawListDialog(ReadableList):
+    """All that is kept of a campaign."""
 
 
 class RawDialog(Reader):
@@ -122,9 +84,10 @@ async def show_raw(app: "KaltstartApp", campaign: Campaign) -> None:
         app.say(_("Nothing of this campaign has been kept yet."))
         return
     title = _(" Raw output of campaign {id} ").format(id=campaign.id)
+    rows = [_describe(each) for each in outputs]
     at: int | None = 0
     while at is not None:
-        at = await app.push_screen_wait(RawListDialog(title, outputs, at=at))
+        at = await app.push_screen_wait(RawListDialog(title, rows, at=at))
         if at is not None:
             await _read(app, outputs[at])
 
