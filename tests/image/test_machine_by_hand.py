@@ -71,6 +71,8 @@ def _open_and_leave_shell(terminal: Terminal) -> None:
     terminal.wait_for("Open a shell")
     terminal.send("Right", "Enter")
     terminal.wait_for("A root shell.")
+    # A shell that starts takes no line that was typed before its prompt.
+    terminal.wait_for("root@kaltstart")
     terminal.send(_GERMAN, "Enter")
     terminal.wait_for("german")
     terminal.send(_CLOCK, "Enter")
