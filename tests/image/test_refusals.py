@@ -99,7 +99,9 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     assert (said["ports"], said["links"], said["passwords"]) == ("0", "0", "0")
     assert said["failed"] == "0"
     assert said["protected"].startswith("LAB-LOCKED write-protected by itself")
-    assert said["bug"].rstrip() == "Traceback (most recent call last): RuntimeError: a bug on purpose"
+    assert (
+        said["bug"].rstrip() == "Traceback (most recent call last): RuntimeError: a bug on purpose"
+    )
     assert said["full"].startswith("5 ")
     assert "full" in said["full"]
     assert said["read-only"].startswith("5 ")
