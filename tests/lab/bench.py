@@ -1,24 +1,28 @@
 """`ci/bench`: what Kaltstart's own figures are worth, held against a peer in the same boot.
 
 What drives do is a ratio: the emulated machine's absolute speed means nothing. What a person waits
-for at the interface is in `bench_interface`.
+for at the interface is in `bench_interface`. Each part stands for itself: what one has measured is
+written at once, whatever becomes of the next.
 """
 
 import json
+import shutil
 import sqlite3
 import statistics
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 from tests.lab.agent import credentials, listen
-from tests.lab.bench_interface import measure_interface
-from tests.lab.campaign import IMAGE, prepare_out
+from tests.lab.bench_interface import measure_keys, measure_list
+from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import LabTimeoutError, Machine, MachineOffError, MachineSetup
 from tests.lab.measures import Measure
+from tests.lab.qmp import QmpError
 from tests.lab.stick import get_database, make_stick, put_file
 
 # Every request takes 10 ms. A drive that takes no time would show nothing but how much of the
@@ -53,6 +57,7 @@ kind = "surface"
 _TESTS = ("seq-read", "rand-read", "seq-write", "rand-write")
 _CAMPAIGN_S = 3600
 _BY_HAND_S = 1800
+_TROUBLE = (RuntimeError, OSError, LabTimeoutError, MachineOffError, QmpError)
 
 
 def compare_fio(ours: dict[str, float], by_hand: dict[str, str]) -> list[Measure]:
@@ -107,9 +112,8 @@ def compare_surface(bw_bytes_s: float, by_hand: dict[str, str]) -> Measure:
     )
 
 
-def run_bench(out: Path) -> list[Measure]:
+def measure_drives(out: Path) -> list[Measure]:
     """Boot once, run the campaign, then the peers by hand. Raises on a campaign that fails."""
-    prepare_out(out)
     script = (Path(__file__).parent / "bench.sh").read_text()
     setup = MachineSetup(
         processors=2,
@@ -160,24 +164,41 @@ def run_bench(out: Path) -> list[Measure]:
     ]
 
 
-def _write(measures: list[Measure], target: Path) -> None:
-    target.write_text(json.dumps([asdict(measure) for measure in measures], indent=2) + "\n")
+_PARTS: Mapping[str, Callable[[Path], list[Measure]]] = {
+    "drives": measure_drives,
+    "keys": measure_keys,
+    "list": measure_list,
+}
 
 
-def main() -> int:
-    """Measure, write the list, show it; 0 when everything was measured, whether it holds or not."""
-    target = Path(sys.argv[1])
-    measures = run_bench(target.parent / "bench")
-    # What is known stays known, whatever becomes of the boots that come now.
-    _write(measures, target)
-    measures += measure_interface(target.parent / "bench-interface")
-    _write(measures, target)
-    for measure in measures:
-        verdict = "holds" if measure.holds else "DOES NOT HOLD"
-        print(f"{measure.value:9.3f}  {verdict:14} {measure.name} (goal {measure.goal})")
+def main(words: list[str]) -> int:
+    """Measure, write the list, show it; 0 when all was measured, whether it holds or not."""
+    target, *chosen = words
+    unknown = [name for name in chosen if name not in _PARTS]
+    if unknown:
+        print(f"bench: no such part: {', '.join(unknown)}; there are {', '.join(_PARTS)}")
+        return 2
+    failed = 0
+    measures: list[Measure] = []
+    for name in chosen or _PARTS:
+        out = Path(target).parent / "bench" / name
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        try:
+            found = _PARTS[name](out)
+        except _TROUBLE as error:
+            failed += 1
+            print(f"bench: the part {name} could not be measured: {error}; see {out}", flush=True)
+            continue
+        for measure in found:
+            verdict = "holds" if measure.holds else "DOES NOT HOLD"
+            print(f"{measure.value:9.3f}  {verdict:14} {measure.name} (goal {measure.goal})")
+        measures += found
+        rows = [asdict(measure) for measure in measures]
+        Path(target).write_text(json.dumps(rows, indent=2) + "\n")
     print(f"bench: {sum(m.holds for m in measures)} of {len(measures)} goals hold; {target}")
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

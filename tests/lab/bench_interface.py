@@ -5,7 +5,6 @@ empty page of the same library in the same machine, and all is timed outside the
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,19 +84,20 @@ say end
 """
 
 
-def measure_interface(out: Path) -> list[Measure]:
-    """Three boots: with a login prompt in the interface's place, with it, and with 24 drives."""
-    shutil.rmtree(out, ignore_errors=True)
+def measure_keys(out: Path) -> list[Measure]:
+    """Two boots: with a login prompt in the interface's place, and with it and its keys."""
     login_s, _ = _boot(out / "login", _LOGIN, _CLOCK + "say end\n", until="login: ")
     page_s, keys = _boot(out / "keys", {}, _KEYS, until=r"\[1 Drives\]")
-    starts = _boot_many(out / "list")
-    outside = _time_outside()
     return [
         compare_boots(page_s, login_s),
-        *judge_keys(keys, outside),
+        *judge_keys(keys, _time_outside("keys")),
         judge_memory(keys),
-        *judge_starts(starts, outside),
     ]
+
+
+def measure_list(out: Path) -> list[Measure]:
+    """One boot with 24 drives, one of which does not answer."""
+    return judge_starts(_boot_many(out / "list"), _time_outside("starts"))
 
 
 def compare_boots(page_s: float, login_s: float) -> Measure:
@@ -202,9 +202,8 @@ def _make_setup(out: Path, script: str, more: Mapping[str, str]) -> MachineSetup
     )
 
 
-def _time_outside() -> dict[str, list[float]]:
+def _time_outside(what: str) -> dict[str, list[float]]:
     """The same on this machine's own processors, beside an engine that is made of files."""
-    said: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="kaltlab-", dir="/tmp") as folder:
         engine = FakeEngine(Path(folder))
         drives = [
@@ -219,13 +218,9 @@ def _time_outside() -> dict[str, list[float]]:
             "KALTSTART_DATA": str(engine.data),
             "PYTHONPATH": str(REPO),
         }
-        for what in ("starts", "keys"):
-            words = [sys.executable, str(_INSIDE), what, ",".join(each.serial for each in _MANY)]
-            done = subprocess.run(
-                words, env=environment, stdout=subprocess.PIPE, text=True, check=True
-            )
-            said |= dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    return _parse_times(said)
+        words = [sys.executable, str(_INSIDE), what, ",".join(each.serial for each in _MANY)]
+        done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return _parse_times(dict(line.split(" ", 1) for line in done.stdout.splitlines()))
 
 
 def _parse_times(said: Mapping[str, str]) -> dict[str, list[float]]:
