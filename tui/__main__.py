@@ -4,6 +4,8 @@ import os
 
 from tui import terminal
 from tui.journal import tell_bug
+from tui.places import was_ready
+from tui.priority import step_back
 
 
 def main() -> None:
@@ -17,6 +19,9 @@ def main() -> None:
 
 def _start() -> None:
     """Settle what Textual reads once at import, then start it."""
+    # One that starts anew may do so beside a measurement.
+    if was_ready():
+        step_back()
     # Exported sizes would win over the terminal's real one for good.
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
@@ -30,7 +35,7 @@ def _start() -> None:
 
     from tui.app import KaltstartApp  # noqa: PLC0415  # after the settings above
 
-    KaltstartApp().run(mouse=False)
+    KaltstartApp(when_drawn=step_back).run(mouse=False)
 
 
 if __name__ == "__main__":

@@ -84,11 +84,15 @@ class KaltstartApp(App[None]):
         Binding("ctrl+q", "repaint", show=False, priority=True),
     ]
 
-    def __init__(self, port: Port | None = None) -> None:
+    def __init__(
+        self, port: Port | None = None, *, when_drawn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`when_drawn` is called once, when the first page shows what there is."""
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
+        self._when_drawn: Callable[[], None] | None = when_drawn
         self._kept = self.port.read_kept()
         self._begun_s = time.monotonic()
         self.snapshot = Snapshot()
@@ -151,6 +155,9 @@ class KaltstartApp(App[None]):
         if snapshot != self.snapshot:
             self._take(snapshot)
             await asyncio.to_thread(self.port.say_ready)
+            if self._when_drawn is not None:
+                self.call_after_refresh(self._when_drawn)
+                self._when_drawn = None
         if any(time.monotonic() - asked > _ANSWER_DUE_S for asked in self._pending.values()):
             self._pending.clear()
             self.say(_("The engine has not answered yet. Page 3 shows what it does."))

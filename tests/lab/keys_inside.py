@@ -25,7 +25,7 @@ _SETTLED_S = 0.3
 _PATIENCE_S = 120.0
 _LOADING_S = 5.0
 _NICE = 19
-"""As in kaltstart-tui@.service."""
+"""As `tui/priority.py` has it once the first page is drawn."""
 _TUI = ["python3", "-m", "tui"]
 _EMPTY = ["python3", "-c", """
 from textual.app import App

@@ -58,6 +58,22 @@ async def test_it_comes_back_on_the_page_where_it_was_killed(engine: FakeEngine)
         assert text_of(pilot, "#message") == ""
 
 
+async def test_the_first_page_waits_for_nobody_and_all_later_ones_do(engine: FakeEngine) -> None:
+    engine.show_drives(HDD)
+    drawn: list[bool] = []
+    app = KaltstartApp(
+        engine.port(), when_drawn=lambda: drawn.append((engine.run / "tui-ready").exists())
+    )
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        assert [drive.serial for drive in app_of(pilot).snapshot.drives] == [HDD.serial]
+        assert drawn == [True]
+        await press(pilot, "2", "1")
+        engine.say(phase="running")
+        await settle(pilot)
+        assert drawn == [True]
+
+
 async def test_each_terminal_has_its_own_page(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await press(pilot, "4")

@@ -30,6 +30,7 @@ from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
+from tui.places import READY, find_run_folder
 from tui.port.composing import check_composed, compose_text
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
 from tui.port.outlined import find_lost, outline_plan
@@ -65,7 +66,7 @@ class Port:
         manual: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.run = run or Path(os.environ.get("KALTSTART_RUN", "/run/kaltstart"))
+        self.run = run or Path(find_run_folder())
         self.data = data or Path(os.environ.get("KALTSTART_DATA", "/var/lib/kaltstart"))
         self.block = block or Path("/sys/class/block")
         self._clock = clock
@@ -141,7 +142,7 @@ class Port:
     def say_ready(self) -> None:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
         with suppress(OSError):  # a trial on another machine: nobody waits
-            (self.run / "tui-ready").touch()
+            (self.run / READY).touch()
 
     def read_kept(self) -> Kept:
         """What this terminal's interface left behind when it ended."""
