@@ -75,16 +75,18 @@ class _Outside:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._before = Traffic()
-        self.during = Traffic()
 
     def take(self, line: ConsoleLine, _machine: Machine) -> None:
-        """To be called with each console line: its step is the last one."""
-        if line.event not in {"step-done", "step-failed"}:
-            return
-        now = parse_traffic(self._log.read_text())
-        if line.fields.get("drive") == "LAB-SOUND-1":
-            self.during = now.since(self._before)
-        self._before = now
+        """To be called with each console line.
+
+        Not with the end of the step before: its own has begun when that line has come this far.
+        """
+        if line.event == "ready":
+            self._before = parse_traffic(self._log.read_text())
+
+    def find_during(self) -> Traffic:
+        """After the campaign: its step is the only thing that reads it in the last power-on."""
+        return parse_traffic(self._log.read_text()).since(self._before)
 
 
 def test_surfaces_are_read_and_their_faults_found(out: Path) -> None:
@@ -103,7 +105,7 @@ def test_surfaces_are_read_and_their_faults_found(out: Path) -> None:
         database.row_factory = sqlite3.Row
         _check_vanished(database)
         _check_bad(database)
-        _check_sample(database, outside.during)
+        _check_sample(database, outside.find_during())
     _check_report(result)
 
 

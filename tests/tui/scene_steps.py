@@ -30,6 +30,7 @@ async def offer_inspection(pilot: Pilot[Any], engine: FakeEngine) -> None:
 
 async def open_templates(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "2", "t")
+    await shown(pilot, "#boots-does")
     await finish(pilot, "estimate")
 
 

@@ -25,7 +25,9 @@ def few(engine: FakeEngine) -> FakeEngine:
 async def open_template(pilot: Pilot[Any], place: int) -> None:
     """The template that stands there, from 0, in the form."""
     await settle(pilot)
-    await press(pilot, "2", "t", *["down"] * place, "enter")
+    await press(pilot, "2", "t")
+    await shown(pilot, "#boots-does")
+    await press(pilot, *["down"] * place, "enter")
     await finish(pilot, "estimate")
     await pilot.pause()
     assert isinstance(pilot.app.screen, ComposeDialog)
@@ -94,6 +96,7 @@ async def test_what_cannot_be_made_here_says_why(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "t")
+        await shown(pilot, "#boots-does")
         await finish(pilot, "estimate")
         assert "estimated duration: about 1 h 10 min" in text_of(pilot, "#boots-does")
         await press(pilot, "down", "down", "down", "enter")
