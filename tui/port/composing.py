@@ -35,7 +35,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
     """What the plan's own checks have against it."""
     # Loading them costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415
+    from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415  # see above
 
     try:
         plan = parse_plan(compose_text(composed))

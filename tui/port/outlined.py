@@ -86,7 +86,7 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
     Both are plans without mistakes once their drives are released. Raises KaltstartError.
     """
     # Loading it costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import parse_plan  # noqa: PLC0415
+    from appliance.plan import parse_plan  # noqa: PLC0415  # see above
 
     identities = tuple(
         str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]

@@ -48,7 +48,7 @@ def list_plans(folder: Path) -> tuple[str, ...]:
 def read_kept_plan(folder: Path, name: str) -> KeptPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
     # Loading them costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import describe_plan, parse_plan, read_plan  # noqa: PLC0415
+    from appliance.plan import describe_plan, parse_plan, read_plan  # noqa: PLC0415  # see above
 
     shown = drawable(name)
     try:

@@ -17,7 +17,7 @@ def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
     All that are released where its plan cannot be read. Raises KaltstartError, sqlite3.Error.
     """
     # Loading it costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import parse_plan  # noqa: PLC0415
+    from appliance.plan import parse_plan  # noqa: PLC0415  # see above
 
     connection = open_read_only(database)
     try:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,3 +158,22 @@ def take_over(monkeypatch: pytest.MonkeyPatch, drive: FakeDrive) -> None:
     monkeypatch.setattr(os, "preadv", drive.preadv)
     real_fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: drive.fsync(fd) if fd == 3 else real_fsync(fd))
+
+
+type Make = Callable[..., VerifyBench]
+
+
+def bench_maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Makes steps on drives with such traits."""
+
+    def make(
+        planned: VerifyPlan | None = None,
+        *,
+        size_bytes: int = 20 * MIB + 512,
+        real_bytes: int = 0,
+    ) -> VerifyBench:
+        drive = FakeDrive(size_bytes, real_bytes)
+        take_over(monkeypatch, drive)
+        return VerifyBench(drive, planned or plan(), tmp_path)
+
+    return make

@@ -1,0 +1,75 @@
+"""A person at the keys while a campaign's steps run: for tests."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from appliance.campaign import screen, wishes
+from appliance.campaign.screen import Screen
+from appliance.campaign.status import Status
+from appliance.store.connect import open_database
+from appliance.store.requests import (
+    Request,
+    insert_request,
+    select_request,
+)
+from tests.unit.campaign.step_machine import Machine
+from tests.unit.campaign.world import HDD, SSD, World
+
+_AT = "2026-11-21T03:20:00.000Z"
+
+
+def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Two steps of two parts each, watched by the engine's own screen."""
+    machine = Machine(world, tmp_path)
+    machine.take_over(monkeypatch, HDD, SSD)
+    monkeypatch.setattr(wishes, "announce", world.announce)
+    monkeypatch.setattr(screen, "write_status", lambda _: None)
+    seconds = count()
+    monkeypatch.setattr(screen, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    world.make_campaign()
+    machine.add_steps(HDD, SSD)
+    site = world.site()
+    machine.show = Screen(Status(), site.connection, site.this_boot).step_progress()
+    return machine
+
+
+def ask(world: World, kind: str, **payload: object) -> int:
+    """What the interface does when somebody presses a key."""
+    connection = open_database(world.path)
+    number = insert_request(connection, kind, payload, at=_AT, boot_id="b")
+    connection.close()
+    return number
+
+
+def answer_to(world: World, number: int) -> Request:
+    """As committed."""
+    with world.looking() as connection:
+        request = select_request(connection, number)
+    assert request is not None
+    return request
+
+
+def during_part(machine: Machine, kind: str, **payload: object) -> Callable[[], None]:
+    """A wish in the middle of a part, which tells how far it is as every workload does."""
+
+    def wish() -> None:
+        ask(machine.world, kind, **payload)
+        machine.progress("reading", 1, 2)
+
+    return wish
+
+
+def skip_during(machine: Machine, part: str, *, index: int = 0) -> None:
+    """Somebody skips step `index` while `part` runs."""
+    step = machine.steps()[index]
+    machine.during[part] = during_part(
+        machine, "skip-step", campaign_id=step.campaign_id, step_id=step.id
+    )
+
+
+def pause_during(machine: Machine, part: str) -> None:
+    machine.during[part] = during_part(machine, "pause", campaign_id=machine.world.campaign_id)
