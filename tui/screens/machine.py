@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -11,12 +10,12 @@ from textual.containers import Horizontal, VerticalScroll
 from tui.language import N_, _
 from tui.machine import Lines, Machine
 from tui.screens.dialog import Ask, Dialog
+from tui.screens.lines import LinesDialog
 from tui.screens.page import Page
 from tui.state import Snapshot
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
-from tui.widgets.table import Table
 
 _SHELL = N_(
     "A shell as root, on this terminal and in place of the interface, which comes back on this "
@@ -106,16 +105,27 @@ class MachinePage(Page):
             self.kaltstart.run_flow(flow(machine))
 
     async def _choose_keyboard(self, machine: Machine) -> None:
-        dialog = ListDialog(_(" Keyboard "), machine.layouts, at=machine.keyboard)
-        layout = await self.app.push_screen_wait(dialog)
+        layout = await self._choose(_(" Keyboard "), machine.layouts, at=machine.keyboard)
         if layout is not None:
             await self.kaltstart.ask_engine("set-keyboard", {"layout": layout})
 
     async def _choose_language(self, machine: Machine) -> None:
-        dialog = ListDialog(_(" Language "), machine.languages, at=machine.language)
-        language = await self.app.push_screen_wait(dialog)
+        language = await self._choose(_(" Language "), machine.languages, at=machine.language)
         if language is not None:
             await self.kaltstart.ask_engine("set-language", {"language": language})
+
+    async def _choose(self, title: str, offered: Lines, *, at: str) -> str | None:
+        """The short name of what was chosen: of a layout, a language."""
+        names = [name for name, _title in offered]
+        dialog = LinesDialog(
+            title,
+            [f"{name:8}{shown}" for name, shown in offered],
+            at=names.index(at) if at in names else 0,
+            cancel=_("Cancel"),
+            keys=_("Up/Down choose  Enter take it  Esc cancel"),
+        )
+        chosen = await self.app.push_screen_wait(dialog)
+        return None if chosen is None else names[chosen]
 
     async def _ask_time(self, machine: Machine) -> None:
         at = await self.app.push_screen_wait(TimeDialog(machine.at))
@@ -130,42 +140,6 @@ class MachinePage(Page):
         choices = (("shell", _("Open a shell")),)
         if await self.app.push_screen_wait(Ask(_(" Shell "), _(_SHELL), choices)) == "shell":
             await self.kaltstart.ask_engine("shell", {"terminal": terminal})
-
-
-class ListDialog(Dialog[str]):
-    """The result is the short name of what was chosen: of a layout, a language."""
-
-    AUTO_FOCUS = "Table"
-
-    def __init__(self, title: str, offered: Lines, *, at: str) -> None:
-        super().__init__(title)
-        self._offered = offered
-        self._at = at
-
-    @override
-    def compose_box(self) -> ComposeResult:
-        table = Table(show_header=False)
-        table.add_column("offered", key="offered")
-        yield table
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Cancel"), id="cancel")
-            yield Line(_("Up/Down choose  Enter take it  Esc cancel"))
-
-    def on_mount(self) -> None:
-        """List them."""
-        table = self.query_one(Table)
-        for row, (name, title) in enumerate(self._offered):
-            table.add_row(Text(f"{name:8}{title}", no_wrap=True))
-            if name == self._at:
-                table.move_cursor(row=row)
-
-    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
-        """Enter."""
-        self.dismiss(self._offered[event.cursor_row][0])
-
-    @override
-    def choose(self, choice_id: str) -> None:
-        raise AssertionError(choice_id)
 
 
 class TimeDialog(Dialog[str]):

@@ -4,53 +4,26 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
 from tui.language import _
 from tui.screens.dialog import Dialog
+from tui.screens.lines import LinesDialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
-from tui.widgets.table import Table
 
 _FRAME = 4
 """Columns of a box beside its text: lines and padding."""
 
 
-class ReadableList(Dialog[int]):
-    """What there is to be read, a line each; the result is the number of the chosen one, from 0."""
-
-    AUTO_FOCUS = "Table"
+class ReadableList(LinesDialog):
+    """What there is to be read."""
 
     def __init__(self, title: str, rows: Sequence[str], *, at: int) -> None:
-        super().__init__(title)
-        self._rows = rows
-        self._at = at
-
-    @override
-    def compose_box(self) -> ComposeResult:
-        table = Table(show_header=False)
-        table.add_column("text", key="text")
-        yield table
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Close"), id="cancel")
-            yield Line(_("Up/Down choose  Enter read  Esc close"))
-
-    def on_mount(self) -> None:
-        """List them."""
-        table = self.query_one(Table)
-        table.add_rows([(Text(row, no_wrap=True),) for row in self._rows])
-        table.move_cursor(row=self._at)
-
-    def on_data_table_row_selected(self, event: Table.RowSelected) -> None:
-        """Enter."""
-        self.dismiss(event.cursor_row)
-
-    @override
-    def choose(self, choice_id: str) -> None:
-        raise AssertionError(choice_id)
+        keys = _("Up/Down choose  Enter read  Esc close")
+        super().__init__(title, rows, at=at, cancel=_("Close"), keys=keys)
 
 
 class Reader(Dialog[str]):
