@@ -172,11 +172,13 @@ def _campaign_ids() -> list[int]:
 
 
 def _merge(options: argparse.Namespace) -> int:
+    from appliance.caches.ballast import read_memory
     from appliance.stick import DATABASE
     from appliance.store.connect import open_database
     from appliance.store.merge import merge_database
 
-    counts = merge_database(open_database(DATABASE), options.database)
+    room_bytes = read_memory("MemAvailable")
+    counts = merge_database(open_database(DATABASE), options.database, room_bytes=room_bytes)
     for what, count in asdict(counts).items():
         print(f"{what.replace('_', ' ')}: {count}")
     return 0

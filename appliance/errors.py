@@ -102,8 +102,21 @@ class StickTrouble(KaltstartError):
     blame: Blame = "other"
 
 
-class UnreadableProgram(StickTrouble):
-    """What this system was started from no longer gives its programs.
+class SparingTrouble(StickTrouble):
+    """Nothing that was done is lost by it, and the database may still be good.
 
-    Nothing that was done is lost by it, and its database may still be good: a request is answered.
+    A request that meets it is answered, and the engine goes on.
     """
+
+
+class UnreadableProgram(SparingTrouble):
+    """What this system was started from no longer gives its programs."""
+
+
+class UnusableDatabase(SparingTrouble):
+    """A database of another stick that nothing can be taken over from. Nothing was changed."""
+
+    def __init__(self, place: str, why: str, *, hint: str) -> None:
+        super().__init__(f"{place} cannot be merged: {why}", hint=f"{hint}; nothing was changed")
+        self.why = why
+        self.what_to_do = hint

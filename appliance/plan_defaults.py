@@ -19,6 +19,8 @@ class PlanDefaults:
 
     tables: Mapping[str, Mapping[str, Any]]
     """Key → default, by the kind of workload; `boot` and `array` for the tables of those names."""
+    keys: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    """Key → what the JSON schema says of it, by the same names."""
     max_drives: int
 
 
@@ -26,14 +28,15 @@ class PlanDefaults:
 def read_defaults() -> PlanDefaults:
     """All of them; keys without a default are left out."""
     schema = json.loads(_SCHEMA.read_text(encoding="utf-8"))
+    keys = {
+        name.removesuffix("Table").lower(): table["properties"]
+        for name, table in schema["$defs"].items()
+    }
     return PlanDefaults(
         tables={
-            name.removesuffix("Table").lower(): {
-                key: each["default"]
-                for key, each in table["properties"].items()
-                if "default" in each
-            }
-            for name, table in schema["$defs"].items()
+            name: {key: each["default"] for key, each in table.items() if "default" in each}
+            for name, table in keys.items()
         },
+        keys=keys,
         max_drives=schema["properties"]["drive"]["maxItems"],
     )

@@ -67,14 +67,13 @@ def compose_plan(
     power: str = "cold",
     boot_set: str = "256M",
     charts: str = "first-last",
-    wake_margin_s: float | None = None,
-    autostart: bool = False,
     on_finish: str = "tui",
     controls: Collection[str] = (),
     roles: Mapping[str, str] | None = None,
     array: Mapping[str, object] | None = None,
     typed: Mapping[str, str] | None = None,
     workloads: Sequence[Mapping[str, object]] = (),
+    further: Mapping[str, Mapping[str, object]] | None = None,
 ) -> str:
     """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
@@ -84,16 +83,17 @@ def compose_plan(
     drives to compare with, `roles` gives others (cache, backing); all else are targets. `typed`
     is, by identity, what the person typed to release each drive: it goes into the plan as it is,
     so that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed`
-    every drive is released. Raises Refusal for a drive that no plan can name.
+    every drive is released. `further` has other keys of `campaign`, `boot` and `array`, by table.
+    Raises Refusal for a drive that no plan can name.
     """
-    roles = roles or {}
+    roles, further = roles or {}, further or {}
     lines = [
         "version = 1",
         "",
         "[campaign]",
         f"name = {quote(name)}",
-        f"autostart = {'true' if autostart else 'false'}",
         f"on_finish = {quote(on_finish)}",
+        *_show_pairs(further.get("campaign", {})),
     ]
     for drive in drives:
         if not _can_be_named(drive.identity):
@@ -119,10 +119,10 @@ def compose_plan(
             f"power = {quote(power)}",
             f"boot_set = {quote(boot_set)}",
             f"charts = {quote(charts)}",
-            f"wake_margin = {quote('auto') if wake_margin_s is None else wake_margin_s}",
+            *_show_pairs(further.get("boot", {})),
         ]
     if array is not None:
-        lines += ["", "[array]", *_show_pairs(array)]
+        lines += ["", "[array]", *_show_pairs({**array, **further.get("array", {})})]
     for workload in workloads:
         lines += ["", "[[workload]]", *_show_pairs(workload)]
     return "\n".join(lines) + "\n"

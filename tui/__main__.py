@@ -1,11 +1,14 @@
 """Start the interface on the terminal that is stdin, stdout and stderr."""
 
 import os
+import sys
 
 from tui import terminal
 from tui.journal import tell_bug
 from tui.places import was_ready
 from tui.priority import step_back
+
+_SWITCH_S = 0.0005
 
 
 def main() -> None:
@@ -27,15 +30,26 @@ def _start() -> None:
         os.environ.pop(name, None)
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
     os.environ["TEXTUAL_SMOOTH_SCROLL"] = "0"
+    # Nothing is drawn but what has changed; what a key changes in two turns need not wait a 60th.
+    os.environ["TEXTUAL_FPS"] = "250"
+    # None: it cannot be imported. Then asyncio does without OpenSSL, which nothing here needs and
+    # which takes long to load.
+    sys.modules["ssl"] = None  # type: ignore[assignment]
     # The console knows no kitty keys, and what it does not know it may print.
     os.environ["TEXTUAL_DISABLE_KITTY_KEY"] = "1"
     # At 115200 baud, and on a busy machine, the bytes of one key may come apart.
     os.environ.setdefault("ESCDELAY", "200")
+    # Reading, keys, drawing and writing are threads that wait for each other up to this long.
+    sys.setswitchinterval(_SWITCH_S)
     terminal.settle_size()
 
-    from tui.app import KaltstartApp  # noqa: PLC0415  # after the settings above
+    from tui.app import KaltstartApp  # noqa: PLC0415  # Textual reads the settings above
+    from tui.keyboard import Keyboard  # noqa: PLC0415  # the same
+    from tui.port.kernel_log import open_kernel_log  # noqa: PLC0415  # loads the port
 
-    KaltstartApp(when_drawn=step_back).run(mouse=False)
+    KaltstartApp(when_drawn=step_back, driver_class=Keyboard, kernel_log=open_kernel_log()).run(
+        mouse=False
+    )
 
 
 if __name__ == "__main__":

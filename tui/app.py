@@ -5,57 +5,66 @@ runs no campaign: killing it costs nothing.
 """
 
 import asyncio
+import pkgutil
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, override
 
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.scrollbar import ScrollBar
 from textual.worker import Worker, WorkerState
 
-from tui import terminal
+from tui import priority, terminal
 from tui.charset import drawable
 from tui.journal import tell_bug
-from tui.language import N_, _
+from tui.language import _
+from tui.messages import fit_message
 from tui.pace import TICK_S, read_every_s
-from tui.port import KaltstartError, Kept, Port
+from tui.pending import Pending, describe_answer, name_request
+from tui.port import LATER, KaltstartError, Kept, Port
+from tui.port.kernel_log import KernelLog
 from tui.screens.dialog import Ask, Dialog
 from tui.screens.drives import DrivesPage
-from tui.screens.machine import MachinePage
 from tui.screens.manual import Help, show_manual
-from tui.screens.page import Page, describe_countdown
-from tui.screens.plan import PlanPage
-from tui.screens.results import ResultsPage
-from tui.screens.run import RunPage
-from tui.state import Snapshot, has_news, was_parted
+from tui.screens.page import Page, describe_countdown, describe_trouble
+from tui.state import Answer, Snapshot, was_parted
 from tui.widgets.scrollbar import CellScrollBar
 
-_KERNEL_MAY_TAKE_S = 1.0
-_ANSWER_DUE_S = 20.0
+# Messages come in swarms, and the serial line takes a while for a whole screen.
+_KERNEL_MAY_TAKE_S = 0.3
+_REPAINT_EVERY_S = 2.0
 _YOUNG_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
 _HUNG_S = 30.0
-_REQUESTS = {
-    "start": N_("Start"),
-    "resume": N_("Go on"),
-    "stop": N_("Stop"),
-    "pause": N_("Pause"),
-    "keep-running": N_("Go on"),
-    "skip-step": N_("Skipping"),
-    "report": N_("Report"),
-    "keep-plan": N_("Keeping the plan"),
-    "delete-plan": N_("Deleting the plan"),
-    "take-apart": N_("Taking apart"),
-    "set-time": N_("Setting the time"),
-    "set-keyboard": N_("Keyboard"),
-    "set-language": N_("Language"),
-    "shell": N_("Shell"),
-    "poweroff": N_("Power off"),
-    "reboot": N_("Restart"),
+# What a key leads to is drawn by then, even where the processor is slow and shared.
+_KEY_AT_MOST_S = 2.0
+# Who presses keys presses the next one by then.
+_TYPING_S = 1.0
+
+
+_RUN = "run"
+# Loaded once the first page is drawn, which need not wait for them.
+_LATER_PAGES = {
+    "plan": "tui.screens.plan:PlanPage",
+    _RUN: "tui.screens.run:RunPage",
+    "results": "tui.screens.results:ResultsPage",
+    "machine": "tui.screens.machine:MachinePage",
 }
+
+
+def _make_page(where: str) -> Page:
+    page: type[Page] = pkgutil.resolve_name(where)
+    return page()
+
+
+def _load_later_pages() -> None:
+    for where in (*_LATER_PAGES.values(), *LATER):
+        pkgutil.resolve_name(where)
 
 
 class KaltstartApp(App[None]):
@@ -65,10 +74,7 @@ class KaltstartApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     MODES: ClassVar[dict[str, Any]] = {
         "drives": DrivesPage,
-        "plan": PlanPage,
-        "run": RunPage,
-        "results": ResultsPage,
-        "machine": MachinePage,
+        **{name: partial(_make_page, where) for name, where in _LATER_PAGES.items()},
     }
     DEFAULT_MODE = "drives"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -85,23 +91,38 @@ class KaltstartApp(App[None]):
     ]
 
     def __init__(
-        self, port: Port | None = None, *, when_drawn: Callable[[], None] = lambda: None
+        self,
+        port: Port | None = None,
+        *,
+        when_drawn: Callable[[], None] = lambda: None,
+        driver_class: type[Driver] | None = None,
+        kernel_log: KernelLog | None = None,
     ) -> None:
-        """`when_drawn` is called once, when the first page shows what there is."""
-        super().__init__(ansi_color=True)
+        """`when_drawn` is called once, when the first page shows what there is.
+
+        The screen is drawn anew where the kernel writes its messages across it (`kernel_log`).
+        """
+        super().__init__(driver_class=driver_class, ansi_color=True)
         self.theme = "ansi-dark"
         ScrollBar.renderer = CellScrollBar
         self.port = port or Port()
         self._when_drawn: Callable[[], None] | None = when_drawn
         self._kept = self.port.read_kept()
         self._begun_s = time.monotonic()
+        self._styled: tuple[str, frozenset[str]] | None = None
         self.snapshot = Snapshot()
         self.message = ""
+        self._notice = ""
         self._reading = False
-        self._pending: dict[int, float] = {}
+        self._pending = Pending(time.monotonic)
+        self._asking: set[str] = set()
         self._stopping = False
         self._read_at_s = 0.0
         self._read_at_cpu_s = 0.0
+        self._key_s = float("-inf")
+        self._kernel_log = kernel_log
+        self._is_written_over = False
+        self._repainted_s = float("-inf")
 
     def on_mount(self) -> None:
         """Go where somebody was, read at once, then as often as what happens asks for."""
@@ -117,8 +138,23 @@ class KaltstartApp(App[None]):
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
+        if self._kernel_log is not None:
+            asyncio.get_running_loop().add_reader(self._kernel_log, self._follow_kernel)
+
+    def _follow_kernel(self) -> None:
+        if self._kernel_log is None or not self._kernel_log.take() or self._is_written_over:
+            return
+        self._is_written_over = True
+        waits_s = self._repainted_s + _REPAINT_EVERY_S - time.monotonic()
+        self.set_timer(max(_KERNEL_MAY_TAKE_S, waits_s), self._draw_over_kernel)
+
+    def _draw_over_kernel(self) -> None:
+        self._is_written_over = False
+        self._repainted_s = time.monotonic()
+        self.refresh()
 
     def _read_if_due(self) -> None:
+        priority.step_back_again(quiet_s=_KEY_AT_MOST_S)
         if self._reading:
             self._tell_if_hung()
             return
@@ -128,7 +164,8 @@ class KaltstartApp(App[None]):
             return
         status = self.snapshot.status
         every_s = read_every_s(
-            hurried=self.snapshot.countdown is not None or bool(self._pending),
+            hurried=self.snapshot.countdown is not None or self._pending.is_due,
+            typing=time.monotonic() - self._key_s < _TYPING_S,
             beside_step=status is not None and status.step is not None,
             cost_s=time.process_time() - self._read_at_cpu_s,
         )
@@ -158,8 +195,9 @@ class KaltstartApp(App[None]):
             if self._when_drawn is not None:
                 self.call_after_refresh(self._when_drawn)
                 self._when_drawn = None
-        if any(time.monotonic() - asked > _ANSWER_DUE_S for asked in self._pending.values()):
-            self._pending.clear()
+                self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
+        if self._pending.take_late():
+            # It is told nevertheless when it comes.
             self.say(_("The engine has not answered yet. Page 3 shows what it does."))
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -171,48 +209,65 @@ class KaltstartApp(App[None]):
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
         counting = snapshot.countdown is not None and before.countdown is None
+        # The last boot of a campaign is short: it may be over before there is an interface. Later
+        # it is seen while it runs, and what is taken over from another stick ends nothing here.
+        missed = snapshot.has_ended and before.is_early
         # What goes on already is no reason to leave the page that somebody was at.
         goes_on = before.status is None and bool(self._kept.page)
-        if (started or counting) and not goes_on and self.current_mode != RunPage.NAME:
+        if not snapshot.busy or isinstance(self.screen, Page):
+            self._notice = ""
+        if (started or counting or missed) and not goes_on and self.current_mode != _RUN:
             if isinstance(self.screen, Page):
-                self._go_to(RunPage.NAME)
-            else:
+                self._go_to(_RUN)
+            elif not missed:
                 # What somebody types is meant for the dialog.
-                self.say(_("A campaign has the machine now: page 3 shows it."))
+                self._notice = _("A campaign has the machine now: page 3 shows it.")
+                self.say(self._notice)
         self._show_page()
-        if has_news(before, snapshot):
-            # The kernel writes its messages over this screen, now or in a moment: draw all of it.
-            self.refresh()
-            self.set_timer(_KERNEL_MAY_TAKE_S, self.refresh)
 
     def _settle_requests(self, snapshot: Snapshot) -> None:
-        for answer in reversed(snapshot.answers):
-            if answer.request_id in self._pending and answer.state != "new":
-                del self._pending[answer.request_id]
-                word = _("accepted") if answer.state == "accepted" else _("REFUSED")
-                text = f": {answer.text}" if answer.text else ""
-                self.say(f"{_(_REQUESTS.get(answer.kind, answer.kind))} {word}{text}")
-                if answer.kind == "stop":
-                    self._stopping = False
+        for answer in self._pending.settle(reversed(snapshot.answers)):
+            self.say(describe_answer(answer))
+            if answer.kind == "stop":
+                self._stopping = False
 
     def _show_page(self) -> None:
         for screen in self.screen_stack:
             if isinstance(screen, Page) and screen.is_mounted:
                 screen.show_all()
             elif isinstance(screen, Dialog) and screen.is_mounted:
-                counting = self.snapshot.countdown
-                screen.show_notice(describe_countdown(counting) if counting else "")
+                screen.show_notice(self._find_notice())
+
+    def _find_notice(self) -> str:
+        """What must be seen though a box may hide all of the page."""
+        if self.snapshot.countdown is not None:
+            return describe_countdown(self.snapshot.countdown)
+        return describe_trouble(self.snapshot).partition("\n")[0] or self._notice
 
     def say(self, message: str) -> None:
         """Put one line where the person looks for answers."""
-        self.message = "\n".join(map(drawable, message.splitlines()))
+        self.message = fit_message(message, max(40, self.size.width - 2))
         for screen in self.screen_stack:
             if isinstance(screen, Page) and screen.is_mounted:
                 screen.show_message(self.message)
 
-    def run_flow(self, flow: Coroutine[Any, Any, None]) -> None:
+    def run_flow(self, flow: Coroutine[Any, Any, object]) -> None:
         """Run what asks several things in a row; a failure ends it with a message."""
         self.run_worker(flow, group="flow", exit_on_error=False)
+
+    def run_once(self, name: str, flow: Coroutine[Any, Any, None]) -> None:
+        """The same, unless one of that `name` is under way: a key that bounces asks only once."""
+        if name in self._asking:
+            flow.close()
+            return
+        self._asking.add(name)
+        self.run_flow(self._run_named(name, flow))
+
+    async def _run_named(self, name: str, flow: Coroutine[Any, Any, None]) -> None:
+        try:
+            await flow
+        finally:
+            self._asking.discard(name)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A failed worker is told, and costs nothing else."""
@@ -233,27 +288,34 @@ class KaltstartApp(App[None]):
             self.say("\n".join([str(error), *problems]))
             return None
 
-    async def ask_engine(self, kind: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Insert a request; its answer arrives with a later snapshot."""
+    async def ask_engine(
+        self, kind: str, payload: Mapping[str, Any] | None = None
+    ) -> asyncio.Future[Answer] | None:
+        """Insert a request, which None says failed; its answer arrives with a later snapshot."""
         request_id = await self.call_port(lambda: self.port.request(kind, payload))
         if request_id is None:
             self._stopping = False
-        else:
-            self._pending[request_id] = time.monotonic()
-            what = _(_REQUESTS[kind])
-            self.say(_("{what} requested, waiting for the engine ...").format(what=what))
-            self.read()
+            return None
+        answer = self._pending.add(request_id)
+        what = name_request(kind)
+        self.say(_("{what} requested, waiting for the engine ...").format(what=what))
+        self._settle_requests(self.snapshot)  # it may have been read before its number was known
+        self.read()
+        return answer
 
     @override
     async def on_event(self, event: events.Event) -> None:
-        if (
-            isinstance(event, events.Key)
-            and not event.is_forwarded
-            and self.snapshot.countdown is not None
-        ):
-            self._stop_countdown()
-            return
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self._key_s = time.monotonic()
+            if priority.is_forward():
+                self.set_timer(priority.KEY_S, self._step_back_once_drawn)
+            if self.snapshot.countdown is not None:
+                self._stop_countdown()
+                return
         await super().on_event(event)
+
+    def _step_back_once_drawn(self) -> None:
+        self.call_after_refresh(priority.step_back_again)
 
     def _stop_countdown(self) -> None:
         if not self._stopping:
@@ -265,6 +327,21 @@ class KaltstartApp(App[None]):
         """Go to a page."""
         self.message = ""
         self._go_to(name)
+
+    @override
+    def delay_update(self, delay: float = 0) -> None:
+        """Nothing: Textual draws no page for 50 ms lest a half one be seen; these come whole."""
+
+    @override
+    def refresh_css(self, animate: bool = True) -> None:
+        """Only where there is something new.
+
+        Textual reads all styles anew at the first two visits of each page.
+        """
+        styled = (self.theme, self.classes)
+        if styled != self._styled:
+            self._styled = styled
+            super().refresh_css(animate=animate)
 
     def _go_to(self, name: str) -> None:
         self.switch_mode(name)
@@ -293,21 +370,22 @@ class KaltstartApp(App[None]):
 
     def _open_manual(self, answer: str | None) -> None:
         if answer is not None:
-            self.run_flow(show_manual(self))
+            self.run_once("manual", show_manual(self))
 
     def action_power(self) -> None:
         """Power off or restart, after a question."""
         if self.snapshot.busy:
             self.say(_("A campaign is running: stop it first (page 3, s)."))
         else:
-            self.run_flow(self._ask_power())
+            self.run_once("power", self._ask_power())
 
     async def _ask_power(self) -> None:
         text = _("Power off or restart this machine?")
         choices = (("poweroff", _("Power off")), ("reboot", _("Restart")))
         answer = await self.push_screen_wait(Ask(_(" Power "), text, choices))
-        if answer is not None:
-            await self.ask_engine(answer)
+        if answer is not None and await self.ask_engine(answer) is None:
+            hint = _("Press the machine's power button for a moment: it switches off cleanly too.")
+            self.say(f"{self.message}\n{hint}")
 
     def action_repaint(self) -> None:
         """Clear the terminal, draw everything, and ask how large it is."""

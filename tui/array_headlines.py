@@ -6,7 +6,7 @@ from dataclasses import replace
 from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.language import _
-from tui.quantities import show_bytes
+from tui.quantities import show_bytes, show_number
 from tui.rows import Row
 
 MODES = ("writethrough", "writeback", "writearound", "none")
@@ -111,4 +111,4 @@ def _describe_unclean(rows: Sequence[Row]) -> str:
 
 
 def _show_share(ratio: float) -> str:
-    return f"{ratio * 100:5.1f} %"
+    return f"{show_number(ratio * 100, '5.1f')} %"

@@ -5,6 +5,8 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
+from tui.language import _
+
 ARRAY = "array"
 """What a step on the campaign's array has for a device."""
 
@@ -34,12 +36,20 @@ class CampaignDrive:
     planned: int
     boots: tuple[Boot, ...]
     quartiles_s: tuple[float, float, float] | None = None
-    """Of `times_s`: lower quartile, median, upper quartile; None where there is none."""
+    """Of `times_s`: lower quartile, median, upper quartile; None where they are too few."""
+    id: int = 0
+    """Its row's, by which a person's wish names it."""
+    skipped: int = 0
+    """Boots that a person gave up; they are not among `boots`."""
+    open: int = 0
+    """Boots still to be made."""
+    next_position: int | None = None
+    """Where the first of these comes among all drives' boots."""
 
     @property
     def booted(self) -> str:
         """What was booted: the cycles of an array belong to its backing drive."""
-        return f"{ARRAY} ({self.identity})" if self.role == "backing" else self.identity
+        return f"{_(ARRAY)} ({self.identity})" if self.role == "backing" else self.identity
 
     @property
     def times_s(self) -> tuple[float, ...]:
@@ -136,6 +146,8 @@ class Campaign:
     """The report's folder on the FAT partition; empty where it was not written yet."""
     is_pausing: bool = False
     """A person has asked for it; it does at its next safe point."""
+    skipped: int = 0
+    """Boots that a person gave up, and that were never tried."""
     steps: tuple[Step, ...] = ()
     """In the order in which they happen."""
     verdicts: tuple[Verdict, ...] = ()

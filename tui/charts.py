@@ -13,6 +13,7 @@ from itertools import zip_longest
 from math import floor, log10
 
 from tui.charset import BARS, BLOCK, shorten
+from tui.quantities import show_number
 from tui.widgets.figures import draw_bar
 
 UNKNOWN = "·"
@@ -35,13 +36,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One line of boxplots; the five in ascending order."""
+    """One line of boxplots; all of it in ascending order."""
 
     label: str
     least: float
-    lower: float
+    lower: float | None
+    """None, as `upper`: too few values for quartiles, so there is no box around the median."""
     median: float
-    upper: float
+    upper: float | None
     most: float
 
 
@@ -56,7 +58,7 @@ def find_top(highest: float) -> float:
 
 def show_plain(value: float) -> str:
     """An axis label: `0`, `0.05`, `200`, `20,000`, `5e+09`."""
-    return f"{value:,.0f}" if 10 <= value < 1e6 else f"{value:g}"
+    return show_number(value, ",.0f" if 10 <= value < 1e6 else "g")
 
 
 def draw_columns(
@@ -126,31 +128,31 @@ def draw_bars(bars: Sequence[Bar], *, width: int, indent: int = 2) -> str:
 def draw_boxes(title: str, boxes: Sequence[Box], *, width: int) -> str:
     """`├──███│██─────┤`: all, the middle half as a box, the median in it; one axis for all lines.
 
-    Behind each line stand its five figures, as far as there is room: all, or the median alone.
+    Behind each line stand its figures, as far as there is room: all, or the median alone.
     """
     if not boxes:
         return ""
     least, most = min(box.least for box in boxes), max(box.most for box in boxes)
     label = min(max(len(box.label) for box in boxes), max(4, width // 3))
-    texts = [_name_five(box) for box in boxes]
+    texts = [_name_figures(box) for box in boxes]
     text = max(map(len, texts))
     if width - label - text - 4 < _NARROWEST_BOX:
-        texts = [f"{box.median:.2f}" for box in boxes]
+        texts = [show_number(box.median, ".2f") for box in boxes]
         text = max(map(len, texts))
     space = max(4, width - label - text - 4)
     lines = [shorten(title, width)]
-    for box, five in zip(boxes, texts, strict=True):
+    for box, figures in zip(boxes, texts, strict=True):
         drawn = _draw_box(box, least, most, space)
-        lines.append(f"{shorten(box.label, label):{label}}  {drawn:{space}}  {five:>{text}}")
+        lines.append(f"{shorten(box.label, label):{label}}  {drawn:{space}}  {figures:>{text}}")
     if most > least:
-        ends = (f"{least:.2f}", f"{most:.2f}")
+        ends = (show_number(least, ".2f"), show_number(most, ".2f"))
         lines.append(_label_ends(ends, label + 2, space, width))
     return "\n".join(lines)
 
 
-def _name_five(box: Box) -> str:
-    five = (box.least, box.lower, box.median, box.upper, box.most)
-    return "  ".join(f"{value:.2f}" for value in five)
+def _name_figures(box: Box) -> str:
+    figures = (box.least, box.lower, box.median, box.upper, box.most)
+    return "  ".join(show_number(value, ".2f") for value in figures if value is not None)
 
 
 def _draw_box(box: Box, least: float, most: float, width: int) -> str:
@@ -158,13 +160,13 @@ def _draw_box(box: Box, least: float, most: float, width: int) -> str:
         share = (value - least) / (most - least) if most > least else 0.0
         return round(share * (width - 1))
 
-    first, lower, median, upper, last = map(
-        place, (box.least, box.lower, box.median, box.upper, box.most)
-    )
+    first, median, last = map(place, (box.least, box.median, box.most))
     line = [" "] * width
     line[first : last + 1] = "─" * (last + 1 - first)
     line[first], line[last] = "├", "┤"
-    line[lower : upper + 1] = BLOCK * (upper + 1 - lower)
+    if box.lower is not None and box.upper is not None:
+        lower, upper = place(box.lower), place(box.upper)
+        line[lower : upper + 1] = BLOCK * (upper + 1 - lower)
     line[median] = "│"
     return "".join(line)
 

@@ -5,19 +5,20 @@ No figure stands without the cache state that it was taken under.
 
 from collections.abc import Sequence
 
-from tui.campaigns import Campaign, Figure, Step
+from tui.campaigns import ARRAY, Campaign, Figure, Step
 from tui.charset import shorten
 from tui.charts import Bar, draw_bars
+from tui.engine_words import name_device, name_role
 from tui.language import _
 
 
 def describe_comparisons(campaign: Campaign, width: int) -> list[str]:
     """A table for each workload that ran on the array and on a drive alone: figure by device."""
     names = {
-        drive.identity: _("{role} drive").format(role=drive.role)
+        drive.identity: _("{role} drive").format(role=name_role(drive.role))
         for drive in campaign.drives
         if drive.role in {"backing", "cache"}
-    }
+    } | {ARRAY: name_device(ARRAY)}
     indexes = dict.fromkeys(step.workload_index for step in campaign.steps if step.on_array)
     beside = [
         [step for step in campaign.steps if step.workload_index == index and step.figures]
@@ -81,7 +82,9 @@ def _draw_group(name: str, steps: Sequence[Step], width: int) -> str:
     ]
     if len({step.device for step, _ in found}) < 2:
         return ""
-    bars = [Bar(step.device, figure.value, _name_figure(figure)) for step, figure in found]
+    bars = [
+        Bar(name_device(step.device), figure.value, _name_figure(figure)) for step, figure in found
+    ]
     return f" {shorten(name, width - 1)}\n{draw_bars(bars, width=width)}"
 
 

@@ -1,14 +1,17 @@
 """A campaign as it is composed on the screen, and what the plan's checks say of it. Pure data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui.drive_facts import DriveRow
 from tui.roles import MEMBERS, Role
 
-type PlanValue = str | float | bool | tuple[str, ...]
+type PlanElement = str | float | bool
+type PlanValue = PlanElement | tuple[PlanElement, ...] | Mapping[str, PlanElement]
 type PlanTable = Mapping[str, PlanValue]
 """One `[[workload]]` of a plan, or its `[array]`: the keys, as people would write them."""
+type FurtherTables = Mapping[str, PlanTable]
+"""By table (`campaign`, `boot`, `array`): keys that no row of the form sets."""
 
 
 BOOTS = 10
@@ -38,6 +41,10 @@ class ComposedCampaign:
     writes: bool
     """Whether the targets and controls must be released: without it the plan releases none."""
     array: PlanTable | None = None
+    on_finish: str = "tui"
+    """What is done at the end, as a plan has it."""
+    further: FurtherTables = field(default_factory=dict)
+    """Where they differ from the defaults; a table that the plan lacks is left out of it."""
 
     @property
     def released(self) -> tuple[DriveRow, ...]:

@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Sequence
 
 from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
+from tui.engine_words import name_role, say
 from tui.language import N_, _, ngettext
-from tui.quantities import show_bytes
+from tui.quantities import localise, show_bytes, show_number
 
 _REMARK = "! "
 _VERDICTS = {
@@ -38,14 +39,14 @@ def describe_drive(drive: DriveRow) -> list[str]:
         ),
         _("Serial {serial}   WWN {wwn}").format(serial=drive.serial or "-", wwn=drive.wwn or "-"),
         _("Offered: {state}").format(
-            state=_join(_("yes") if drive.offered else _("NO"), drive.reason)
+            state=_join(_("yes") if drive.offered else _("NO"), say(drive.reason))
         ),
     ]
     if drive.array is not None:
         lines.append(_("Array: {explanation}").format(explanation=drive.array.explanation))
     lines += _describe_answer(drive)
     details, health = drive.details, drive.health
-    lines += [_REMARK + each for each in details.findings] if details else []
+    lines += [_REMARK + say(each) for each in details.findings] if details else []
     lines += _describe_health(health) if health else []
     lines.append(_describe_size(drive))
     lines += _describe_details(details) if details else []
@@ -75,7 +76,9 @@ def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
             and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
         ]
         is_whole = is_whole and bool(found)
-        lines += [f"  {role:7}  {text}" for text in found or [_("NOT FOUND in this machine")]]
+        lines += [
+            f"  {name_role(role):7}  {text}" for text in found or [_("NOT FOUND in this machine")]
+        ]
     then = (
         _(
             "What is only on the cache drive is written back first; both are drives of their own "
@@ -129,7 +132,7 @@ def _show_counter(counter: Counter) -> str:
     name = _(counter.name.removesuffix(" bytes").removesuffix(" percent"))
     if counter.unit == "B":
         return f"{name} {show_bytes(counter.value)}"
-    return f"{name} {counter.value:,.0f}{' %' if counter.unit == '%' else ''}"
+    return f"{name} {show_number(counter.value, ',.0f')}{' %' if counter.unit == '%' else ''}"
 
 
 def _describe_size(drive: DriveRow) -> str:
@@ -138,20 +141,20 @@ def _describe_size(drive: DriveRow) -> str:
     sectors = f"{drive.logical_block_bytes}/{drive.physical_block_bytes}"
     named = f"{details.sector_format} ({sectors})" if details and details.sector_format else sectors
     return _join(
-        _("{bytes:,} bytes ({size}), sectors {sectors}").format(
-            bytes=drive.size_bytes, size=drive.size, sectors=named
+        _("{bytes} bytes ({size}), sectors {sectors}").format(
+            bytes=show_number(drive.size_bytes, ","), size=drive.size, sectors=named
         ),
         _(drive.kind),
-        _("{turns:,} rpm").format(turns=turns) if turns else "",
+        _("{turns} rpm").format(turns=show_number(turns, ",")) if turns else "",
         details.form_factor if details else "",
         drive.bus,
     )
 
 
 def _describe_details(details: Details) -> list[str]:
-    link = details.link_now and _("link {now}").format(now=details.link_now)
+    link = details.link_now and _("link {now}").format(now=localise(details.link_now))
     if details.link_max:
-        most = _("(at most {most})").format(most=details.link_max)
+        most = _("(at most {most})").format(most=localise(details.link_max))
         link = f"{link or _('link now not known')} {most}"
     features = _join(
         details.write_cache and _("write cache {state}").format(state=_(details.write_cache)),

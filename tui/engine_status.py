@@ -67,7 +67,10 @@ class StickPlan:
     name: str = ""
     summary: str = ""
     problems: tuple[str, ...] = ()
+    """Its mistakes; of a valid one, why it cannot be run with the drives that are here."""
     autostart: bool = False
+    is_known: bool = False
+    """It was started or stopped before, so it does not start by itself again."""
     toml: str = ""
     drives: tuple[PlannedDrive, ...] = ()
 

@@ -6,7 +6,6 @@ model, else on drives of the same class. Work that was never done there is unkno
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from tui.language import _
 
@@ -76,6 +75,8 @@ def find_past(work: Work, past: Iterable[Past]) -> tuple[Past, ...]:
 
 def estimate_s(work: Work, near: Sequence[Past]) -> float | None:
     """The median of what `near` took, by the byte where work grows with the drive."""
+    from statistics import median  # noqa: PLC0415  # loads slowly, and no first page needs it
+
     if not near:
         return None
     if not work.grows:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tui.language import N_, _
-from tui.quantities import show_exact, show_rate
+from tui.quantities import show_exact, show_number, show_rate
 from tui.rows import PowerOff, Row
 
 METRICS = (
@@ -47,7 +47,7 @@ def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
         amount = f"{show_exact(sum(row.value for row in bad)):>12}"
         yield _("unreadable"), _("{amount} so far").format(amount=amount), bad
     if whole.get("slow_ranges") and whole["slow_ranges"].value:
-        yield _("slow ranges"), f"{whole['slow_ranges'].value:12,.0f}", own
+        yield _("slow ranges"), show_number(whole["slow_ranges"].value, "12,.0f"), own
     if slices and len(slices) < SLICES:
         text = _("{count:12} of {all}").format(count=len(slices), all=SLICES)
         yield _("slices read"), text, own or [row for row in rows if row.variant in slices]
@@ -80,7 +80,8 @@ def draft_selftest(rows: Sequence[Row]) -> Iterable[Draft]:
         found = {row.metric: row for row in rows if row.variant == name}
         text = _("passed") if found["selftest_passed"].value else _("FAILED")
         if "seconds" in found:
-            text += " " + _("in {seconds:,.0f} s").format(seconds=found["seconds"].value)
+            seconds = show_number(found["seconds"].value, ",.0f")
+            text += " " + _("in {seconds} s").format(seconds=seconds)
         yield name, text, list(found.values())
 
 

@@ -13,7 +13,7 @@ from tui.charset import drawable
 from tui.field_headlines import METRICS as FIELD_METRICS
 from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
 from tui.language import _
-from tui.quantities import show_count, show_iops, show_rate
+from tui.quantities import show_count, show_iops, show_number, show_rate
 from tui.rows import PowerOff, Row, TicketSum
 
 METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIELD_METRICS)
@@ -78,7 +78,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         # `direct`, and `direct/2` from the second repetition on
         ratios = [row.value for row in own if row.metric == "touch_ratio"]
         shown = ratios if len(ratios) < 2 else [ratios[0], ratios[-1]]
-        ratio = " -> ".join(f"{ratio:.2f}" for ratio in shown)
+        ratio = " -> ".join(show_number(ratio, ".2f") for ratio in shown)
         touch = _("repeat/first {ratio}").format(ratio=f"{ratio:>5}") if shown else ""
         yield Figure(
             drawable(name),
@@ -154,9 +154,13 @@ def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
     total = [row for row in times if row.variant == "total"]
     phases = [row for name in _PHASES for row in times if row.variant == name]
     if total:
-        yield _figure("total", f"{total[0].value:10,.1f} s", total, value=total[0].value)
+        yield _figure("total", _show_seconds(total[0]), total, value=total[0].value)
     for row in phases:
-        yield _figure(row.variant, f"{row.value:10,.1f} s", [row], value=row.value)
+        yield _figure(row.variant, _show_seconds(row), [row], value=row.value)
+
+
+def _show_seconds(row: Row) -> str:
+    return f"{show_number(row.value, '10,.1f')} s"
 
 
 def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) -> Figure:
@@ -172,9 +176,9 @@ def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) ->
 
 def name_cache(states: Iterable[str], rows: Sequence[Row]) -> str:
     """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
-    word = "+".join(_ordered(set(states), _STATES))
+    word = "+".join(map(_, _ordered(set(states), _STATES)))
     is_proven = bool(rows) and all(row.proof == "proven" for row in rows)
-    return drawable(word if is_proven else f"{word} unproven")
+    return drawable(word if is_proven else f"{word} {_('unproven')}")
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui.charset import shorten
 from tui.composed import ComposedCampaign, PlanTable
 from tui.drive_facts import DriveRow
+from tui.engine_words import say
 from tui.language import _
 
 SHARE_READ = 0.02
@@ -71,7 +72,7 @@ def describe_inspection(inspection: Inspection, *, duration: str) -> str:
 
 def _find_obstacle(drive: DriveRow) -> str:
     if not drive.offered:
-        return drive.reason
+        return say(drive.reason)
     if drive.answer == "not answering":
         return _("it does not answer")
     if not drive.raw_identity:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tui.charset import drawable, shorten
 from tui.language import N_, _
+from tui.quantities import show_number
 
 _MINUTE_S = 60
 _CLOCKS_AGREE_S = 2
@@ -99,7 +100,7 @@ def _find_hardware(value: dict[str, Any]) -> Lines:
     return (
         (_("Machine"), drawable(f"{model or not_told}{serial}")),
         (_("Processor"), drawable(f"{count} × {value['processor'] or not_told}")),
-        ("RAM", f"{value['ram_bytes'] / (1 << 30):.1f} GiB"),
+        ("RAM", f"{show_number(value['ram_bytes'] / (1 << 30), '.1f')} GiB"),
         (_("Firmware"), drawable(", ".join(filter(None, (mode, value["firmware_version"]))))),
         ("Secure Boot", drawable(_(value["secure_boot"]))),
     )

@@ -42,7 +42,7 @@ def split_chapters(markdown: str) -> tuple[Chapter, ...]:
         in_code ^= line.startswith("```")
         heading = None if in_code else _HEADING.fullmatch(line)
         if heading is not None:
-            found.append((_plain(heading[2]), len(heading[1]), []))
+            found.append((_plain(heading[2]).replace("`", ""), len(heading[1]), []))
         elif found:
             found[-1][2].append(line)
     return tuple(Chapter(title, level, "\n".join(lines)) for title, level, lines in found)

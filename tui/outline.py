@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tui.composed import PlanTable
 from tui.drive_facts import DriveRow
+from tui.further import Further
 from tui.templates import Template
 
 
@@ -14,6 +15,8 @@ class Outline:
     template: Template
     name: str
     array: PlanTable | None
+    on_finish: str
+    further: Further
     drives: tuple[DriveRow, ...]
     """All that are here: those of the plan first, in its order."""
     obstacles: tuple[str, ...] = ()

@@ -79,6 +79,7 @@ def _parse_stick_plan(value: dict[str, Any]) -> StickPlan:
         summary="\n".join(drawable(line) for line in value["summary"].splitlines()),
         problems=tuple(drawable(problem) for problem in value["problems"]),
         autostart=value["autostart"],
+        is_known=value.get("is_known", False),
         toml=value["toml"],
         drives=tuple(
             PlannedDrive(

@@ -1,6 +1,7 @@
 """The boots of a campaign as pictures: over their cycles, and their spread. Pure text."""
 
 from collections.abc import Sequence
+from statistics import median as median_of
 
 from tui.campaigns import CampaignDrive
 from tui.charset import shorten
@@ -15,9 +16,12 @@ _GAP = 4
 
 def draw_boots(drives: Sequence[CampaignDrive], width: int) -> list[str]:
     """A box per drive, and boot time over cycle for each, two side by side, an odd one alone."""
-    booted = [drive for drive in drives if drive.quartiles_s is not None]
+    booted = [drive for drive in drives if drive.times_s]
     boxes = [_make_box(drive) for drive in booted]
-    blocks = [draw_boxes(_("Boot s: least, quartiles with median, most"), boxes, width=width)]
+    title = _("Boot s: least, median, most")
+    if any(box.lower is not None for box in boxes):
+        title = _("Boot s: least, quartiles with median, most")
+    blocks = [draw_boxes(title, boxes, width=width)]
     half = (width - _GAP) // 2
     timed = [drive for drive in booted if len(drive.times_s) > 1]
     for left, right in zip(timed[::2], timed[1::2], strict=False):
@@ -30,8 +34,8 @@ def draw_boots(drives: Sequence[CampaignDrive], width: int) -> list[str]:
 
 
 def _make_box(drive: CampaignDrive) -> Box:
-    lower, median, upper = drive.quartiles_s or (0.0, 0.0, 0.0)
     times = drive.times_s
+    lower, median, upper = drive.quartiles_s or (None, median_of(times), None)
     return Box(drive.booted, min(times), lower, median, upper, max(times))
 
 

@@ -6,6 +6,7 @@ from tui.charset import shorten
 from tui.charts import draw_columns, set_beside
 from tui.course import Course
 from tui.language import _
+from tui.quantities import show_number
 from tui.state import Rate
 from tui.widgets.figures import draw_bar
 
@@ -59,7 +60,8 @@ def draw_activity(rates: Sequence[Rate], width: int) -> str:
     columns = f"{_('Read MB/s'):>9}  {_('Write MB/s'):>10}  {_('Busy'):>5}"
     lines = [f"{head:{name}}  {columns}"]
     for rate in rates:
-        moved = f"{rate.read_bytes_s / 1e6:9.1f}  {rate.write_bytes_s / 1e6:10.1f}"
+        read = show_number(rate.read_bytes_s / 1e6, "9.1f")
+        moved = f"{read}  {show_number(rate.write_bytes_s / 1e6, '10.1f')}"
         line = f"{shorten(rate.name, name):{name}}  {moved}  {rate.busy * 100:3.0f} %"
         lines.append(f"{line}  {draw_bar(rate.busy, 1.0, space)}".rstrip())
     return "\n".join(lines)

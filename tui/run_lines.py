@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from tui.campaigns import ARRAY, Campaign, CampaignDrive, Step
 from tui.charset import shorten
+from tui.engine_words import measure_roles, name_role, say
 from tui.language import N_, _
+from tui.quantities import show_number
 
 _AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}
 _BEHIND = {"boot": N_("{number} of {count} boots"), "step": N_("{number} of {count} steps")}
@@ -18,11 +20,11 @@ _STATES = (N_("PREPARING"), N_("RUNNING"), N_("PAUSED"), N_("DONE"))
 """As a campaign has them, in capitals."""
 
 
-def describe_campaign(campaign: Campaign) -> str:
-    """Name, state and how far it is."""
+def describe_campaign(campaign: Campaign, width: int) -> str:
+    """Name, state and how far it is; a count is not torn apart where it fits into a line."""
     parts = []
     if campaign.planned or not campaign.steps:
-        ended = {"done": campaign.done, "failed": campaign.failed}
+        ended = {"done": campaign.done, "failed": campaign.failed, "skipped": campaign.skipped}
         parts.append(_describe_count("boot", campaign, campaign.planned, ended))
     if campaign.steps:
         ended = {state: _count(campaign.steps, state) for state in ("done", "failed", "skipped")}
@@ -30,12 +32,13 @@ def describe_campaign(campaign: Campaign) -> str:
     text = _('Campaign {id} "{name}": {state}').format(
         id=campaign.id, name=campaign.name, state=_(campaign.state.upper())
     )
-    text += ", "
-    text += (",\n" if len(parts) > 1 else "").join(parts)
+    first = f", {parts[0]}" + ("," if len(parts) > 1 else "")
+    text += first if len(text + first) <= width else first.replace(", ", ",\n", 1)
+    text += "".join(f"\n{part}" for part in parts[1:])
     if campaign.is_pausing:
         text += "\n" + _("PAUSES when what runs now is done and stored")
     if campaign.reason:
-        text += "\n" + _("Reason: {reason}").format(reason=campaign.reason)
+        text += "\n" + _("Reason: {reason}").format(reason=say(campaign.reason))
     return text
 
 
@@ -87,25 +90,26 @@ def describe_drives(campaign: Campaign, width: int) -> str:
     """A line per drive: steps and boots done, last and best time."""
     subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
     steps = max(7, len(_("Steps")))
-    fixed = 17 + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
+    role = max(len(_("Role")), measure_roles())
+    fixed = 10 + role + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
     least = max(6, len(_("Drive")))
     longest = max([least, *(len(each.name) for each in subjects)])
     name = max(least, min(longest, width - fixed))
-    head = f"{_('Drive'):{name}}  {_('Role'):7}"
+    head = f"{_('Drive'):{name}}  {_('Role'):{role}}"
     head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
     head += f" {_('Boots'):>7}  {_('Last s'):>8} {_('Best s'):>8}" if has_boots else ""
     lines = [f"{head}  {_('Failed')}"]
     for each in subjects:
         boots = each.booted.boots if each.booted else ()
         failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
-        line = f"{shorten(each.name, name):{name}}  {each.role:7}"
+        line = f"{shorten(each.name, name):{name}}  {name_role(each.role):{role}}"
         if campaign.steps:
             over = sum(step.state not in {"planned", "running"} for step in each.steps)
             line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>{steps}}"
         if has_boots:
             line += _describe_times(each.booted)
         reason = each.booted.failed_reason if each.booted else ""
-        gave_up = "  " + _("GAVE UP: {reason}").format(reason=reason) if reason else ""
+        gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
         lines.append(f"{line}  {failed or '-'}{gave_up}")
     return "\n".join(lines)
 
@@ -114,5 +118,7 @@ def _describe_times(drive: CampaignDrive | None) -> str:
     if drive is None:
         return f" {'-':>7}  {'-':>8} {'-':>8}"
     times = drive.times_s
-    last, best = (f"{times[-1]:.2f}", f"{min(times):.2f}") if times else ("-", "-")
+    last, best = "-", "-"
+    if times:
+        last, best = show_number(times[-1], ".2f"), show_number(min(times), ".2f")
     return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"

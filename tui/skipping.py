@@ -1,6 +1,7 @@
-"""Which step a person may skip, and what is missing from the results then. Pure."""
+"""Which step or boots a person may skip, and what is missing from the results then. Pure."""
 
-from tui.campaigns import Campaign, Step
+from tui.campaigns import Campaign, CampaignDrive, Step
+from tui.engine_words import name_device
 from tui.language import _
 from tui.state import Snapshot
 
@@ -17,12 +18,43 @@ def find_skippable(snapshot: Snapshot) -> tuple[Campaign, Step] | None:
     return (campaign, open_steps[0]) if open_steps else None
 
 
+def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
+    """The drives of the paused campaign that have boots to make; whose turn it is comes first."""
+    if snapshot.paused is None:
+        return ()
+    turns = [(drive.next_position, drive) for drive in snapshot.paused.drives]
+    found = [(turn, drive) for turn, drive in turns if turn is not None]
+    return tuple(drive for _turn, drive in sorted(found, key=lambda each: each[0]))
+
+
+def describe_boots_skip(drive: CampaignDrive) -> str:
+    """The question before the boots of a drive are skipped."""
+    lines = [
+        _("Skip all boots that {drive} still has to make?").format(drive=drive.booted),
+        "",
+        _("MISSING from the results: {count} of its {planned} boots.").format(
+            count=drive.open, planned=drive.planned
+        ),
+        "",
+        _(
+            "What of them is stored stays. They count as skipped by a person, never as passed: its "
+            'verdict has a remark, and says "not measured" where it needs what is missing. The '
+            "campaign goes on with the other drives' boots, and with all steps. This cannot be "
+            "taken back."
+        ),
+    ]
+    return "\n".join(lines)
+
+
 def describe_skip(campaign: Campaign, step: Step, snapshot: Snapshot) -> str:
     """The question before it is skipped."""
     number = campaign.steps.index(step) + 1
     lines = [
         _("Skip step {number} of {count}: {kind} on {device}?").format(
-            number=number, count=len(campaign.steps), kind=step.kind, device=step.device
+            number=number,
+            count=len(campaign.steps),
+            kind=step.kind,
+            device=name_device(step.device),
         ),
         "",
         _describe_missing(step, snapshot),

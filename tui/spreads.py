@@ -11,8 +11,10 @@ from itertools import groupby
 from tui.campaigns import Campaign, Spread
 from tui.charset import drawable, shorten
 from tui.charts import Box, draw_boxes
+from tui.engine_words import name_device
 from tui.headlines import name_cache
 from tui.language import _
+from tui.quantities import show_number
 from tui.rows import Row
 
 LEAST_FOR_A_BOX = 5
@@ -101,7 +103,7 @@ def _draw_group(title: str, own: Sequence[tuple[str, Spread]], width: int) -> st
     lines = [draw_boxes(title, boxes, width=width) if boxes else shorten(title, width)]
     for device, each in own:
         if each.quartiles is None:
-            values = "  ".join(f"{value:.2f}" for value in each.values)
+            values = "  ".join(show_number(value, ".2f") for value in each.values)
             lines.append(shorten(f"{_label(device, each)}  {values}", width))
     return "\n".join(lines)
 
@@ -113,4 +115,4 @@ def _make_box(device: str, spread: Spread) -> Box:
 
 
 def _label(device: str, spread: Spread) -> str:
-    return f"{shorten(device, _DEVICE)} n={len(spread.values)}"
+    return f"{shorten(name_device(device), _DEVICE)} n={len(spread.values)}"

@@ -34,7 +34,9 @@ class Event:
     seq: int
     at: str
     level: str
-    text: str
+    what: str
+    """What happened, in the word that the log has for it."""
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,23 @@ class Snapshot:
         return self.status is not None and self.status.busy and not self.is_overtaken
 
     @property
+    def is_early(self) -> bool:
+        """The engine is not ready yet."""
+        return self.status is None or self.status.phase == "starting"
+
+    @property
+    def has_ended(self) -> bool:
+        """A campaign came to its end or was paused since the engine started."""
+        if self.is_early:
+            return False  # the log is that of the last time
+        for event in reversed(self.events):
+            if event.what in {"campaign-done", "campaign-paused"}:
+                return True
+            if event.what == "ready":
+                break
+        return False
+
+    @property
     def is_overtaken(self) -> bool:
         """The database says already that the status' campaign is paused; the status comes later.
 
@@ -124,14 +143,6 @@ class Snapshot:
             # What could not be read may be old: then a key must stop what counts down.
             and not self.trouble
         )
-
-
-def has_news(before: Snapshot, now: Snapshot) -> bool:
-    """Whether something has happened that a person or the kernel speaks of."""
-    if before.events[-1:] != now.events[-1:]:
-        return True
-    phases = [s.status.phase if s.status else "" for s in (before, now)]
-    return phases[0] != phases[1]
 
 
 def was_parted(before: Snapshot, now: Snapshot) -> bool:

@@ -6,6 +6,7 @@ usually do, and told as such. Takes plans without mistakes, as TOML has them.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tui.campaigns import ARRAY
@@ -189,7 +190,10 @@ def _count_bytes(
     moved: float | None = None
     match table["kind"]:
         case "surface":
-            moved = float(table["sample"]) * size_bytes
+            share = float(table["sample"])
+            if not isfinite(share):  # a field may hold what is no plan yet
+                raise ValueError(table["sample"])
+            moved = share * size_bytes
         case "selftest":
             moved = size_bytes  # the long one reads all of it
         case "verify":

@@ -15,13 +15,13 @@ from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.drive_list import DriveList
-from appliance.campaign.finish import finish, write_report_again
+from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.kept_plans import change_plans
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -36,14 +36,15 @@ from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold_if_asked
 from appliance.campaign.steps import has_steps_left, run_steps
-from appliance.campaign.stick_plan import find_stick_plan
+from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.campaign.takeover import take_over
 from appliance.campaign.thisboot import read_this_boot
 from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
-from appliance.errors import KaltstartError, StickTrouble, UnreadableProgram
+from appliance.errors import KaltstartError, SparingTrouble, StickTrouble
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -59,8 +60,6 @@ from appliance.store.wishes import is_pause_asked
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
-_WRITES_FOR_PEOPLE = frozenset({"report", "keep-plan", "delete-plan"})
-"""Requests that write to KALTSTART: trouble with it is no more than their answer."""
 
 
 def serve(drives: DriveList) -> None:
@@ -137,7 +136,8 @@ class Appliance:
             self._idle()
             for request in select_new_requests(self.connection):
                 self._answer(request)
-            self._machine_drives.note()
+            if self._machine_drives.note():
+                check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
 
     def _release_leftovers(self) -> None:
@@ -291,6 +291,7 @@ class Appliance:
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
             declined = hash_plan(plan.toml)
             record(self.connection, self.this_boot, "autostart-declined", declined)
+            self.status.plan["is_known"] = True
             return
         try:
             campaign_id = self._admit(plan.toml)
@@ -302,6 +303,8 @@ class Appliance:
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or Refusal with all reasons."""
         campaign_id = start_campaign(self.connection, text, drives=find_drives(), stick=self.stick)
+        if text == self.status.plan["toml"]:
+            self.status.plan["is_known"] = True
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         record(self.connection, self.this_boot, "campaign-start", campaign_id=campaign_id)
         return campaign_id
@@ -330,12 +333,10 @@ class Appliance:
                     resume_campaign(self.site, campaign_id)
                     self._accept(request, f"campaign {campaign_id} goes on")
                     self._run_campaign(campaign_id)
-                case "report":
-                    self._accept(
-                        request, write_report_again(self.site, int(payload["campaign_id"]))
-                    )
-                case "keep-plan" | "delete-plan":
-                    self._accept(request, change_plans(request.kind, payload))
+                case "merge":
+                    take_over(self.site, self.screen, request.id, str(payload["file_name"]))
+                case kind if kind in WRITES_FOR_PEOPLE:
+                    self._accept(request, write_for_people(self.site, kind, payload))
                 case "take-apart":
                     self._accept(request, "taking the array apart")
                     self._take_apart(str(payload["set_uuid"]))
@@ -384,7 +385,7 @@ class Appliance:
 
     def _decline_for(self, request: Request, error: KaltstartError) -> None:
         # Of the other requests it says that nothing can be stored, so no answer either.
-        is_answered = isinstance(error, UnreadableProgram) or request.kind in _WRITES_FOR_PEOPLE
+        is_answered = isinstance(error, SparingTrouble) or request.kind in WRITES_FOR_PEOPLE
         if isinstance(error, StickTrouble) and not is_answered:
             raise error
         self._decline(request, reasons_of(error), error.exit_code)

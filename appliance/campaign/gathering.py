@@ -174,16 +174,20 @@ def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:
 
 def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
     tried = boots.done + boots.failed + boots.excused
-    if not tried:
+    if not tried and not boots.skipped:
         return {}
     median = stats.find_median(boots.boot_s)
+    skipped = f"{boots.skipped} skipped by a person" if boots.skipped else ""
+    excuses = (f"{boots.excused} more, {boots.excuse}" if boots.excused else "", skipped)
     return {
         "boot_median_s": Figure(
-            median, "no valid boot" if median is None else f"of {len(boots.boot_s)} valid boots"
+            median,
+            "no valid boot" if median is None else f"of {len(boots.boot_s)} valid boots",
+            excuse=skipped,
         ),
         "failed_boots": Figure(
-            float(boots.failed),
+            float(boots.failed) if tried else None,
             f"of {tried}",
-            excuse=f"{boots.excused} more, {boots.excuse}" if boots.excused else "",
+            excuse="; ".join(filter(None, excuses)),
         ),
     }

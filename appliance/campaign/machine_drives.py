@@ -35,15 +35,16 @@ class MachineDrives:
         self._deaf: set[Drive] = set()
         """What did not let itself be set read-only: not waited for twice."""
 
-    def note(self) -> None:
-        """Each drive that was ever plugged in is in the database."""
+    def note(self) -> bool:
+        """Each drive that was ever plugged in is in the database. Whether there are others now."""
         listed = self._listed.read_drives()
         if listed is self._noted:
-            return
+            return False
         for drive in listed:
             if drive.identity and drive.path != self._stick.drive.path:
                 insert_drive(self._site.connection, describe(drive))
         self._noted = listed
+        return True
 
     def close_guard(self) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""

@@ -21,21 +21,28 @@ from appliance.store.campaigns import (
     update_installed,
 )
 from appliance.store.connect import transaction
+from appliance.store.cycles import select_cycles
 from appliance.workloads.reference_os import install_reference_os
 
 
 def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
-    """Install on every drive that does not have it yet, if the campaign measures boots.
+    """Install on every drive with boots to make that does not have it yet.
 
     A drive that fails is left out of the boots. Where there is an array, it stands in the place of
-    its backing drive, and its cache drive has no boots of its own. Raises PausedByPersonError
+    its backing drive, and its cache drive has no boots of its own; nor has one whose boots a person
+    skipped. Raises PausedByPersonError
     between two drives, and behind the last.
     """
     campaign = load_campaign(site, campaign_id)
     plan = parse_plan(campaign.plan_toml)
     boot = plan.boot
+    to_boot = {
+        cycle.drive_id
+        for cycle in select_cycles(site.connection, campaign_id)
+        if cycle.state == "planned"
+    }
     for row in select_campaign_drives(site.connection, campaign_id):
-        if boot is None or row.role == "cache" or row.installed_at or row.failed_reason:
+        if boot is None or row.drive_id not in to_boot or row.installed_at or row.failed_reason:
             continue
         hold_if_asked(site, campaign_id)
         try:

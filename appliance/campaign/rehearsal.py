@@ -27,7 +27,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     """
     campaign = load_campaign(site, campaign_id)
     cycles = select_cycles(site.connection, campaign_id)
-    cold = any(cycle.power == "cold" for cycle in cycles)
+    cold = any(cycle.power == "cold" and cycle.state == "planned" for cycle in cycles)
     if campaign.wake_margin_s is not None or not cold or not power.can_wake():
         return None
     if campaign.rehearsed_at is None:

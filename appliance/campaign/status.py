@@ -34,10 +34,13 @@ class Status:
             "name": "",
             "problems": [],
             "autostart": False,
+            "is_known": False,
             "summary": "",
             "toml": "",
         }
     )
+    """state: absent | invalid | valid; problems: its mistakes, or why a valid one cannot run here;
+    is_known: it was started or declined before, so that it does not start by itself again."""
     version: str = VERSION
     firmware: str = ""
     can_wake: bool = False

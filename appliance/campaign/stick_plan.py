@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from appliance.campaign.journal import refuse
 from appliance.campaign.site import Site
-from appliance.campaign.start import check_plan, hash_plan, reasons_of
+from appliance.campaign.start import Refusals, check_plan, hash_plan, reasons_of
 from appliance.campaign.status import Status
 from appliance.drives.probe import find_drives
-from appliance.errors import KaltstartError
-from appliance.plan import describe_plan, read_plan
+from appliance.errors import KaltstartError, PlanError
+from appliance.plan import describe_plan, parse_plan, read_plan
 from appliance.stick import FAT, Stick
 from appliance.store.campaigns import knows_plan
 
@@ -39,25 +39,52 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
         refuse(site.connection, site.this_boot, reasons_of(error))
         return None
-    status.plan["toml"] = text
     is_known = knows_plan(site.connection, hash_plan(text))
+    problems: tuple[str, ...] = ()
     try:
         plan = check_plan(text, drives=find_drives(), stick=stick)
+    except Refusals as error:
+        # Nothing in it has to be corrected: a drive is missing, or holds too little.
+        plan, problems = parse_plan(text), error.problems
     except KaltstartError as error:
-        reasons = reasons_of(error)
-        status.plan |= {"state": "invalid", "problems": list(reasons)}
+        problems = reasons_of(error)
+        status.plan |= {"state": "invalid", "toml": text, "problems": list(problems)}
         if not is_known:
-            refuse(site.connection, site.this_boot, reasons)
+            refuse(site.connection, site.this_boot, problems)
         return None
     status.plan |= {
         "state": "valid",
+        "toml": text,
         "name": plan.campaign.name,
         "autostart": plan.campaign.autostart,
+        "is_known": is_known,
         "summary": describe_plan(plan),
+        "problems": list(problems),
     }
+    if problems:
+        if not is_known:
+            refuse(site.connection, site.this_boot, problems)
+        return None
     return StickPlan(
         toml=text,
         name=plan.campaign.name,
         autostart=plan.campaign.autostart,
         is_known=is_known,
     )
+
+
+def check_stick_plan_again(status: Status, *, stick: Stick) -> None:
+    """Tell the interface whether the plan can be run now that other drives are here."""
+    if status.plan["state"] != "valid":
+        return
+    problems: tuple[str, ...] = ()
+    try:
+        check_plan(status.plan["toml"], drives=find_drives(), stick=stick)
+    except Refusals as error:
+        problems = error.problems
+    except PlanError as error:
+        status.plan["state"] = "invalid"
+        problems = error.problems
+    except KaltstartError:
+        return  # a drive that is just coming or going
+    status.plan["problems"] = list(problems)

@@ -1,7 +1,8 @@
-"""What a person wants of a campaign under way: stop it, pause it, skip a step of it.
+"""What a person wants of a campaign: stop it, pause it, skip a step or the boots of a drive.
 
 Each wish is a row of the table `request`, and it is answered in the transaction that grants it: a
-power cut leaves it either done or still asked for. Must never take a step for another one.
+power cut leaves it either done or still asked for. Must never take a step, or a drive, for another
+one.
 """
 
 import sqlite3
@@ -9,22 +10,24 @@ from enum import Enum
 from typing import Any
 
 from appliance.campaign.journal import record
+from appliance.campaign.site import take_back_departure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal
-from appliance.store.campaigns import select_campaign
+from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.requests import Request, select_new_requests, update_request
 from appliance.store.steps import StepRow, select_parts, select_steps
 from appliance.store.wishes import (
     clear_pause_asked,
     is_pause_asked,
+    update_boots_skipped,
     update_pause_asked,
     update_step_skipped,
 )
 
-WISHES = frozenset({"stop", "pause", "keep-running", "skip-step"})
-"""What a person may want of a campaign under way."""
+WISHES = frozenset({"stop", "pause", "keep-running", "skip-step", "skip-boots"})
+"""What a person may want of a campaign that is not over."""
 
 OUTLIVE_A_START = WISHES - {"stop"}
 """Requests that are still meant after the machine was restarted: they name what they are about."""
@@ -119,6 +122,8 @@ def grant_idle(connection: sqlite3.Connection, this_boot: ThisBoot, request: Req
             _take_back_pause(connection, this_boot, request)
         case "skip-step":
             _grant_skip(connection, this_boot, request, running_id=None)
+        case "skip-boots":
+            _grant_skip_boots(connection, this_boot, request)
         case _:
             raise ValueError("it is no wish")
 
@@ -191,6 +196,49 @@ def _grant_skip(
         kind=step.kind,
         reason=_BY_PERSON,
     )
+
+
+def _grant_skip_boots(
+    connection: sqlite3.Connection, this_boot: ThisBoot, request: Request
+) -> None:
+    """Store the boots that a drive still had to make as skipped; its samples stay.
+
+    Of a paused campaign only: of all others the next boot may be armed. Raises Refusal.
+    """
+    payload = request.read_payload()
+    campaign_id = int(payload["campaign_id"])
+    campaign = select_campaign(connection, campaign_id)
+    if campaign is None or campaign.state != "paused":
+        raise Refusal(f"campaign {campaign_id} is not paused: nothing was skipped")
+    drive = _find_drive(connection, campaign_id, int(payload["drive_id"]))
+    # The pause has done so; what it could not take back is tried once more.
+    for reason in take_back_departure(this_boot):
+        record(connection, this_boot, "not-disarmed", reason, level="warning")
+    with transaction(connection):
+        boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
+        if not boots:
+            raise Refusal(f"{drive.identity} has no boot left to make: nothing was skipped")
+        said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
+        record(
+            connection,
+            this_boot,
+            "boots-skipped",
+            f"{said}: {_BY_PERSON}",
+            campaign_id=campaign_id,
+            level="warning",
+        )
+        update_request(connection, request.id, "accepted", f"{said} skipped", 0)
+    announce("boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON)
+
+
+def _find_drive(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> CampaignDriveRow:
+    """By its row's id: two drives may call themselves the same."""
+    for drive in select_campaign_drives(connection, campaign_id):
+        if drive.drive_id == drive_id:
+            return drive
+    raise Refusal(f"campaign {campaign_id} has no such drive")
 
 
 def _find_step(connection: sqlite3.Connection, payload: dict[str, Any]) -> StepRow:

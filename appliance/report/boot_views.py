@@ -40,7 +40,7 @@ class BootView:
 
     cycle: int
     state: str
-    """done | doubtful | failed | open | none"""
+    """done | doubtful | failed | skipped | open | none"""
     boot: str
     share: float
     """Of the slowest boot, in percent: the length of the cell's bar."""
@@ -139,7 +139,7 @@ def view_boots(
 def _find_state(boot: BootRow) -> str:
     if boot.state == "done" and boot.boot_s is not None:
         return "done" if boot.valid else "doubtful"
-    return "failed" if boot.state == "failed" else "open"
+    return boot.state if boot.state in {"failed", "skipped"} else "open"
 
 
 def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:

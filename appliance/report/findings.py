@@ -65,6 +65,16 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
         for series in all_series
         if series.failed
     ]
+    found += [
+        Finding(
+            "remark",
+            series.label,
+            f"{_count(series.skipped, 'boot')} of {series.planned} skipped by a person: not"
+            " measured.",
+        )
+        for series in all_series
+        if series.skipped
+    ]
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from appliance.errors import PlanError
 from appliance.report.health_rows import HealthRows, select_health_rows
 from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
+from appliance.store.cycles import CYCLE_STATE
 
 BOOT_TIMES = (
     "campaign_id",
@@ -98,6 +99,7 @@ class BootRow:
     charted: int
     power: str
     state: str
+    """planned | armed | done | failed | skipped"""
     attempts: int
     reason: str
     power_cycles_before: int | None
@@ -217,8 +219,9 @@ def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[Dr
 def _select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
     # The defaults for a boot without a sample are those of the view boot_times.
     found = connection.execute(
-        "SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state, c.attempts,"
-        " c.reason, c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at),"
+        f"SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, {CYCLE_STATE},"  # noqa: S608 - the store's own
+        " c.attempts, c.reason, c.power_cycles_before, s.power_cycles_after,"
+        " coalesce(s.at, c.armed_at),"
         " s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,"
         " s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,"
         " coalesce(s.cold_proof, CASE c.power WHEN 'warm' THEN 'warm' ELSE 'unproven' END),"

@@ -23,6 +23,8 @@ class Series:
     boot_s: tuple[float, ...]
     planned: int
     failed: int
+    skipped: int
+    """By a person, and never tried."""
     given_up: str
     """Why the campaign went on without this drive; empty where it did not."""
     proofs: tuple[tuple[str, str], ...]
@@ -86,6 +88,7 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
         boot_s=tuple(boot_s for _, boot_s in valid),
         planned=len(timed),
         failed=sum(boot.state == "failed" for boot in timed),
+        skipped=sum(boot.state == "skipped" for boot in timed),
         given_up=printable(drive.failed_reason),
         proofs=tuple((boot.cold_proof, printable(boot.cold_reason)) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),

@@ -187,5 +187,6 @@ def _describe_page_cache(all_series: Sequence[Series]) -> str:
 
 def _describe_progress(boots: Sequence[BootRow]) -> str:
     done = sum(boot.state == "done" for boot in boots)
-    failed = sum(boot.state == "failed" for boot in boots)
-    return f"{done} of {len(boots)} boots measured" + (f", {failed} failed" if failed else "")
+    ended = ((state, sum(boot.state == state for boot in boots)) for state in ("failed", "skipped"))
+    said = [f"{count} {state}" for state, count in ended if count]
+    return ", ".join([f"{done} of {len(boots)} boots measured", *said])

@@ -74,6 +74,11 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
         raise StickTrouble(f"{name} is not a database of Kaltstart", hint="move it away")
+    if version < 0:
+        raise StickTrouble(
+            f"{name} has schema version {version}, which no program writes: it is damaged",
+            hint="move it away; a new one is made",
+        )
     if version > SCHEMA_VERSION:
         raise StickTrouble(
             f"the database has schema version {version}; "

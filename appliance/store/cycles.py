@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
 
+CYCLE_STATE = "CASE WHEN c.state = 'failed' AND c.blame = 'none' THEN 'skipped' ELSE c.state END"
+"""The state of a row `c` of the table: what failed by nobody's fault is what a person skipped."""
+
 
 @dataclass(frozen=True, slots=True)
 class CycleRow:
@@ -20,7 +23,7 @@ class CycleRow:
     power: str
     """cold | warm"""
     state: str
-    """planned | armed | done | failed"""
+    """planned | armed | done | failed | skipped"""
     attempts: int
     entry: str
     armed_at: str | None
@@ -75,12 +78,11 @@ def insert_cycle(
 def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[CycleRow, ...]:
     """All cycles of a campaign, in the order in which they are to happen."""
     rows = connection.execute(
-        """
-        SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
-            armed_at,
-               armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
-               cache_power_cycles_before
-        FROM cycle WHERE campaign_id = ? ORDER BY position
+        f"""
+        SELECT id, campaign_id, drive_id, position, cycle, charted, power, {CYCLE_STATE} AS state,
+               attempts, entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before,
+               reason, cache_power_cycles_before
+        FROM cycle c WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),
     ).fetchall()

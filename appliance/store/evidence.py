@@ -3,6 +3,8 @@
 import sqlite3
 from dataclasses import dataclass
 
+from appliance.store.cycles import CYCLE_STATE
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedDriveRow:
@@ -60,6 +62,8 @@ class BootCounts:
     """Failed by another fault."""
     excuse: str
     """Of the last one of these."""
+    skipped: int
+    """Never tried, as a person skipped them."""
 
 
 def select_judged_drives(
@@ -165,8 +169,8 @@ def select_boot_counts(
 ) -> BootCounts:
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
-        """
-        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
+        f"""
+        SELECT {CYCLE_STATE}, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'
@@ -181,6 +185,7 @@ def select_boot_counts(
         failed=sum(row[0] == "failed" and row[3] == "drive" for row in rows),
         excused=len(excused),
         excuse=excused[-1] if excused else "",
+        skipped=sum(row[0] == "skipped" for row in rows),
     )
 
 

@@ -6,13 +6,13 @@ events that belong to no campaign.
 """
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import StickTrouble
-from appliance.store.connect import migrate, open_read_only, transaction
-from appliance.store.migrations import APPLICATION_ID
+from appliance.store.connect import transaction
+from appliance.store.merge_source import compare, load, select_identities, telling_unusable
 
 type _Ids = dict[str, dict[int, int]]
 """Per table, which id here stands for which id there."""
@@ -57,14 +57,6 @@ _TABLES = (
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
 )
 
-# The name and the plan may well be the same for ten campaigns, and a bench machine's clock may
-# start at the same moment each time: only the boot id of the first event is unique.
-_IDENTITIES = """
-    SELECT id, state, created_at, plan_sha256, name,
-           (SELECT boot_id FROM event e WHERE e.campaign_id = c.id ORDER BY seq LIMIT 1) AS boot_id
-    FROM campaign c ORDER BY id
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
@@ -80,80 +72,59 @@ class MergeCounts:
     events: int
 
 
-def merge_database(connection: sqlite3.Connection, source: Path) -> MergeCounts:
+def merge_database(
+    connection: sqlite3.Connection,
+    source: Path,
+    *,
+    room_bytes: int,
+    note: Callable[[MergeCounts], None] = lambda _: None,
+) -> MergeCounts:
     """Add what `source` has and `connection` has not, in one transaction and under new ids.
 
-    Merging the same source again adds nothing. Raises StickTrouble where `source` is missing, not
-    ours, damaged, or of a newer schema; then nothing was changed.
+    `room_bytes` is the memory that may be taken: all is held there until it is stored, so that
+    others can read on meanwhile. `note` may store in the same transaction what was added. Merging
+    the same source again adds nothing. Raises UnusableDatabase where `source` is missing, not ours,
+    damaged, too big or of a newer schema, StickTrouble where this stick does not take it; then
+    nothing was changed.
     """
-    with closing(_load(source)) as other:
-        try:
-            with transaction(connection):
-                return _merge(connection, other)
-        except sqlite3.DatabaseError as error:
-            raise _make_trouble(source, str(error)) from error
+    with (
+        closing(load(source, room_bytes=room_bytes)) as other,
+        telling_unusable(source, hint="try it again"),
+        _held_in_memory(connection),
+        transaction(connection),
+    ):
+        counts = _merge(connection, other)
+        note(counts)
+    return counts
 
 
-def _load(source: Path) -> sqlite3.Connection:
-    """A copy of `source` in memory, at this program's schema version, checked to be sound."""
-    memory = sqlite3.connect(":memory:", autocommit=True)
-    memory.row_factory = sqlite3.Row
+@contextmanager
+def _held_in_memory(connection: sqlite3.Connection) -> Iterator[None]:
+    """Nothing goes to the file before the commit: from the first page on nobody could read it."""
+    connection.execute("PRAGMA cache_spill = OFF")
     try:
-        with closing(open_read_only(source)) as file:
-            file.backup(memory)
-        _check(memory, source)
-        migrate(memory, name=str(source))
-    except sqlite3.DatabaseError as error:
-        memory.close()
-        raise _make_trouble(source, str(error)) from error
-    except BaseException:
-        memory.close()
-        raise
-    return memory
-
-
-def _check(memory: sqlite3.Connection, source: Path) -> None:
-    # An empty file passes for a new database everywhere else.
-    if memory.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise _make_trouble(source, "it is not a database of Kaltstart")
-    problem = memory.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if problem != "ok":
-        raise _make_trouble(source, problem)
-    if memory.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise _make_trouble(source, "rows point to rows that are missing")
-
-
-def _make_trouble(source: Path, why: str) -> StickTrouble:
-    return StickTrouble(f"{source} cannot be merged: {why}", hint="nothing was changed")
+        yield
+    finally:
+        connection.execute("PRAGMA cache_spill = ON")
 
 
 def _merge(connection: sqlite3.Connection, other: sqlite3.Connection) -> MergeCounts:
-    known = {_identify(row) for row in connection.execute(_IDENTITIES)}
+    offer = compare(other, select_identities(connection))
     ids: _Ids = {"campaign": {}, "drive": {}}
-    already_there = unfinished = 0
-    for row in other.execute(_IDENTITIES).fetchall():
-        if _identify(row) in known:
-            already_there += 1
-        elif row["state"] != "done":
-            unfinished += 1
-        else:
-            campaign = other.execute("SELECT * FROM campaign WHERE id = ?", (row["id"],)).fetchone()
-            ids["campaign"][row["id"]] = _insert(connection, "campaign", dict(campaign), own="id")
+    for each in offer.new:
+        campaign = other.execute("SELECT * FROM campaign WHERE id = ?", (each.id,)).fetchone()
+        ids["campaign"][each.id] = _insert(connection, "campaign", dict(campaign), own="id")
     drives = _merge_drives(connection, other, ids)
     counts = {table.name: _copy(connection, other, table, ids) for table in _TABLES}
     return MergeCounts(
-        campaigns=len(ids["campaign"]),
-        already_there=already_there,
-        unfinished=unfinished,
+        campaigns=len(offer.new),
+        already_there=offer.already_there,
+        unfinished=offer.unfinished,
         drives=drives,
         boots=counts["boot_sample"],
         results=counts["result"],
         events=counts["event"],
     )
-
-
-def _identify(row: sqlite3.Row) -> tuple[str, str, str, str | None]:
-    return row["created_at"], row["plan_sha256"], row["name"], row["boot_id"]
 
 
 def _merge_drives(connection: sqlite3.Connection, other: sqlite3.Connection, ids: _Ids) -> int:
@@ -187,7 +158,7 @@ def _copy(
     count = 0
     mapped = ids.setdefault(table.name, {})
     owner = next(iter(table.references))
-    for row in other.execute(f"SELECT * FROM {table.name} ORDER BY rowid").fetchall():
+    for row in other.execute(f"SELECT * FROM {table.name} ORDER BY rowid"):
         if row[owner] not in ids[table.references[owner]]:
             continue
         record = dict(row)

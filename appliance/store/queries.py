@@ -20,6 +20,8 @@ class CampaignRow:
     """All boots of the plan, charted ones included."""
     done: int
     failed: int
+    skipped: int
+    """Never tried, as a person skipped them."""
     is_pausing: bool
     """A person has asked for it; it does at its next safe point."""
 
@@ -29,6 +31,7 @@ class CampaignDriveRow:
     """One drive of a campaign, in the order the drives take turns."""
 
     campaign_id: int
+    drive_id: int
     drive_serial: str
     """The serial number, or the WWN where there is none, as in `boot_times`."""
     model: str
@@ -39,6 +42,11 @@ class CampaignDriveRow:
     planned: int
     done: int
     failed: int
+    skipped: int
+    open: int
+    """Boots still to be made."""
+    next_position: int | None
+    """Of the first of these among all drives' boots; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +87,8 @@ def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
         SELECT c.id, c.name, c.state, c.reason, c.created_at, coalesce(c.finished_at, ''),
                {_BOOTS_OF.format(condition="")},
                {_BOOTS_OF.format(condition=" AND k.state = 'done'")},
-               {_BOOTS_OF.format(condition=" AND k.state = 'failed'")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'failed' AND k.blame <> 'none'")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'failed' AND k.blame = 'none'")},
                c.pause_asked_at IS NOT NULL
         FROM campaign c
         ORDER BY c.id DESC
@@ -96,7 +105,8 @@ def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
             planned=row[6],
             done=row[7],
             failed=row[8],
-            is_pausing=bool(row[9]),
+            skipped=row[9],
+            is_pausing=bool(row[10]),
         )
         for row in rows
     )
@@ -108,9 +118,13 @@ def select_campaign_drives(
     """The drives of one campaign, in their order."""
     rows = connection.execute(
         """
-        SELECT cd.campaign_id, coalesce(nullif(d.serial, ''), d.wwn), d.model, cd.role,
+        SELECT cd.campaign_id, cd.drive_id, coalesce(nullif(d.serial, ''), d.wwn), d.model, cd.role,
                d.rotational, cd.released, cd.failed_reason, count(k.id),
-               coalesce(sum(k.state = 'done'), 0), coalesce(sum(k.state = 'failed'), 0)
+               coalesce(sum(k.state = 'done'), 0),
+               coalesce(sum(k.state = 'failed' AND k.blame <> 'none'), 0),
+               coalesce(sum(k.state = 'failed' AND k.blame = 'none'), 0),
+               coalesce(sum(k.state IN ('planned', 'armed')), 0),
+               min(CASE WHEN k.state IN ('planned', 'armed') THEN k.position END)
         FROM campaign_drive cd
         JOIN drive d ON d.id = cd.drive_id
         LEFT JOIN cycle k ON k.campaign_id = cd.campaign_id AND k.drive_id = cd.drive_id
@@ -123,15 +137,19 @@ def select_campaign_drives(
     return tuple(
         CampaignDriveRow(
             campaign_id=row[0],
-            drive_serial=row[1],
-            model=row[2],
-            role=row[3],
-            rotational=bool(row[4]),
-            released=bool(row[5]),
-            failed_reason=row[6],
-            planned=row[7],
-            done=row[8],
-            failed=row[9],
+            drive_id=row[1],
+            drive_serial=row[2],
+            model=row[3],
+            role=row[4],
+            rotational=bool(row[5]),
+            released=bool(row[6]),
+            failed_reason=row[7],
+            planned=row[8],
+            done=row[9],
+            failed=row[10],
+            skipped=row[11],
+            open=row[12],
+            next_position=row[13],
         )
         for row in rows
     )

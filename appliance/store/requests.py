@@ -20,8 +20,9 @@ class Request:
     at: str
     boot_id: str
     kind: str
-    """start | resume | stop | pause | keep-running | skip-step | report | poweroff | reboot
-    | take-apart | keep-plan | delete-plan | set-time | set-keyboard | set-language | shell"""
+    """start | resume | stop | pause | keep-running | skip-step | skip-boots | report | merge
+    | poweroff | reboot | take-apart | keep-plan | delete-plan | set-time | set-keyboard
+    | set-language | shell"""
     payload: str
     """A JSON object."""
     state: str

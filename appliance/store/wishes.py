@@ -1,4 +1,4 @@
-"""What a person wants of a campaign under way: that it pauses, and that a step is skipped."""
+"""What a person wants of a campaign: that it pauses, and that a step or boots are skipped."""
 
 import sqlite3
 
@@ -36,6 +36,27 @@ def update_step_skipped(connection: sqlite3.Connection, step_id: int, *, reason:
         (reason, timestamp(), step_id),
     )
     return cursor.rowcount == 1
+
+
+def update_boots_skipped(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, reason: str
+) -> int:
+    """A person gives up the boots of a drive that are still to be made; return how many.
+
+    One that was tried, and gave no sample, has failed as it had: no skip excuses that.
+    """
+    cursor = connection.execute(
+        """
+        UPDATE cycle SET state = 'failed',
+            blame = CASE attempts WHEN 0 THEN 'none' ELSE blame END,
+            reason = CASE attempts WHEN 0 THEN :reason ELSE
+                coalesce(nullif(reason, ''), 'an attempt gave no sample')
+                || '; then skipped ' || :reason END
+        WHERE campaign_id = :campaign_id AND drive_id = :drive_id AND state = 'planned'
+        """,
+        {"reason": reason, "campaign_id": campaign_id, "drive_id": drive_id},
+    )
+    return cursor.rowcount
 
 
 def is_skipped(connection: sqlite3.Connection, step_id: int) -> bool:

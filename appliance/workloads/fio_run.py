@@ -137,11 +137,12 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
                 f"{job.name}: {bench.device} has moved nothing for {_SILENCE_S // 60} minutes, and "
                 "fio does not end"
             )
-        moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
         if job.runtime_s:
-            say = f"{label}: {moved / 1e6:.0f} MB moved by the drive"
-            bench.progress(say, min(int(now_s - start_s), job.runtime_s), job.runtime_s)
+            # No figure in the text: a new text is shown at once, which a measurement would feel.
+            done_s = min(int(now_s - start_s), job.runtime_s)
+            bench.progress(f"{label}; seconds", done_s, job.runtime_s)
         else:
+            moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
             bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
 
     return poll

@@ -61,5 +61,7 @@ def wait_idle(bench: Bench, *, timeout_s: float, quiet_s: float = QUIET_S) -> Re
             return Rest(idle=True, waited_s=now_s - start_s)
         if now_s - start_s >= timeout_s:
             return Rest(idle=False, waited_s=now_s - start_s)
-        bench.progress("Waiting for the drive to rest", int(now_s - start_s), int(timeout_s))
+        bench.progress(
+            "Waiting for the drive to rest; seconds", int(now_s - start_s), int(timeout_s)
+        )
         time.sleep(_EVERY_S)

@@ -157,9 +157,11 @@ class SelftestWorkload(Workload):
                     f"says that it takes {estimate_s / 60:.0f}"
                 )
             if state.percent is None:
-                bench.progress("self-test", int(min(now_s - begun.at_s, limit_s)), int(limit_s))
+                bench.progress(
+                    "self-test; seconds", int(min(now_s - begun.at_s, limit_s)), int(limit_s)
+                )
             else:
-                bench.progress("self-test", state.percent, 100)
+                bench.progress("self-test; percent", state.percent, 100)
             time.sleep(_POLL_S)
             if now_s - asked_s >= _LOOK_EVERY_S[self._plan.test]:
                 state, asked_s = _ask(bench), now_s
@@ -179,7 +181,7 @@ class SelftestWorkload(Workload):
                     f"no sign that the self-test ran: for {_SIGN_S:.0f} s the drive neither said"
                     " that it tests itself nor changed its log"
                 )
-            bench.progress("self-test", 0, 100)
+            bench.progress("self-test; percent", 0, 100)
             time.sleep(_POLL_S)
             if now_s - asked_s >= _SIGN_EVERY_S:
                 state, asked_s = _ask(bench), now_s

@@ -2,7 +2,7 @@
 
 import fcntl
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,16 @@ import pytest
 from tests.lab.campaign import IMAGE, REPO
 
 _LOCK = REPO / "build/tests.lock"
+_LONGEST_FIRST = (
+    "test_workloads", "test_power_cuts", "test_firmware", "test_arrays", "test_by_hand",
+    "test_array_boots", "test_workload_faults", "test_verify", "test_surface", "test_refusals",
+    "test_verdict", "test_drives_live", "test_guard", "test_health", "test_inspection",
+)  # fmt: skip
+"""Files of this folder; what is not among them is short."""
+_PASSED = pytest.StashKey[bool]()
+_BLOCK_BYTES = 512
+"""What `st_blocks` counts: stick and drives have holes."""
+_LARGEST_KEPT_BYTES = 16 << 20
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,21 +27,47 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.image)
-    # Those that need the machine for themselves come last: no other one waits for them then.
     items.sort(key=_turn)
 
 
-def _turn(item: pytest.Item) -> int:
-    return sum(item.get_closest_marker(name) is not None for name in ("image", "alone"))
+def _turn(item: pytest.Item) -> tuple[int, int]:
+    """Where a test stands, so that two machines are busy to the end.
+
+    The many short tests outside this folder fill the time in which the last booted one has no other
+    beside it. Those that need the machine for themselves come last: no other one waits for them.
+    """
+    if item.get_closest_marker("image") is None:
+        return 1, 0
+    if item.get_closest_marker("alone") is not None:
+        return 2, 0
+    name = item.path.stem
+    return 0, _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report
 
 
 @pytest.fixture
-def out(request: pytest.FixtureRequest) -> Path:
-    """A folder for this test's logs and pictures, kept until its next run."""
+def out(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder for this test's logs and pictures, kept until its next run.
+
+    Sticks and drives stay for a test that failed only: all of them together take 10 GB.
+    """
     folder: Path = REPO / "build/tests" / request.node.name.replace("[", "-").replace("]", "")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    return folder
+    yield folder
+    if request.node.stash.get(_PASSED, False):
+        for file in folder.rglob("*"):
+            if file.is_file() and file.stat().st_blocks * _BLOCK_BYTES > _LARGEST_KEPT_BYTES:
+                file.unlink()
 
 
 @pytest.fixture(autouse=True)

@@ -45,16 +45,22 @@ def count_all_asked():
 
 # Plugged while everything answers: QEMU plugs nothing while a request of a drive is left open.
 wait(is_idle)
+# On a slow machine the interface comes later than the engine.
+wait(lambda: os.path.exists(DRAWN))
 say("plug-in")
 appeared = bool(wait(lambda: any(row["answer"] == "answered" for row in find_late())))
 say("plug-out")
 disappeared = bool(wait(lambda: read_rows() and not find_late()))
-# A drive that does not answer from power-on on holds up the kernel, so this one falls silent later.
+# A drive that does not answer from power-on on holds up the kernel, so one falls silent later.
+# Another is plugged in that never answers, not even when the kernel looks for its partitions.
 SERVICES = ["kaltstart-engine", "kaltstart-tui@ttyS0", "kaltstart-tui@tty1"]
 subprocess.run(["systemctl", "stop", *reversed(SERVICES)])
 os.unlink(LIST)
 os.unlink(STATUS)
 os.unlink(DRAWN)
+before = len(os.listdir("/sys/block"))
+say("plug-dead")
+wait(lambda: len(os.listdir("/sys/block")) > before)
 say("stall")
 time.sleep(3)
 # What was said before this line is not listened to.

@@ -45,7 +45,7 @@ _SQL = f"""\
 kind = "sql"
 on = ["LAB-FLASH-1", "LAB-DISK-1", "array"]
 data_size = "16M"
-free_ram = "1G"
+free_ram = "1700M"  # so much that nothing has to be filled first
 filesystem = "ext4"
 """
 

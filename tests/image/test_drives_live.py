@@ -1,4 +1,4 @@
-"""24 drives, one of which does not answer: the list is there at once, and follows hot-plug."""
+"""25 drives, two of which do not answer: the list is there at once, and follows hot-plug."""
 
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tests.lab.stick import make_stick
 
 _READY_S = 900
 _STALLED = "LAB-STALLED"
+_DEAD = "LAB-DEAD"
 _LATE = "LAB-LATE"
 _SCRIPT = (Path(__file__).parent / "drives_live.sh").read_text()
 
@@ -37,15 +38,19 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
         serial_log=out / "serial.log",
         credentials=credentials(_SCRIPT),
     )
-    with DriveBay([*_drives(), late], folder=out / "drives") as bay:
-        attached = bay.attached(power_on=1)
-        here = [(drive, socket) for drive, socket in attached if drive.serial != _LATE]
-        absent, its_socket = next(each for each in attached if each[0].serial == _LATE)
+    # From its first request on.
+    dead = ModelledDrive(
+        serial=_DEAD, bus="scsi", size_bytes=256 << 20, faults=parse_faults(["stall@boot1"])
+    )
+    with DriveBay([*_drives(), late, dead], folder=out / "drives") as bay:
+        *here, (absent, its_socket), (silent, silent_socket) = bay.attached(power_on=1)
         with Machine(setup, drives=here) as machine:
             machine.wait_for(r"lab-agent: plug-in", timeout_s=_READY_S)
             plug(machine, absent, its_socket)
             machine.wait_for(r"lab-agent: plug-out", timeout_s=_READY_S)
             unplug(machine, absent, its_socket)
+            machine.wait_for(r"lab-agent: plug-dead", timeout_s=_READY_S)
+            plug(machine, silent, silent_socket)
             machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
             bay.stop_answering(_STALLED)
             said = listen(machine, timeout_s=_READY_S)
@@ -55,11 +60,11 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
     assert said["appeared"] == "True", said
     assert said["disappeared"] == "True", said
     # All are listed before anybody has been waited for.
-    assert said["first"].split()[0] == "24", said
+    assert said["first"].split()[0] == "25", said
     assert int(said["first"].split()[1]) > 0, said
-    assert said["asked"] == "24", said
-    assert said["silent"] == _STALLED, said
+    assert said["asked"] == "25", said
+    assert set(said["silent"].split()) == {_STALLED, _DEAD}, said
     assert said["answered"] == "23", said
     assert said["details"] == "23", said
-    assert said["command"] == "0 24", "the command waited for the silent drive"
+    assert said["command"] == "0 25", "the command waited for the silent drives"
     assert written == 0

@@ -19,7 +19,7 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
         ModelledDrive(serial="LAB-NVME-1", bus="nvme"),
         ModelledDrive(serial=_HOSTILE, bus="usb"),
     ]
-    result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="bios"))
+    result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="bios", await_off=True))
 
     _assert_done(result, samples=2)
     assert {line.fields["drive"] for line in result.lines_of("cycle-done")} == {

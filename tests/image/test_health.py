@@ -49,7 +49,7 @@ def test_what_drives_say_of_themselves_is_stored_and_heat_ends_a_step(out: Path)
         )
         for bus in ("sata", "scsi", "nvme")
     ]
-    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives))
+    result = run_campaign(Trial(out=out, plan=_PLAN, drives=drives, await_off=True))
 
     assert result.outcome == "done", f"{result.outcome}: {result.reason}"
     assert all(result.written_bytes(drive.name) == 0 for drive in drives)

@@ -1,12 +1,13 @@
-"""The page Machine on the booted image: keyboard, language, time, and a shell and back."""
+"""By hand on the booted image: campaigns of another stick, keyboard, language, time, a shell."""
 
 from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
-from tests.lab.stick import make_stick
+from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
+from tests.report.database import make_database
 
 _READY_S = 300
 # Quotes within the words: what is typed is on the screen too, and must not look like the answer.
@@ -15,7 +16,10 @@ _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
 
 
 def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) -> None:
-    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    stick = make_stick(IMAGE, out / "stick.raw")
+    make_database(out / "theirs.sqlite").close()
+    put_file(stick, "Rack 4 Übernahme.sqlite", (out / "theirs.sqlite").read_bytes())
+    setup = MachineSetup(stick=stick, serial_log=out / "serial.log")
     terminal = Terminal()
     drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
     try:
@@ -25,6 +29,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
         ):
             terminal.attach(machine.serial_socket)
             machine.wait_event("ready", timeout_s=_READY_S)
+            _take_over_campaign_and_write_reports(terminal)
             terminal.send("5")
             terminal.wait_for("free of")
             (out / "serial-Machine.txt").write_text(terminal.screen())
@@ -35,6 +40,21 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
             _open_and_leave_shell(terminal)
     finally:
         terminal.close()
+
+
+def _take_over_campaign_and_write_reports(terminal: Terminal) -> None:
+    terminal.send("4")
+    terminal.wait_for("m take over")
+    terminal.send("m")
+    terminal.wait_for("Rack 4 Übernahme.sqlite")
+    terminal.send("Enter")
+    terminal.wait_for("1 campaign is taken over")
+    terminal.send("Tab", "Enter")
+    terminal.wait_for("1 campaign taken over with 9 boots")
+    terminal.wait_for("LAB-SSHD-1     46.02   27.20   28.12")
+    terminal.send("a")
+    terminal.wait_for("1 of 1 reports written")
+    terminal.wait_for("reports/1-three-drives/report.html")
 
 
 def _set_keyboard_and_time(terminal: Terminal) -> None:

@@ -32,25 +32,26 @@ passes = ["direct", "cold", "warm", "mmap", "buffered-app"]
 [[workload]]
 kind = "fio"
 size = "4M"
-runtime = 5
+runtime = 2
 page_cache = "bypass"
 
 [[workload]]
 kind = "matrix"
 file_sizes = ["1M"]
-record_sizes = ["16K", "64K"]
+record_sizes = ["64K"]
 filesystem = "xfs"
 
 [[workload]]
 kind = "sql"
 data_size = "16M"
-free_ram = "1G"
+free_ram = "1500M"
 filesystem = "ext4"
 
 [[workload]]
 kind = "sweep"
 set_sizes = ["1M", "2M"]
 tests = ["rand-read", "rand-write"]
+norandommap = [false]
 runtime = 2
 idle_timeout = 20
 """

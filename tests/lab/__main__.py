@@ -36,6 +36,7 @@ def main() -> int:
         firmware=arguments.firmware,
         limits=replace(Limits(), total_s=arguments.timeout * 60),
         interactive=arguments.interactive,
+        await_off=True,
         say=_say,
     )
     try:

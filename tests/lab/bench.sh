@@ -17,8 +17,11 @@ drive=$(blkid -U "$(ask 'SELECT uuid FROM file_system')")
 blockdev --setrw "$drive"
 mkdir -p /run/kaltstart/bench
 mount -o noatime "$drive" /run/kaltstart/bench
-for test in seq-read rand-read seq-write rand-write; do
-  by_hand "$test" "/var/lib/kaltstart/raw/$(ask "SELECT id FROM step WHERE kind = 'fio'")/$test.fio"
+jobs=/var/lib/kaltstart/raw/$(ask "SELECT min(id) FROM step WHERE kind = 'fio'")
+for round in 1 2 3; do
+  for test in seq-read rand-read seq-write rand-write; do
+    by_hand "$test-$round" "$jobs/$test.fio"
+  done
 done
 cd /run/kaltstart/bench
 files=$(printf 'lottery/%s:' a b c d e f g h i j)

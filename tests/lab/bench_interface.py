@@ -1,7 +1,8 @@
 """The interface's part of `ci/bench`: how soon it is there, how soon it answers, what it takes.
 
 An emulated processor is ten times slower than a real one, or worse. So each time has a peer, an
-empty page of the same library in the same machine, and all is timed outside the emulation too.
+empty page of the same library in the same machine, which never steps back behind the others. All
+is timed outside the emulation too.
 """
 
 import os

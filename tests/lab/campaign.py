@@ -75,6 +75,9 @@ class Trial:
     """Called with each console line while the machine runs."""
     prepare_stick: Callable[[Path], None] | None = None
     """Called with the stick's file before the first power-on."""
+    await_off: bool = False
+    """Let the machine go off at the end; otherwise its plug is pulled behind its last word, when
+    everything is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +220,7 @@ class _Operator:
                 self._watch(machine)
                 if result.outcome in {"paused", "refused", "timeout"}:
                     self._picture(machine)
-                if machine.is_on():
+                if machine.is_on() and self._trial.await_off:
                     self._switch_off(machine)
         result.seconds = time.monotonic() - self._started
 

@@ -11,7 +11,7 @@ from tests.lab.stick import StickError
 CYCLES = 3
 
 # Charts and the rehearsal are left out: they add boots, and the figure needs none of them.
-PLAN = f"""\
+_PLAN = """\
 version = 1
 
 [campaign]
@@ -35,7 +35,7 @@ role = "control"
 erase = "LAB-SSD-1"
 
 [boot]
-cycles = {CYCLES}
+cycles = @CYCLES@
 power = "cold"
 boot_set = "8M"
 charts = "none"
@@ -45,15 +45,16 @@ wake_margin = 60
 _MODELS = {"LAB-HDD-1": "disk", "LAB-SSHD-1": "hybrid", "LAB-SSD-1": "SSD"}
 
 
-def run_demo(out: Path) -> Result:
-    """The whole campaign, hands-off."""
+def run_demo(out: Path, *, cycles: int = CYCLES, await_off: bool = True) -> Result:
+    """The whole campaign, hands-off, with so many boots of each drive."""
     return run_campaign(
         Trial(
             out=out,
-            plan=PLAN,
+            plan=_PLAN.replace("@CYCLES@", str(cycles)),
             drives=DEFAULT_DRIVES,
             processors=2,
             limits=replace(Limits(), total_s=5400),
+            await_off=await_off,
         )
     )
 
@@ -69,12 +70,13 @@ def boots_by_drive(rows: list[BootTime]) -> dict[str, list[float]]:
 
 def format_table(boots: dict[str, list[float]]) -> str:
     """Boots per drive in seconds, and how much faster the best later boot is than the first."""
-    head = "".join(f"{f'boot {n + 1}':>10}" for n in range(CYCLES))
+    most = max(map(len, boots.values()))
+    head = "".join(f"{f'boot {n + 1}':>10}" for n in range(most))
     lines = [f"{'drive':<12}{'model':<8}{head}   first ÷ best later"]
     for serial, seconds in boots.items():
         cells = "".join(f"{value:>10.1f}" for value in seconds)
         gain = f"{seconds[0] / min(seconds[1:]):>8.2f}" if len(seconds) > 1 else ""
-        lines.append(f"{serial:<12}{_MODELS[serial]:<8}{cells:<{10 * CYCLES}}   {gain}")
+        lines.append(f"{serial:<12}{_MODELS[serial]:<8}{cells:<{10 * most}}   {gain}")
     return "\n".join(lines)
 
 

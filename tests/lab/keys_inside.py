@@ -24,8 +24,6 @@ _ESCAPE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]")
 _SETTLED_S = 0.3
 _PATIENCE_S = 120.0
 _LOADING_S = 5.0
-_NICE = 19
-"""As `tui/priority.py` has it once the first page is drawn."""
 _TUI = ["python3", "-m", "tui"]
 _EMPTY = ["python3", "-c", """
 from textual.app import App
@@ -50,7 +48,10 @@ _KEYS = 30
 
 
 class Typist:
-    """A program on a terminal, and somebody at its keys."""
+    """A program on a terminal, and somebody at its keys.
+
+    It begins like any other program, and so an empty page stays; the interface steps back itself.
+    """
 
     def __init__(self, words: Sequence[str]) -> None:
         self.begun_s = time.monotonic()
@@ -58,7 +59,7 @@ class Typist:
         self._terminal, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, _COLUMNS, 0, 0))
         self._process = subprocess.Popen(
-            ["nice", "-n", str(_NICE), *words],
+            words,
             stdin=other,
             stdout=other,
             stderr=other,
@@ -66,6 +67,7 @@ class Typist:
             start_new_session=True,
         )
         os.close(other)
+        self.pid = self._process.pid
 
     def __enter__(self) -> Self:
         return self
@@ -94,16 +96,21 @@ class Typist:
 
     def time_key(self, key: bytes, wanted: bytes) -> float:
         """Seconds from a key, pressed when all is quiet, to what it leads to."""
-        while select.select([self._terminal], [], [], _SETTLED_S)[0]:
-            os.read(self._terminal, 1 << 16)
-        self._drawn = b""
+        while self.listen(_SETTLED_S):
+            pass
         pressed_s = time.monotonic()
         os.write(self._terminal, key)
         return self.wait_for(wanted, since_s=pressed_s)
 
+    def listen(self, patience_s: float) -> bytes:
+        """The next it draws, empty where nothing comes in that time; what came before is over."""
+        self._drawn = b""
+        ready, _, _ = select.select([self._terminal], [], [], patience_s)
+        return os.read(self._terminal, 1 << 16) if ready else b""
+
     def read_memory_kib(self) -> int:
         """Its share of the RAM it uses (PSS)."""
-        lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 

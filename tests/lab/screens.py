@@ -14,6 +14,7 @@ from tests.lab.campaign import IMAGE, REPO, Limits, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import LabTimeoutError, Machine, MachineOffError, MachineSetup
 from tests.lab.picture import Colour, parse_palette
+from tests.lab.pictured import FINISHED, KEPT, RUNNING, SCENES
 from tests.lab.psf import ConsoleFont, parse_psf
 from tests.lab.qmp import QmpError
 from tests.lab.stick import StickError, make_stick, put_file
@@ -25,57 +26,8 @@ _FONT = REPO / "build/console/kaltstart-16.psf"
 _PALETTE = REPO / "mkosi.extra/usr/share/kaltstart/console/palette"
 _LANGUAGES = ("en", "de")
 _FOLLOWS_S = 5
-"""Until the one interface shows what the other shows already."""
-_CHARTS_S = 20
-_COUNTED_S = 20
-
-# Something of each kind of result, on the SSD alone, which is quick; the others stand in the list.
-_FINISHED = """\
-version = 1
-[campaign]
-name = "Pictures of every page"
-autostart = true
-on_finish = "poweroff"
-[[drive]]
-serial = "LAB-SSD-1"
-erase = "LAB-SSD-1"
-[boot]
-cycles = 2
-power = "cold"
-boot_set = "4M"
-charts = "none"
-wake_margin = 60
-[[workload]]
-kind = "fio"
-filesystem = "ext4"
-size = "8M"
-runtime = 2
-tests = ["seq-read", "rand-read"]
-page_cache = "bypass"
-[[workload]]
-kind = "lottery"
-file_size = "4M"
-passes = ["cold", "warm", "direct"]
-"""
-# Long enough to be looked at while it runs.
-_RUNNING = """\
-version = 1
-[campaign]
-name = "In the middle of a step"
-[[drive]]
-serial = "LAB-SSD-1"
-erase = "LAB-SSD-1"
-[[drive]]
-serial = "LAB-HDD-1"
-[[workload]]
-kind = "fio"
-on = "LAB-SSD-1"
-filesystem = "ext4"
-size = "8M"
-runtime = 600
-tests = ["rand-read", "seq-read"]
-page_cache = "bypass"
-"""
+"""Until an interface shows what a key led to, or the other one shows already."""
+_CHARTS_S, _COUNTED_S = 20, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,50 +51,19 @@ CONSOLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What is photographed: the keys that lead there, and those that lead back."""
-
-    name: str
-    keys: tuple[str, ...]
-    back: tuple[str, ...] = ()
-
-
-SCENES = (
-    Scene("drives", ("1",)),
-    Scene("drives-details", ("d",), ("Escape",)),
-    Scene("plan", ("2",)),
-    Scene("plan-compose", ("n",), ("Escape",)),
-    Scene("plan-templates", ("t",), ("Escape",)),
-    Scene("plan-times", ("F2",), ("Escape",)),
-    Scene("run", ("3",)),
-    Scene("results", ("4",)),
-    Scene("results-raw", ("Enter",), ("Escape",)),
-    Scene("results-end", ("Tab", "End"), ("Home", "Tab")),
-    Scene("machine", ("5",)),
-    Scene("machine-keyboard", ("k",), ("Escape",)),
-    Scene("machine-language", ("l",), ("Escape",)),
-    Scene("machine-time", ("t",), ("Escape",)),
-    Scene("machine-shell", ("x",), ("Escape",)),
-    Scene("help", ("F1",)),
-    Scene("manual", ("m",)),
-    Scene("manual-chapter", ("Enter",), ("Escape", "Escape")),
-    Scene("power", ("p",), ("Escape",)),
-)
-
-
 def make_sticks(out: Path) -> Path:
-    """A stick that has a finished campaign on it, and the plan of one that can be started."""
+    """A stick with a finished campaign, the plan of one that can be started, and a kept plan."""
     campaign = out / "campaign"
     stick = campaign / "stick.raw"
     if not stick.exists() or not (campaign / "report").exists() or _is_older(stick, IMAGE):
         limits = replace(Limits(), total_s=2400)
-        result = run_campaign(Trial(out=campaign, plan=_FINISHED, processors=2, limits=limits))
+        result = run_campaign(Trial(out=campaign, plan=FINISHED, processors=2, limits=limits))
         if not result.ok:
             raise LabTimeoutError(
                 f"the campaign is {result.outcome} {result.reason}; see {campaign}/serial.log"
             )
-        put_file(stick, "plan.toml", _RUNNING)
+    put_file(stick, "plan.toml", RUNNING)
+    put_file(stick, "plans/pictures.toml", KEPT)
     return stick
 
 
@@ -171,7 +92,8 @@ def photograph(name: str, finished: Path, out: Path) -> None:
     ):
         machine.wait_event("ready", timeout_s=_READY_S)
         # Both interfaces start at the same time, and one of them can be read.
-        terminal.wait_for("LAB-HDD-1")
+        for text in ("idle: Ready", "LAB-HDD-1"):
+            terminal.wait_for(text)
         view = _open_view(machine, terminal, folder, on_line=console.on_line)
         for language in _LANGUAGES:
             start = out / f"{name}-{language}"
@@ -211,7 +133,9 @@ def _terminal(machine: Machine) -> Iterator[Terminal]:
 
 def _photograph_pages(view: View, start: Path) -> None:
     for scene in SCENES:
-        view.press(*scene.keys)
+        for key in scene.keys:
+            view.press(key)
+            time.sleep(scene.rest_s)
         view.photograph(start.with_name(f"{start.name}-{scene.name}.png"))
         if scene.back:
             # Else the next picture could be of what these keys lead back to.
@@ -221,6 +145,8 @@ def _photograph_pages(view: View, start: Path) -> None:
 
 def _switch_language(view: View, terminal: Terminal) -> None:
     """To the second in the list of the page Machine; it holds for both interfaces."""
+    # The terminal shows that the campaign is stopped; the other may not know it yet.
+    time.sleep(_FOLLOWS_S)
     for key in ("5", "l", "Down"):
         view.press(key)
         view.settle()
@@ -242,10 +168,15 @@ def _photograph_step(
     terminal.wait_for("IOPS")
     time.sleep(_CHARTS_S)
     view.photograph(start.with_name(f"{start.name}-run-step.png"), moving=True)
+    view.press("k")
+    time.sleep(_FOLLOWS_S)
+    view.photograph(start.with_name(f"{start.name}-run-skip.png"), moving=True)
+    view.press("Escape")
     if isinstance(view, TerminalView):
         _count_bytes(machine, start.with_name(f"{start.name}-bytes.txt"), "beside a step")
     view.press("s")
     machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    terminal.wait_gone("IOPS")
     view.photograph(start.with_name(f"{start.name}-run-paused.png"))
 
 
@@ -277,7 +208,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("kinds", nargs="*", metavar="KIND", choices=CONSOLES)
     arguments = parser.parse_args()
-    out, kinds = arguments.out, arguments.kinds or list(CONSOLES)
+    out, kinds = arguments.out, arguments.kinds or CONSOLES
     out.mkdir(parents=True, exist_ok=True)
     for old in (each for kind in kinds for each in out.glob(f"{kind}-*")):
         shutil.rmtree(old) if old.is_dir() else old.unlink()

@@ -53,7 +53,10 @@ def find_partition(stick: Path, name: str) -> Partition | None:
 
 
 def put_file(stick: Path, name: str, content: str | bytes) -> None:
-    """Write a file into the FAT partition; `name` is a path in it, such as plan.toml."""
+    """Write a file into the FAT partition; `name` is a path in it, such as plans/mine.toml."""
+    folder = name.rpartition("/")[0]
+    if folder and folder not in list_folder(stick, ""):
+        _run("mmd", "-i", _fat(stick), f"::/{folder}")
     with tempfile.NamedTemporaryFile() as file:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()

@@ -13,7 +13,7 @@ from tui.charset import ALLOWED, BARS, BLOCK, BOX, HALVES
 
 _CHOOSE = REPO / "mkosi.extra/usr/lib/kaltstart/choose-font"
 _FOLDER = "/usr/share/kaltstart/console"
-_WIDTHS_PX = {16: 8, 24: 12, 32: 16}
+_WIDTHS_PX = {16: 8, 24: 12, 32: 16, 48: 24}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,8 @@ def test_what_a_console_showed_is_read_by_its_font(folder: Path) -> None:
         ("1366,768", "kaltstart-16.psf"),
         ("1920,1080", "kaltstart-24.psf"),
         ("2560,1440", "kaltstart-32.psf"),
-        ("3840,2160", "kaltstart-32.psf"),
+        ("3440,1440", "kaltstart-32.psf"),
+        ("3840,2160", "kaltstart-48.psf"),
         ("nonsense", "kaltstart-16.psf"),
         (None, "kaltstart-16.psf"),
     ],

@@ -15,6 +15,7 @@ def _series(
     role: str = "target",
     first_cycle: int = 1,
     failed: int = 0,
+    skipped: int = 0,
     given_up: str = "",
     proof: tuple[str, str] = PROVEN,
 ) -> Series:
@@ -23,8 +24,9 @@ def _series(
         role=role,
         cycles=tuple(range(first_cycle, first_cycle + len(boot_s))),
         boot_s=boot_s,
-        planned=len(boot_s) + failed,
+        planned=len(boot_s) + failed + skipped,
         failed=failed,
+        skipped=skipped,
         given_up=given_up,
         proofs=(proof,) * len(boot_s),
         page_caches=("cold",) * len(boot_s),
@@ -140,3 +142,9 @@ def test_what_is_missing_is_told() -> None:
     findings = find_findings([_series(1.0, 1.0, failed=2, given_up="it vanished")])
     assert Finding("remark", "A", "2 boots failed and left out of every figure.") in findings
     assert Finding("remark", "A", "the campaign went on without it: it vanished.") in findings
+
+
+def test_skipped_boots_are_said_to_be_missing() -> None:
+    findings = find_findings([_series(1.0, 1.0, skipped=3)])
+    said = "3 boots of 5 skipped by a person: not measured."
+    assert Finding("remark", "A", said) in findings

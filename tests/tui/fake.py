@@ -226,7 +226,7 @@ class FakeEngine:
         array: ArrayCondition | None = None,
     ) -> int:
         """The next step of a campaign, and what it measured; without a drive on the array."""
-        position = len(select_steps(self.connection, campaign_id)) + 1
+        position = len(select_steps(self.connection, campaign_id))
         device = drive.identity if drive else "array"
         step_id = self._insert(
             "step",

@@ -28,7 +28,7 @@ def show_kept(engine: FakeEngine) -> None:
 
 def show_longer(engine: FakeEngine) -> None:
     engine.say()
-    keep(engine, "rack-4.toml", f'{_PLAN}[[workload]]\nkind = "fio"\nruntime = 5\nnumjobs = 4\n')
+    keep(engine, "rack-4.toml", f'{_PLAN}[[workload]]\nkind = "verify"\nsize = "2G"\n')
 
 
 async def open_kept(pilot: Pilot[Any], engine: FakeEngine) -> None:
@@ -51,4 +51,4 @@ async def refuse_longer(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """It is not."""
     await open_kept(pilot, engine)
     await press(pilot, "tab", "tab", "enter")
-    await scrolled_to(pilot, "fio: numjobs")
+    await scrolled_to(pilot, "more than one workload verify")

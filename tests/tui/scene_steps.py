@@ -140,6 +140,31 @@ async def look_at_array_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "enter")
 
 
+async def set_further(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """Mistakes in two of the further settings, looked at; without an array."""
+    await press(pilot, "2", "n", "space", "f5", "space", "tab")
+    await type_text(pilot, "hot")
+    await press(pilot, "tab")
+    await type_text(pilot, "5")
+    pilot.app.screen.query_one("#done").focus()
+    await press(pilot, "enter")
+    pilot.app.screen.query_one("#continue").focus()
+    await press(pilot, "enter")
+    await finish(pilot, "check")
+
+
+async def look_at_further_mistakes(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    await set_further(pilot, engine)
+    await press(pilot, "f5")
+
+
+async def leave_release(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """The form as it was."""
+    await release_wrongly(pilot, engine)
+    await press(pilot, "escape")
+    await finish(pilot, "release")
+
+
 async def read_for_minutes(pilot: Pilot[Any], engine: FakeEngine) -> None:
     """The drive of the step becomes faster and answers sooner, and rests for a while."""
     read_bytes = read_ios = wait_ms = 0

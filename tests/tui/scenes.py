@@ -7,6 +7,12 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui import scene_states as at
+from tests.tui.database_scenes import (
+    open_databases,
+    open_offer,
+    open_unusable,
+    show_databases,
+)
 from tests.tui.fake import FakeEngine
 from tests.tui.kept_scenes import (
     adjust_kept,
@@ -15,6 +21,7 @@ from tests.tui.kept_scenes import (
     show_kept,
     show_longer,
 )
+from tests.tui.key_scenes import mistake_keys, open_keys, set_keys
 from tests.tui.machine_scenes import (
     open_chapter,
     open_manual,
@@ -32,7 +39,9 @@ from tests.tui.scene_steps import (
     compose_only_reading,
     compose_template,
     do_nothing,
+    leave_release,
     look_at_array_mistakes,
+    look_at_further_mistakes,
     make_array_mistakes,
     offer_inspection,
     open_array_settings,
@@ -42,6 +51,7 @@ from tests.tui.scene_steps import (
     read_array,
     read_for_minutes,
     release_wrongly,
+    set_further,
     show_times,
 )
 from tests.tui.spread_scenes import show_spreads
@@ -82,13 +92,20 @@ SCENES = {
     "compose-all-tests": Scene(at.idle, compose_all_tests),
     "compose-only-reading": Scene(at.idle, compose_only_reading),
     "compose-field-tests": Scene(at.idle, compose_field_tests),
+    "compose-keys": Scene(at.idle, open_keys),
+    "compose-keys-mistakes": Scene(at.idle, mistake_keys),
+    "compose-keys-set": Scene(at.idle, set_keys),
     "compose-mistakes": Scene(at.idle, compose_mistakes),
     "compose-array": Scene(at.idle, compose_array),
     "compose-array-mistakes": Scene(at.idle, make_array_mistakes),
     "array": Scene(at.idle, open_array_settings),
     "array-kernel": Scene(at.idle, open_kernel_settings),
     "array-mistakes": Scene(at.idle, look_at_array_mistakes),
+    "compose-further-mistakes": Scene(at.idle, set_further),
+    "further": Scene(at.idle, press_keys("2", "n", "space", "f5")),
+    "further-mistakes": Scene(at.idle, look_at_further_mistakes),
     "release": Scene(at.idle, release_wrongly),
+    "release-left": Scene(at.idle, leave_release),
     "run-running": Scene(at.run_campaign, do_nothing),
     "run-countdown": Scene(at.count_down, do_nothing),
     "run-preparing": Scene(at.prepare_drives, do_nothing),
@@ -110,6 +127,9 @@ SCENES = {
     "results-spreads": Scene(show_spreads, press_keys("4", "tab", "end")),
     "results-raw": Scene(show_raw, open_raw),
     "results-raw-text": Scene(show_raw, open_raw_text),
+    "results-databases": Scene(show_databases, open_databases),
+    "results-take-over": Scene(show_databases, open_offer),
+    "results-unusable": Scene(show_databases, open_unusable),
     "machine": Scene(show_machine, press_keys("5")),
     "machine-trouble": Scene(show_poor_machine, press_keys("5")),
     "machine-keyboard": Scene(show_machine, press_keys("5", "k", "down", "down")),

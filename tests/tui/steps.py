@@ -6,6 +6,8 @@ from rich.color import Color
 from rich.style import Style
 from textual.pilot import Pilot
 
+from appliance.store.requests import Request
+from tests.tui.fake import FakeEngine
 from tui.app import KaltstartApp
 from tui.screens.page import Page
 from tui.widgets.line import Line
@@ -35,6 +37,20 @@ async def finish(pilot: Pilot[Any], group: str) -> None:
     if workers:  # no list at all would mean every worker, even one that waits for an answer
         await pilot.app.workers.wait_for_complete(workers)
     await pilot.pause()
+
+
+async def answer(
+    pilot: Pilot[Any], engine: FakeEngine, state: str, text: str = "", *, kind: str
+) -> Request:
+    """Let a request of that kind come in, answer it, and let the interface hear of it."""
+    for _ in range(_TURNS):
+        found = [each for each in engine.requests() if (each.state, each.kind) == ("new", kind)]
+        if found:
+            engine.answer(state, text)
+            await settle(pilot)
+            return found[0]
+        await pilot.pause()
+    raise AssertionError(f"no request {kind}:\n{drawn(pilot)}")
 
 
 async def press(pilot: Pilot[Any], *keys: str) -> None:

@@ -82,14 +82,17 @@ async def test_a_test_that_writes_needs_the_release_of_each_drive(
         assert [drive["erase"] for drive in plan["drive"]] == [HDD.serial, SSHD.serial]
 
 
-async def test_tests_of_a_drive_that_only_read_start_without_a_release(engine: FakeEngine) -> None:
+@pytest.mark.parametrize("share", ["0.05", "0,05"])
+async def test_tests_of_a_drive_that_only_read_start_without_a_release(
+    share: str, engine: FakeEngine
+) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space")
         await choose(pilot, "boot", "surface", "selftest")
         assert text_of(pilot, "#writes").startswith("NOTHING IS WRITTEN")
         pilot.app.screen.query_one("#surface-sample").focus()
-        await type_text(pilot, "0.05")
+        await type_text(pilot, share)
         pilot.app.screen.query_one("#surface-unreadable").focus()
         await type_text(pilot, "4M")
         pilot.app.screen.query_one("#selftest-test").focus()
@@ -262,6 +265,20 @@ async def test_the_keys_of_the_image_test_lead_to_one_warm_boot(engine: FakeEngi
         plan = await started_plan(pilot, engine)
         boot = plan["boot"]
         assert (boot["cycles"], boot["power"], boot["boot_set"]) == (1, "warm", "4M")
+
+
+async def test_a_key_says_what_the_machine_does_at_the_end(engine: FakeEngine) -> None:
+    engine.show_drives(HDD)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        for what in ("stay on", "power off", "restart", "stay on"):
+            assert f"F4 at the end: {what}" in drawn(pilot)
+            await press(pilot, "f4")
+        await go_on(pilot)
+        await release(pilot, HDD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["campaign"]["on_finish"] == "poweroff"
 
 
 async def test_the_form_works_on_a_small_screen(engine: FakeEngine) -> None:

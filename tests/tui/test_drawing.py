@@ -57,6 +57,8 @@ def test_bars_are_proportional_and_never_vanish() -> None:
     assert draw_bar(0, 100, 10) == ""
     assert draw_progress(1, 2, 12) == "[█████     ]  50 %"
     assert draw_progress(0, 0, 6) == "[    ]   0 %"
+    assert draw_progress(999, 1000, 12).endswith("]  99 %"), "it is not done"
+    assert draw_progress(1000, 1000, 12).endswith("] 100 %")
 
 
 def test_digits_are_five_lines_high() -> None:

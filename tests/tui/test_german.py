@@ -8,6 +8,7 @@ from textual.containers import Horizontal
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import drawn, press, settle
 from tui import language
@@ -20,15 +21,27 @@ from tui.widgets.line import Line
 _SIZE = (80, 24)
 _PICTURED = (
     *("drives-asked", "plan-valid", "run-step", "results-steps", "machine"),
-    *("help", "release", "compose-all-tests", "array", "drives-inspect", "plan-templates"),
+    *(
+        "help",
+        "release",
+        "compose-all-tests",
+        "compose-keys",
+        "array",
+        "drives-inspect",
+        "plan-templates",
+    ),
+    "further-mistakes",
 )
 _OTHERS = (
     *("drives-array", "drives-array-confirm", "drives-all-details", "power", "plan-absent"),
     *("plan-invalid", "plan-confirm", "compose", "compose-times", "compose-field-tests"),
+    *("compose-keys-mistakes", "compose-keys-set"),
     *("compose-only-reading", "compose-array", "run-running", "run-countdown", "run-paused"),
     *("run-array", "results", "results-field-test", "results-array", "results-spreads"),
+    *("compose-further-mistakes", "further", "release-left"),
     *("results-raw", "results-raw-text", "run-skip", "run-pausing", "machine-trouble"),
     *("machine-keyboard", "machine-time", "machine-shell", "manual", "manual-chapter"),
+    *("results-databases", "results-take-over", "results-unusable"),
 )
 
 
@@ -52,7 +65,8 @@ def find_cut(pilot: Pilot[Any]) -> list[str]:
         else:
             assert isinstance(widget, Line)
             text = widget.text
-        room = min(widget.region.right, _SIZE[0] - 1) - widget.region.x
+        shown = widget.content_region
+        room = min(shown.right, _SIZE[0] - 1) - shown.x
         if widget.region and "\n" not in text and len(text.rstrip()) > room:
             cut.append(text)
     return cut
@@ -94,3 +108,19 @@ async def test_the_help_of_each_page_is_one_screen(german: FakeEngine) -> None:
             text = pilot.app.screen.query_one("#text")
             assert text.max_scroll_y == 0, f"page {digit} need not be scrolled"
             await press(pilot, "escape")
+
+
+async def test_how_far_a_campaign_is_breaks_between_its_counts(german: FakeEngine) -> None:
+    campaign_id = german.add_campaign(
+        "Pictures of every page", state="done", cycles=2, boots={HDD: [60.0, 61.0]}
+    )
+    german.add_step(campaign_id, "fio", HDD)
+    async with KaltstartApp(german.port()).run_test(size=_SIZE) as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        lines = [line.strip() for line in drawn(pilot).splitlines()[1:4]]
+    assert lines == [
+        'Kampagne 1 "Pictures of every page": FERTIG,',
+        "2 von 2 Boots (2 fertig, 0 Fehler),",
+        "1 von 1 Schritten (1 fertig, 0 Fehler)",
+    ]

@@ -1,8 +1,10 @@
 """From the first screen to a running inspection of all drives: Enter, Enter; nothing written."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.tui.asked import SILENT
 from tests.tui.fake import FakeEngine
@@ -17,12 +19,17 @@ from tui.screens.manual import Help
 from tui.screens.plan import PlanPage
 
 
+async def open_offer(pilot: Pilot[Any]) -> None:
+    """Enter on the first page, as its line of keys says."""
+    await settle(pilot)
+    assert "Enter inspect all" in text_of(pilot, "#keys")
+    await press(pilot, "enter")
+    await shown(pilot, "#start")
+
+
 async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
-        await settle(pilot)
-        assert "Enter inspect all" in text_of(pilot, "#keys")
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
+        await open_offer(pilot)
         await finish(pilot, "estimate")
         told = text_of(pilot, "#inspection")
         assert "NOTHING IS WRITTEN" in told
@@ -52,9 +59,7 @@ async def test_enter_enter_inspects_all_drives_and_releases_none(engine: FakeEng
 
 async def test_leaving_the_offer_starts_nothing(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
+        await open_offer(pilot)
         await press(pilot, "escape")
         await finish(pilot, "flow")
         assert isinstance(pilot.app.screen, DrivesPage)
@@ -63,7 +68,9 @@ async def test_leaving_the_offer_starts_nothing(engine: FakeEngine) -> None:
         await shown(pilot, "#start")
 
 
-async def test_enter_shows_details_where_there_is_a_plan_or_a_campaign(engine: FakeEngine) -> None:
+async def test_enter_shows_details_where_there_is_a_plan_or_a_campaign_to_go_on_with(
+    engine: FakeEngine,
+) -> None:
     engine.say(plan=VALID_PLAN)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -71,10 +78,20 @@ async def test_enter_shows_details_where_there_is_a_plan_or_a_campaign(engine: F
         assert isinstance(pilot.app.screen, Ask)
         await press(pilot, "escape")
         engine.say()
-        engine.add_campaign("older", state="done", cycles=1, boots={SSHD: [46.0]})
+        engine.add_campaign("older", state="paused", cycles=2, boots={SSHD: [46.0]})
         await settle(pilot)
+        assert "Enter inspect all" not in text_of(pilot, "#keys")
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, Ask)
+
+
+async def test_two_keys_are_enough_at_the_next_machine_too(engine: FakeEngine) -> None:
+    engine.add_campaign("incoming inspection", state="done", cycles=1, boots={SSHD: [46.0]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await open_offer(pilot)
+        await press(pilot, "enter")
+        plan = await started_plan(pilot, engine)
+        assert not [each for each in plan["drive"] if "erase" in each]
 
 
 async def test_the_offer_waits_for_the_engine_and_for_all_drives(engine: FakeEngine) -> None:
@@ -173,9 +190,7 @@ async def test_a_campaign_takes_so_many_drives_and_the_rest_is_told(engine: Fake
     ]
     engine.show_drives(*many)
     async with KaltstartApp(engine.port()).run_test() as pilot:
-        await settle(pilot)
-        await press(pilot, "enter")
-        await shown(pilot, "#start")
+        await open_offer(pilot)
         assert text_of(pilot, "#inspection").count("inspect it next") == 2
         assert "Enter: start  Esc: leave  PgUp/PgDn: scroll" in drawn(pilot)
         await press(pilot, "enter")

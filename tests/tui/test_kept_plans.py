@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
 from tests.tui.kept_scenes import keep
-from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
+from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tests.tui.test_plan_page import choose, release, started_plan
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
@@ -35,12 +35,12 @@ async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) ->
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "space", "f3")
+        request = await answer(pilot, engine, "accepted", kind="keep-plan")
         await finish(pilot, "check")
         assert isinstance(pilot.app.screen, ComposeDialog), "the form stays"
-        assert "kept as plans/drive-comparison.toml" in text_of(pilot, "#problem")
-        (request,) = engine.requests()
+        assert "Kept as plans/drive-comparison.toml" in text_of(pilot, "#problem")
         payload = request.read_payload()
-        assert request.kind == "keep-plan"
+        assert len(engine.requests()) == 1
         assert (payload["name"], payload["replace"]) == ("drive comparison", False)
         plan = tomllib.loads(payload["plan_toml"])
         assert plan["drive"] == [{"serial": HDD.serial, "role": "target"}]
@@ -62,9 +62,24 @@ async def test_one_of_that_name_is_replaced_only_after_a_question(
         await press(pilot, "f3")
         await shown(pilot, "#replace")
         await press(pilot, "right", "enter")
-        await finish(pilot, "check")
-        (request,) = engine.requests()
+        request = await answer(pilot, engine, "accepted", kind="keep-plan")
         assert request.read_payload()["replace"] is True
+
+
+async def test_what_could_not_be_kept_is_told_in_the_form_and_not_behind_it(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space", "f3", "f3")
+        await answer(pilot, engine, "refused", "KALTSTART is full", kind="keep-plan")
+        await finish(pilot, "check")
+        assert text_of(pilot, "#problem") == "Keeping the plan REFUSED: KALTSTART is full"
+        assert len(engine.requests()) == 1, "F3 bounced"
+        engine.connection.execute("DROP TABLE request")
+        await press(pilot, "f3")
+        await finish(pilot, "check")
+        assert text_of(pilot, "#problem").startswith("It cannot be kept. the request could not")
 
 
 async def test_what_has_mistakes_is_not_kept(engine: FakeEngine) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from appliance.store.wishes import clear_pause_asked, update_pause_asked
+from appliance.drives.model import Drive
+from appliance.store.wishes import clear_pause_asked, update_boots_skipped, update_pause_asked
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import add_steps
@@ -105,6 +106,78 @@ async def test_with_nothing_running_the_keys_say_so(key: str, engine: FakeEngine
         await press(pilot, "3", key)
         assert text_of(pilot, "#message")
         assert asked(engine) == []
+
+
+def _pause_between_boots(engine: FakeEngine) -> tuple[int, list[int]]:
+    """The first drive has made its first boot, so it is the second one's turn; their ids."""
+    boots: dict[Drive, list[float | None]] = {HDD: [106.2], SSHD: []}
+    campaign_id = engine.add_campaign("slow", state="paused", cycles=2, boots=boots)
+    engine.add_step(campaign_id, "fio", HDD, state="planned")
+    engine.say()
+    rows = engine.connection.execute("SELECT drive_id FROM campaign_drive ORDER BY slot")
+    return campaign_id, [row[0] for row in rows]
+
+
+async def test_the_boots_of_the_drive_whose_turn_it_is_are_skipped_before_any_step(
+    engine: FakeEngine,
+) -> None:
+    campaign_id, (_slow, other) = _pause_between_boots(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert "r go on  k skip boots" in text_of(pilot, "#keys")
+        await press(pilot, "k")
+        await shown(pilot, "#skip")
+        text = " ".join(drawn(pilot).replace("│", " ").split())
+        assert f"Skip all boots that {SSHD.serial} still has to make?" in text
+        assert "MISSING from the results: 2 of its 2 boots." in text
+        assert pilot.app.focused is not None
+        assert pilot.app.focused.id == "cancel"
+        await press(pilot, "enter")
+        await finish(pilot, "flow")
+        assert asked(engine) == []
+        await press(pilot, "k")
+        await shown(pilot, "#skip")
+        await press(pilot, "right", "enter")
+        await finish(pilot, "flow")
+        payload = {"campaign_id": campaign_id, "drive_id": other}
+        assert asked(engine) == [("skip-boots", payload)]
+
+
+async def test_the_boots_of_another_drive_are_skipped(engine: FakeEngine) -> None:
+    campaign_id, (slow, _other) = _pause_between_boots(engine)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "k")
+        await shown(pilot, "#other")
+        await press(pilot, "right", "right", "enter")
+        await settle(pilot)
+        await shown(pilot, "#other")
+        text = " ".join(drawn(pilot).replace("│", " ").split())
+        assert f"Skip all boots that {HDD.serial} still has to make?" in text
+        assert "MISSING from the results: 1 of its 2 boots." in text
+        await press(pilot, "right", "enter")
+        await finish(pilot, "flow")
+        payload = {"campaign_id": campaign_id, "drive_id": slow}
+        assert asked(engine) == [("skip-boots", payload)]
+
+
+async def test_skipped_boots_are_counted_apart_and_named_in_the_results(
+    engine: FakeEngine,
+) -> None:
+    campaign_id, (slow, other) = _pause_between_boots(engine)
+    for drive_id in (slow, other):
+        update_boots_skipped(engine.connection, campaign_id, drive_id, reason="by a person")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert "4 of 4 boots (1 done, 0 failed, 3 skipped)" in text_of(pilot, "#campaign")
+        assert "k skip step" in text_of(pilot, "#keys")
+        await press(pilot, "4")
+        results = text_of(pilot, "#results")
+        assert "SKIPPED by a person: 1 of 2 boots, not measured" in results
+        assert "SKIPPED by a person: 2 of 2 boots, not measured" in results
+        assert "FAILED" not in results
 
 
 async def test_between_boots_there_is_no_step_to_skip(engine: FakeEngine) -> None:

@@ -18,7 +18,7 @@ SMALL, LARGE = (80, 24), (120, 40)
 LARGE_TOO = (
     *("drives", "compose-all-tests", "release", "run-running", "run-countdown", "run-step"),
     *("results", "results-steps", "compose-array", "array"),
-    *("drives-array", "run-array", "results-array"),
+    *("drives-array", "run-array", "results-array", "further-mistakes"),
     *("drives-asked", "compose-field-tests", "results-field-test", "drives-inspect"),
     *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),
     *("plan-templates", "compose-template", "results-raw", "results-raw-text", "results-spreads"),

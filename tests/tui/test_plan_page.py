@@ -3,6 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from appliance.drives.model import Drive
@@ -10,12 +11,13 @@ from appliance.plan import parse_plan
 from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
-from tests.tui.steps import app_of, drawn, finish, press, settle, text_of, type_text
+from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.plan import PlanPage
 from tui.screens.release import ReleaseDialog
+from tui.widgets.field import Field
 
 
 async def compose(pilot: Pilot[Any], *rows: int) -> None:
@@ -86,6 +88,20 @@ async def test_the_plan_on_the_stick_is_started_after_its_erased_drives_were_sho
         )
 
 
+async def test_what_is_on_the_drives_stands_before_the_plan_that_erases_them_starts(
+    engine: FakeEngine,
+) -> None:
+    engine.say(plan=VALID_PLAN)
+    engine.show_drives(HDD, SSHD, asked={HDD: WELL_ASKED})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "s")
+        text = drawn(pilot)
+        assert "Partitions  SYSTEM, Daten (table gpt)" in text
+        assert "On it       ntfs, ext4" in text
+        assert SSHD.serial not in text
+
+
 async def test_enter_on_the_confirmation_cancels(engine: FakeEngine) -> None:
     engine.say(plan=VALID_PLAN)
     async with KaltstartApp(engine.port()).run_test() as pilot:
@@ -104,6 +120,38 @@ async def test_a_plan_with_mistakes_shows_each_and_cannot_be_started(engine: Fak
         await press(pilot, "s")
         assert isinstance(pilot.app.screen, PlanPage)
         assert text_of(pilot, "#message") == "There is no valid plan on the stick to start."
+
+
+async def test_a_plan_whose_drive_is_missing_has_no_mistakes_and_may_be_tried(
+    engine: FakeEngine,
+) -> None:
+    engine.say(plan=VALID_PLAN | {"problems": ["drive GONE-1 is not in this machine"]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        text = text_of(pilot, "#plan")
+        assert "It cannot run as things are:\n  drive GONE-1 is not in this machine\n" in text
+        assert "mistakes" not in text
+        await press(pilot, "s")
+        await shown(pilot, "#start")
+
+
+@pytest.mark.parametrize(
+    ("told", "when"),
+    [
+        ({}, "yes, after a countdown"),
+        ({"is_known": True}, "not again, it was started or stopped before; s starts it"),
+        ({"is_known": True, "autostart": False}, "no, start it with s"),
+    ],
+)
+async def test_a_plan_that_does_not_start_again_does_not_promise_to(
+    told: dict[str, bool], when: str, engine: FakeEngine
+) -> None:
+    engine.say(plan=VALID_PLAN | {"autostart": True} | told)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        assert f"Starts by itself: {when}\n" in text_of(pilot, "#plan")
 
 
 async def test_a_composed_campaign_needs_every_drive_released_and_starts(
@@ -131,6 +179,21 @@ async def test_a_composed_campaign_needs_every_drive_released_and_starts(
         assert text_of(pilot, "#message") == "Start accepted: campaign 1 started"
 
 
+async def test_no_key_is_lost_before_the_field_of_a_release_has_the_focus(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        await press(pilot, "7")
+        assert text_of(pilot, "#problem") == "Nothing is typed yet: Up goes to the field."
+        for key in ("up", "7", "h"):
+            pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await settle(pilot)
+        assert pilot.app.screen.query_one("#typed", Field).value == "7h"
+        assert engine.requests() == []
+
+
 async def test_a_wrong_serial_is_refused_and_asked_for_again(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
@@ -146,17 +209,53 @@ async def test_a_wrong_serial_is_refused_and_asked_for_again(engine: FakeEngine)
         assert len(engine.requests()) == 1
 
 
-async def test_leaving_the_second_release_leaves_nothing_behind(engine: FakeEngine) -> None:
+@pytest.mark.parametrize("leave", ["escape", "enter"])
+async def test_leaving_a_release_leads_back_to_the_form_as_it_was(
+    leave: str, engine: FakeEngine
+) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        await compose(pilot, 0, 1)
+        await press(pilot, "2", "n", "space", "down", "c", "f4", "tab")
+        await type_text(pilot, "rack 7")
+        await choose(pilot, "sql")
+        await press(pilot, "tab", "1", "G")
+        await press(pilot, "f5", "enter")
+        pilot.app.screen.query_one("#done").focus()
+        await press(pilot, "enter")
+        before = drawn(pilot).splitlines()[:20]
+        await go_on(pilot)
         await release(pilot, "7H2291")
         assert isinstance(pilot.app.screen, ReleaseDialog)
+        pilot.app.screen.query_one("#cancel").focus()
+        await press(pilot, leave)
+        await finish(pilot, "release")
+        assert isinstance(pilot.app.screen, ComposeDialog)
+        assert "nothing was written" in text_of(pilot, "#problem")
+        assert pilot.app.focused is pilot.app.screen.query_one("#continue")
+        pilot.app.screen.query_one("#sql-size").focus()
+        await pilot.pause()
+        assert drawn(pilot).splitlines()[:20] == before
+        assert engine.requests() == []
+        # Each drive is asked for once more.
+        await go_on(pilot)
+        await release(pilot, "7H2291")
+        await release(pilot, SSHD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+        assert plan["campaign"] == {"name": "rack 7", "on_finish": "poweroff", "autostart": True}
+        assert [each["role"] for each in plan["drive"]] == ["target", "control"]
+        assert plan["workload"][0]["data_size"] == "1G"
+
+
+async def test_the_form_can_be_left_after_a_release_was(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        await press(pilot, "escape")
+        await finish(pilot, "release")
         await press(pilot, "escape")
         await finish(pilot, "flow")
         assert isinstance(pilot.app.screen, PlanPage)
         assert engine.requests() == []
-        assert "nothing was written" in text_of(pilot, "#message")
 
 
 async def test_a_short_or_hostile_serial_is_typed_as_it_is_shown(engine: FakeEngine) -> None:
@@ -178,9 +277,10 @@ async def test_a_drive_that_goes_away_meanwhile_is_not_released(engine: FakeEngi
         engine.show_drives(SSHD, STICK)
         await settle(pilot)
         await release(pilot, "7H2291")
-        await finish(pilot, "flow")
+        await finish(pilot, "release")
         assert engine.requests() == []
-        assert text_of(pilot, "#message") == (
+        assert isinstance(pilot.app.screen, ComposeDialog)
+        assert text_of(pilot, "#problem") == (
             "The drive WD-WX41A47H2291 is gone. Nothing was started."
         )
 
@@ -220,10 +320,10 @@ async def test_a_drive_that_was_swapped_is_not_released(
             await release(pilot, "7H2291")
         else:
             await go_on(pilot)
-        assert isinstance(pilot.app.screen, PlanPage), "nothing more is asked"
-        await finish(pilot, "flow")
+        await finish(pilot, "release")
+        assert isinstance(pilot.app.screen, ComposeDialog), "nothing more is asked"
         assert engine.requests() == []
-        message = text_of(pilot, "#message")
+        message = text_of(pilot, "#problem")
         assert is_whole(message, "WD-WX41A47H2291 is another one now", said, "Nothing was started")
 
 
@@ -284,7 +384,8 @@ async def test_however_much_is_on_a_drive_the_warning_and_who_it_is_stay(
         assert is_whole(drawn(pilot), *always, "label 59", "> Cancel <")
         await press(pilot, *["pageup"] * 20)
         assert is_whole(drawn(pilot), *always, "label 0,")
-        await press(pilot, "escape")
+        await press(pilot, "escape", "escape")
+        await finish(pilot, "flow")
         await compose(pilot, 1)
         assert "PgUp" not in drawn(pilot), "all is in sight"
 

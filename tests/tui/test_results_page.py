@@ -13,16 +13,16 @@ from tui.screens.results import describe_steps
 
 BOOTS = """\
 Boot s: least, quartiles with median, most
-WD-WX41A47H2291                                                   │█  105.00
-W761CPRN         █│██────────┤                                         28.00
+WD-WX41A47H2291                                                   │┤  105.00
+W761CPRN         ├│███████████────────┤                                28.00
                  27.00                                        106.00
 
 Boot s by cycle: WD-WX41A47H2291        Boot s by cycle: W761CPRN
-120┤▄▄▄   ▄▄▄▄▄▄                        50┤▅▅▅
-   │███   ██████                          │███▂▂▂▂▂▂▁▁▁
-   │███   ██████                          │████████████
-  0┤███···██████                         0┤████████████
-    #1        #4                           #1        #4"""
+120┤▄▄▄   ▄▄▄▄▄▄                        60┤▁▁▁         ███
+   │███   ██████                          │███         ███
+   │███   ██████                          │███▇▇▇▇▇▇▆▆▆███
+  0┤███···██████···                      0┤███████████████
+    #1           #5                        #1           #5"""
 SIDE_BY_SIDE = """\
 sql side by side, shorter is better
  total
@@ -175,9 +175,13 @@ async def test_an_array_alone_is_compared_with_nothing(engine: FakeEngine) -> No
         assert text_of(pilot, "#results").startswith("Steps")
 
 
-async def test_boots_have_boxplots_on_one_axis_and_a_column_per_cycle(engine: FakeEngine) -> None:
+async def test_boots_have_a_box_from_five_on_one_axis_and_a_column_per_cycle(
+    engine: FakeEngine,
+) -> None:
     engine.add_campaign(
-        "new", cycles=4, boots={HDD: [106.0, None, 104.0, 105.0], SSHD: [46.0, 28.0, 28.0, 27.0]}
+        "new",
+        cycles=5,
+        boots={HDD: [106.0, None, 104.0, 105.0, None], SSHD: [46.0, 28.0, 28.0, 27.0, 60.0]},
     )
     async with KaltstartApp(engine.port()).run_test(size=(80, 40)) as pilot:
         await settle(pilot)

@@ -48,6 +48,42 @@ async def _press_on_results(engine: FakeEngine) -> None:
         await press(pilot, "w")
 
 
+@pytest.mark.parametrize("ended", ["campaign-done", "campaign-paused"])
+async def test_what_ended_before_there_was_an_interface_is_the_first_thing_seen(
+    engine: FakeEngine, ended: str
+) -> None:
+    engine.add_event("ready")
+    engine.add_event(ended)
+    engine.add_event("report")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+        await press(pilot, "1")
+        engine.add_event("verdict-kept")
+        app_of(pilot).read()
+        await settle(pilot)
+        assert page(pilot).NAME == "drives", "shown once"
+
+
+async def test_what_ended_before_the_machine_was_switched_on_is_not(engine: FakeEngine) -> None:
+    engine.say(phase="starting")
+    engine.add_event("ready")
+    engine.add_event("campaign-done")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+        engine.add_event("ready")
+        engine.say(phase="idle")
+        app_of(pilot).read()
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+        # Taken over from another stick.
+        engine.add_event("campaign-done")
+        app_of(pilot).read()
+        await settle(pilot)
+        assert page(pilot).NAME == "drives"
+
+
 async def test_it_comes_back_on_the_page_where_it_was_killed(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)

@@ -14,6 +14,7 @@ from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.templates import TemplatesDialog
+from tui.widgets.field import Field
 
 
 @pytest.fixture
@@ -122,6 +123,18 @@ async def test_how_long_each_step_takes_is_told_in_the_form(few: FakeEngine) -> 
         await press(pilot, "space")
         pilot.app.screen.query_one("#verify-on").focus()
         await press(pilot, "space", "tab", "x", "f2")
+        await shown(pilot, "#text")
+        assert "a setting cannot be read" in drawn(pilot)
+
+
+@pytest.mark.parametrize("share", ["nan", "inf", "x"])
+async def test_how_long_a_share_takes_that_is_none_is_not_known(
+    share: str, few: FakeEngine
+) -> None:
+    async with KaltstartApp(few.port()).run_test() as pilot:
+        await open_template(pilot, 1)
+        pilot.app.screen.query_one("#surface-sample", Field).value = share
+        await press(pilot, "f2")
         await shown(pilot, "#text")
         assert "a setting cannot be read" in drawn(pilot)
 

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from appliance.stick import SAVE_FIRST
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.scenes import SCENES
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import port as port_module
 from tui.app import KaltstartApp
+from tui.charset import ALLOWED
 from tui.port import Port
 from tui.state import Snapshot
 
@@ -39,6 +41,68 @@ async def test_without_an_engine_it_waits_and_then_says_so(
         monkeypatch.setattr(port_module, "_SILENT_AFTER_S", -1.0)
         await settle(pilot)
         assert text_of(pilot, "#banner").startswith("THE ENGINE DOES NOT ANSWER")
+
+
+async def test_what_has_happened_is_seen_though_the_form_hides_the_page(
+    engine: FakeEngine,
+) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n")
+        engine.say(phase="running", message="Campaign")
+        await settle(pilot)
+        assert "A campaign has the machine now: page 3 shows it." in drawn(pilot)
+        reason = "two Kaltstart [sticks] are plugged in, " * 3
+        engine.say(phase="refused", error={"message": reason, "hint": "", "exit_code": 5})
+        await settle(pilot)
+        assert "REFUSED: two Kaltstart [sticks] are plugged in" in drawn(pilot)
+        assert set(drawn(pilot)) <= ALLOWED | {"\n"}
+        engine.say()
+        await settle(pilot)
+        assert "REFUSED" not in drawn(pilot)
+        assert "has the machine" not in drawn(pilot)
+
+
+@pytest.mark.parametrize("phase", ["idle", "starting"])
+async def test_an_engine_that_has_ended_is_not_shown_as_ready(
+    phase: str, engine: FakeEngine
+) -> None:
+    engine.say(phase=phase)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        engine.clock_s += 181
+        engine.say(phase=phase)  # it lives, however long ago the last word was
+        await settle(pilot)
+        assert text_of(pilot, "#banner") == ""
+        engine.clock_s += 181
+        await settle(pilot)
+        assert text_of(pilot, "#banner").startswith("THE ENGINE DOES NOT ANSWER")
+        assert "not answering" in text_of(pilot, "#header")
+
+
+async def test_a_step_may_take_as_long_as_it_likes(engine: FakeEngine) -> None:
+    engine.say(phase="running")
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        engine.clock_s += 9999
+        await settle(pilot)
+        assert text_of(pilot, "#banner") == ""
+
+
+async def test_all_of_a_long_trouble_is_seen_on_a_small_screen(engine: FakeEngine) -> None:
+    hint = (
+        "switch the machine off, see that the stick is plugged in well and not full, and switch it "
+        "on: what was stored is kept, and the campaign can go on from there; the machine may start "
+        "by itself, or from a drive (kaltstart/grubenv on KALTSTART cannot be used: Input/output "
+        f"error (BIOS machines need this file; {SAVE_FIRST})): once it is off, leave it without "
+        "mains power until you want it on"
+    )
+    error = {"message": "nothing can be stored any more: disk I/O error", "hint": hint}
+    engine.say(phase="refused", error=error | {"exit_code": 5})
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "until you want it on" in drawn(pilot)
+        assert "[1 Drives]" in drawn(pilot)
 
 
 async def test_keys_work_again_when_a_countdown_hangs(
@@ -71,6 +135,7 @@ async def test_a_database_that_is_none_is_told_and_takes_no_request(engine: Fake
         await press(pilot, "p", "right", "enter")
         await finish(pilot, "flow")
         assert "cannot be read" in text_of(pilot, "#message")
+        assert "Press the machine's power button" in text_of(pilot, "#message")
 
 
 async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(
@@ -120,7 +185,7 @@ async def test_a_stick_that_hangs_is_told_until_it_answers(
         assert text_of(pilot, "#banner") == ""
 
 
-async def test_news_make_the_whole_screen_be_drawn_again(engine: FakeEngine) -> None:
+async def test_a_key_has_the_whole_screen_drawn_again(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         painted: list[bool] = []
@@ -134,10 +199,6 @@ async def test_news_make_the_whole_screen_be_drawn_again(engine: FakeEngine) -> 
         app.screen._compositor.render_full_update = count  # type: ignore[method-assign, assignment]
         await settle(pilot)
         assert painted == []
-        engine.add_event("kernel-wrote", "over the screen")
-        await settle(pilot)
-        assert painted
-        painted.clear()
         await press(pilot, "ctrl+l")
         assert painted
 

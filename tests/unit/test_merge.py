@@ -2,15 +2,18 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickTrouble, UnusableDatabase
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge import MergeCounts, merge_database
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 
+merge = partial(merge_database, room_bytes=1 << 30)
 NOTHING = MergeCounts(
     campaigns=0, already_there=0, unfinished=0, drives=0, boots=0, results=0, events=0
 )
@@ -84,8 +87,40 @@ def _dump(connection: sqlite3.Connection) -> list[str]:
     return list(connection.iterdump())
 
 
+def test_more_than_there_is_memory_for_is_refused_before_it_is_read(
+    mine: sqlite3.Connection, theirs: Path
+) -> None:
+    before = _dump(mine)
+    with pytest.raises(UnusableDatabase, match="needs 0 MiB of memory, and 0 MiB are free"):
+        merge(mine, theirs, room_bytes=theirs.stat().st_size)
+    assert _dump(mine) == before
+
+
+def test_others_read_on_until_all_is_stored(
+    tmp_path: Path, mine: sqlite3.Connection, theirs: Path
+) -> None:
+    """More than SQLite holds in memory of itself: 2000 KiB (sqlite.org/pragma.html)."""
+    with closing(open_database(theirs)) as other:
+        other.execute(
+            "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number LIMIT 90000)"
+            " INSERT INTO activity_sample SELECT 1, 'sdb', n, 1, 2, 3, 4, 0.1 FROM number"
+        )
+    reader = sqlite3.connect(tmp_path / "mine.sqlite", timeout=0)
+    seen: list[int] = []
+
+    def read(counts: MergeCounts) -> None:
+        assert counts.campaigns == 1
+        seen.extend(reader.execute("SELECT count(*) FROM campaign").fetchone())
+
+    merge(mine, theirs, note=read)
+    assert seen == [1]
+    assert reader.execute("SELECT count(*) FROM campaign").fetchone() == (2,)
+    assert mine.execute("PRAGMA cache_spill").fetchone()[0]
+    reader.close()
+
+
 def test_all_of_a_campaign_arrives_under_new_ids(mine: sqlite3.Connection, theirs: Path) -> None:
-    counts = merge_database(mine, theirs)
+    counts = merge(mine, theirs)
     assert counts == MergeCounts(
         campaigns=1, already_there=0, unfinished=0, drives=2, boots=9, results=1, events=3
     )
@@ -108,16 +143,24 @@ def test_all_of_a_campaign_arrives_under_new_ids(mine: sqlite3.Connection, their
     other.close()
 
 
+def test_a_file_is_named_as_on_a_command_line(
+    mine: sqlite3.Connection, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs.rename(theirs.with_name("50% #1?.sqlite"))
+    monkeypatch.chdir(theirs.parent)
+    assert merge(mine, Path("50% #1?.sqlite")).campaigns == 1
+
+
 def test_a_drive_both_have_seen_stays_one_drive(mine: sqlite3.Connection, theirs: Path) -> None:
-    merge_database(mine, theirs)
+    merge(mine, theirs)
     seen = mine.execute("SELECT last_seen FROM drive WHERE serial = 'LAB-HDD-1'").fetchall()
     assert [tuple(row) for row in seen] == [("2027-01-01T00:00:00.000Z",)]
 
 
 def test_a_second_time_adds_nothing(mine: sqlite3.Connection, theirs: Path) -> None:
-    merge_database(mine, theirs)
+    merge(mine, theirs)
     before = _dump(mine)
-    counts = merge_database(mine, theirs)
+    counts = merge(mine, theirs)
     assert counts.campaigns == 0
     assert counts.already_there == 1
     assert _dump(mine) == before
@@ -126,7 +169,7 @@ def test_a_second_time_adds_nothing(mine: sqlite3.Connection, theirs: Path) -> N
 def test_a_database_merged_with_itself_stays_as_it_is(theirs: Path) -> None:
     connection = open_database(theirs)
     before = _dump(connection)
-    assert merge_database(connection, theirs).already_there == 1
+    assert merge(connection, theirs).already_there == 1
     assert _dump(connection) == before
     connection.close()
 
@@ -138,7 +181,7 @@ def test_same_name_plan_and_time_but_another_boot_is_another_campaign(
     connection = make_database(path, name="mine")
     connection.execute("UPDATE event SET boot_id = 'another boot'")
     connection.close()
-    assert merge_database(mine, path).campaigns == 1
+    assert merge(mine, path).campaigns == 1
 
 
 def test_an_unfinished_campaign_stays_where_it_can_go_on(
@@ -148,7 +191,7 @@ def test_an_unfinished_campaign_stays_where_it_can_go_on(
     add_campaign(other, name="still going", created_at="2026-11-22T00:00:00.000Z")
     other.execute("UPDATE campaign SET state = 'paused' WHERE id = 2")
     other.close()
-    counts = merge_database(mine, theirs)
+    counts = merge(mine, theirs)
     assert (counts.campaigns, counts.unfinished) == (1, 1)
     names = [row["name"] for row in mine.execute("SELECT name FROM campaign ORDER BY id")]
     assert names == ["mine", "three drives"]
@@ -156,13 +199,13 @@ def test_an_unfinished_campaign_stays_where_it_can_go_on(
 
 def test_the_other_database_is_not_changed(mine: sqlite3.Connection, theirs: Path) -> None:
     before = theirs.read_bytes()
-    merge_database(mine, theirs)
+    merge(mine, theirs)
     assert theirs.read_bytes() == before
 
 
 def test_an_empty_database_adds_nothing(mine: sqlite3.Connection, tmp_path: Path) -> None:
     open_database(tmp_path / "empty.sqlite").close()
-    assert merge_database(mine, tmp_path / "empty.sqlite") == NOTHING
+    assert merge(mine, tmp_path / "empty.sqlite") == NOTHING
 
 
 def _newer(path: Path) -> None:
@@ -185,9 +228,36 @@ def _dangling(path: Path) -> None:
     connection.close()
 
 
+def _endless(path: Path) -> None:
+    _run(
+        path,
+        "DROP TABLE part",
+        "CREATE VIEW Part AS WITH RECURSIVE a (step_id) AS"
+        " (SELECT 1 UNION ALL SELECT step_id FROM a) SELECT step_id FROM a",
+    )
+
+
+def _without_a_column(path: Path) -> None:
+    _run(path, "ALTER TABLE drive RENAME COLUMN last_seen TO seen")
+
+
+def _with_trigger(path: Path) -> None:
+    _run(path, "CREATE TRIGGER other AFTER UPDATE ON cycle BEGIN SELECT 1; END")
+
+
+def _run(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, autocommit=True)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (_endless, "not a database of Kaltstart"),
+        (_without_a_column, "not a database of Kaltstart"),
+        (_with_trigger, "not a database of Kaltstart"),
         (_newer, "version"),
         (_foreign, "not a database of Kaltstart"),
         (_dangling, "missing"),
@@ -207,7 +277,7 @@ def test_what_cannot_be_merged_changes_nothing(
     damage(theirs)
     before = _dump(mine)
     with pytest.raises(StickTrouble, match=message) as trouble:
-        merge_database(mine, theirs)
+        merge(mine, theirs)
     assert trouble.value.exit_code == 5
     assert _dump(mine) == before
 
@@ -219,5 +289,5 @@ def test_a_failure_half_way_changes_nothing(mine: sqlite3.Connection, theirs: Pa
         " BEGIN SELECT raise(ABORT, 'full'); END"
     )
     with pytest.raises(StickTrouble, match="full"):
-        merge_database(mine, theirs)
+        merge(mine, theirs)
     assert _dump(mine) == before

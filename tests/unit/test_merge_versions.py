@@ -3,6 +3,7 @@
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.report.database import make_database
 
 VERSIONS = range(1, SCHEMA_VERSION + 1)
 NOT_MERGED = {"request"}
+merge_all = partial(merge_database, room_bytes=1 << 30)
 
 # One campaign of two drives; its numbers are others than those that it gets. By schema version.
 ROWS: dict[int, tuple[str, ...]] = {
@@ -168,7 +170,7 @@ def test_the_rows_of_every_version_arrive(
     mine: sqlite3.Connection, theirs: Path, tmp_path: Path
 ) -> None:
     before = {name: _contents(mine, name) for name in _tables(mine)}
-    counts = merge_database(mine, theirs)
+    counts = merge_all(mine, theirs)
     assert (counts.campaigns, counts.drives, counts.boots, counts.results) == (1, 2, 1, 1)
     other = sqlite3.connect(theirs)
     other.row_factory = sqlite3.Row
@@ -190,7 +192,7 @@ def test_the_rows_of_every_version_arrive(
 def test_what_belongs_together_does_so_under_its_new_numbers(
     mine: sqlite3.Connection, theirs: Path
 ) -> None:
-    merge_database(mine, theirs)
+    merge_all(mine, theirs)
 
     def rows(query: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in mine.execute(query)]
@@ -239,7 +241,7 @@ def test_whose_fault_an_old_failure_was_is_not_known(
     mine: sqlite3.Connection, theirs: Path
 ) -> None:
     """Before version 4 nobody noted it: such a failure rejects no drive."""
-    merge_database(mine, theirs)
+    merge_all(mine, theirs)
     assert _blames(mine) == ["other"] * 3
 
 
@@ -254,13 +256,13 @@ def test_whose_fault_a_noted_failure_was_stays_known(
             other.execute(f"UPDATE {table} SET {column} = ?", (blame,))  # noqa: S608 - a name of the schema
         other.execute("UPDATE step SET blame = ?", (blame,))
     other.close()
-    merge_database(mine, theirs)
+    merge_all(mine, theirs)
     assert _blames(mine) == [blame] * 3
 
 
 @pytest.mark.parametrize("theirs", VERSIONS, indirect=True)
 def test_a_second_time_adds_nothing_of_any_version(mine: sqlite3.Connection, theirs: Path) -> None:
-    merge_database(mine, theirs)
+    merge_all(mine, theirs)
     before = list(mine.iterdump())
-    assert merge_database(mine, theirs).already_there == 1
+    assert merge_all(mine, theirs).already_there == 1
     assert list(mine.iterdump()) == before

@@ -87,11 +87,10 @@ def test_options_arrive() -> None:
             power="cold",
             boot_set="1G",
             charts="none",
-            wake_margin_s=45,
-            autostart=True,
             on_finish="reboot",
             controls={"B"},
             typed={"A": "A", "B": "B"},
+            further={"campaign": {"autostart": True}, "boot": {"wake_margin": 45}},
         )
     )
     assert plan.campaign.autostart

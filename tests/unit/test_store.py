@@ -213,6 +213,18 @@ def test_a_newer_version_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("opens", [open_database, open_read_only])
+def test_a_version_below_none_is_refused_and_left_alone(
+    path: Path, connection: sqlite3.Connection, opens: type
+) -> None:
+    connection.execute("PRAGMA user_version = -3")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StickTrouble, match="schema version -3, which no program writes"):
+        opens(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("opens", [open_database, open_read_only])
 def test_another_programs_database_is_refused_and_left_alone(path: Path, opens: type) -> None:
     foreign = sqlite3.connect(path)
     foreign.execute("CREATE TABLE theirs (x)")

@@ -26,31 +26,36 @@ from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.course import Counters
 from tui.drive_facts import DriveRow
+from tui.further import Further
 from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
 from tui.places import READY, find_run_folder
-from tui.port.composing import check_composed, compose_text
+from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.kept import Keeper, Kept, find_terminal, read_manual
-from tui.port.outlined import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
-from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.port.written import find_written
 from tui.published import parse_status
 from tui.published_drives import parse_drives
+from tui.quantities import localise
 from tui.raw_outputs import RawOutput, RawPiece
 from tui.state import Snapshot
 from tui.step_times import StepTime
 
-__all__ = ["KaltstartError", "Kept", "Port"]
+__all__ = ["LATER", "KaltstartError", "Kept", "Port"]
+
+LATER = ("tui.port.composing", "tui.port.outlined", "tui.port.times")
+"""What no page needs before somebody presses a key; with the plan's schema behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
 _SILENT_AFTER_S = 30.0
+# Without work it writes it every few seconds, unless it opens a slow stick or writes a long report.
+_ASLEEP_AFTER_S = 180.0
 
 
 class Port:
@@ -77,11 +82,11 @@ class Port:
             self.run / "status.json", lambda value: value["countdown"] is not None
         )
         self._drives = Watched(
-            self.run / "drives.json", lambda value: parse_drives(value, show_size=format_drive_size)
+            self.run / "drives.json", lambda value: parse_drives(value, show_size=_show_size)
         )
         self._machine = Watched(
             self.run / "machine.json",
-            lambda value: parse_machine(value, show_size=format_drive_size),
+            lambda value: parse_machine(value, show_size=_show_size),
         )
         self.terminal = find_terminal() if terminal is None else terminal
         """The kernel's name of the one this is for; empty where it is none."""
@@ -178,9 +183,10 @@ class Port:
         )
 
     def _is_silent(self) -> bool:
-        status = self._status.value
-        must_speak = status is None or status.countdown is not None
-        return must_speak and self._clock() - self._heard_at > _SILENT_AFTER_S
+        status, quiet_s = self._status.value, self._clock() - self._heard_at
+        if status is None or status.countdown is not None:
+            return quiet_s > _SILENT_AFTER_S
+        return status.phase in {"starting", "idle"} and quiet_s > _ASLEEP_AFTER_S
 
     def request(self, kind: str, payload: Mapping[str, Any] | None = None) -> int:
         """Ask the engine for something; the answer comes with a later snapshot.
@@ -205,10 +211,14 @@ class Port:
 
         Not `released`: to be kept, until somebody releases them.
         """
+        from tui.port.composing import compose_text  # noqa: PLC0415  # see LATER
+
         return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
+        from tui.port.composing import check_composed  # noqa: PLC0415  # see LATER
+
         return check_composed(composed)
 
     def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
@@ -217,6 +227,8 @@ class Port:
 
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
+        from tui.port.times import estimate_plan  # noqa: PLC0415  # see LATER
+
         found = self._drives.value
         try:
             return estimate_plan(self.database, toml, found.drives if found else ())
@@ -240,6 +252,14 @@ class Port:
         """A piece of one of them. Raises KaltstartError."""
         return self._raw.read(output, first_byte)
 
+    def list_databases(self) -> tuple[FoundDatabase, ...]:
+        """What may be databases of other sticks on KALTSTART. Raises KaltstartError."""
+        return list_databases(self.run / "fat")
+
+    def read_offer(self, raw_name: str) -> Offered:
+        """What one of them has for this stick. Raises KaltstartError."""
+        return read_offer(self.run / "fat", raw_name, own=self.database)
+
     def list_plans(self) -> tuple[str, ...]:
         """The plans kept on the stick, by the names of their files."""
         return list_plans(self.run / "fat/plans")
@@ -250,10 +270,14 @@ class Port:
 
     def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
         """A kept plan without mistakes as the form takes it."""
+        from tui.port.outlined import outline_plan  # noqa: PLC0415  # see LATER
+
         return outline_plan(toml, drives)
 
     def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
+        from tui.port.outlined import find_lost  # noqa: PLC0415  # see LATER
+
         return find_lost(toml, self.compose_plan(composed, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
@@ -264,9 +288,17 @@ class Port:
         """What the file of a plan of this name is called."""
         return f"{slug(name).lower()}.toml"
 
+    def further(self) -> Further:
+        """What of a plan no row of the form sets, at its defaults."""
+        return Further(read_defaults().tables, {})
+
     def max_drives(self) -> int:
         """How many drives a plan takes."""
         return read_defaults().max_drives
+
+
+def _show_size(size_bytes: int) -> str:
+    return localise(format_drive_size(size_bytes))
 
 
 def _read_boot_id() -> str:

@@ -18,6 +18,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
     boot = composed.boot
     return compose_plan(
         name=composed.name,
+        on_finish=composed.on_finish,
         drives=[_to_drive(drive) for drive in composed.drives],
         roles=composed.roles,
         cycles=boot.cycles if boot else None,
@@ -26,6 +27,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
         charts=boot.charts if boot else "first-last",
         array=composed.array,
         workloads=composed.workloads,
+        further=composed.further,
         typed={each.raw_identity: each.raw_identity for each in composed.released}
         if released
         else {},

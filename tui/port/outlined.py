@@ -11,6 +11,7 @@ from appliance.plan_workloads import WorkloadPlan
 from tui.charset import drawable
 from tui.composed import PlanValue
 from tui.drive_facts import DriveRow
+from tui.further import Further
 from tui.language import _
 from tui.outline import Outline
 from tui.port.plans import release_in
@@ -43,13 +44,18 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         kind = table["kind"]
         if kind in tests:
             obstacles.append(_("it has more than one workload {kind}").format(kind=kind))
-        tests[kind] = _fill_up(table, defaults[kind])
+        # The form offers some keys that a plan need not have: here they are empty.
+        silent = dict.fromkeys(read_defaults().keys[kind].keys() - {"kind", "on"}, "")
+        tests[kind] = _fill_up(table, {**silent, **defaults[kind]})
     array = _fill_up(plan["array"], defaults["array"]) if "array" in plan else None
-    name = plan.get("campaign", {}).get("name", defaults["campaign"]["name"])
+    campaign = {**defaults["campaign"], **plan.get("campaign", {})}
+    name = campaign["name"]
     return Outline(
         Template(id="kept", label=drawable(name), does="", roles=roles, tests=tests),
         name,
         array,
+        campaign["on_finish"],
+        Further.from_plan(defaults, plan),
         (*own, *(each for each in drives if each not in own)),
         tuple(dict.fromkeys(obstacles)),
     )
@@ -75,9 +81,10 @@ def _fill_up(table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
     return {key: _to_value(value) for key, value in {**defaults, **table}.items()}
 
 
-def _to_value(value: str | float | list[str]) -> PlanValue:
-    """As the form holds it; what it cannot hold is found missing afterwards."""
-    return tuple(value) if isinstance(value, list) else value
+def _to_value(value: Any) -> PlanValue:  # noqa: ANN401  # TOML has every type
+    """As the form holds it."""
+    held: PlanValue = tuple(value) if isinstance(value, list) else value
+    return held
 
 
 def find_lost(kept: str, formed: str) -> tuple[str, ...]:

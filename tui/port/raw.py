@@ -12,6 +12,7 @@ from appliance.errors import KaltstartError, StickTrouble
 from appliance.store.connect import open_read_only
 from tui.charset import drawable
 from tui.language import N_, _
+from tui.quantities import show_number
 from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
 
 _TAB = 8
@@ -61,7 +62,7 @@ class RawOutputs:
         if b"\0" in content:
             raise KaltstartError(
                 _("{name} is no text: {size} bytes in {place}").format(
-                    name=output.name, size=f"{total_bytes:,}", place=_place(output)
+                    name=output.name, size=show_number(total_bytes, ","), place=_place(output)
                 ),
                 hint=_("copy it on another computer"),
             )
@@ -94,14 +95,14 @@ class RawOutputs:
     def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
         rows = connection.execute(
             """
-            SELECT id, position, kind, device, state IN ('planned', 'skipped') FROM step
+            SELECT id, kind, device, state IN ('planned', 'skipped') FROM step
             WHERE campaign_id = ? ORDER BY position
             """,
             (campaign_id,),
         )
-        for step_id, position, kind, device, may_lack in rows:
+        for number, (step_id, kind, device, may_lack) in enumerate(rows, start=1):
             what = _("{kind} on {device}").format(kind=kind, device=drawable(device))
-            owner = f"{position}. {what}"
+            owner = f"{number}. {what}"
             files = tuple(self._list_files(owner, str(step_id)))
             # One that was skipped or paused may have begun, and kept what it had until then.
             if files or not may_lack:

@@ -87,7 +87,7 @@ class StoredReader:
                     for row in queries.select_campaigns(connection)
                 ),
                 events=tuple(
-                    Event(row.seq, row.at, row.level, drawable(f"{row.event} {row.detail}".strip()))
+                    Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
                     for row in queries.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
@@ -161,6 +161,7 @@ class StoredReader:
             planned=row.planned,
             done=row.done,
             failed=row.failed,
+            skipped=row.skipped,
             drives=tuple(
                 _add_quartiles(
                     CampaignDrive(
@@ -170,6 +171,10 @@ class StoredReader:
                         kind="disk" if drive.rotational else "flash",
                         failed_reason=drawable(drive.failed_reason),
                         planned=drive.planned,
+                        id=drive.drive_id,
+                        skipped=drive.skipped,
+                        open=drive.open,
+                        next_position=drive.next_position,
                         boots=tuple(
                             Boot(
                                 cycle=boot.cycle,
@@ -206,6 +211,6 @@ def _measure(spread: Spread) -> Spread:
 
 def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
     found = find_quartiles(drive.times_s)
-    if found is None:
+    if found is None or len(drive.times_s) < LEAST_FOR_A_BOX:
         return drive
     return replace(drive, quartiles_s=(found.lower, found.median, found.upper))

@@ -1,47 +1,45 @@
-"""Composing a campaign: which drives, which tests, and their main settings. Releases nothing."""
+"""Composing a campaign: the form is checked, kept on the stick, and left once all is released."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, override
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
 
-from tui import roles
-from tui.composed import ComposedCampaign, Mistake
+from tui.composed import ComposedCampaign, Mistake, PlanTable
 from tui.drive_facts import DriveRow
+from tui.further import Further
 from tui.language import _
 from tui.outline import Outline
-from tui.roles import Role, Roles
-from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow, ArraySettings
-from tui.screens.dialog import Dialog
-from tui.screens.drive_table import AT_ONCE, DriveTable
-from tui.screens.field_tests import SelftestRow, SurfaceRow, VerifyRow
-from tui.screens.test_row import Place, TestRow, WorkloadRow, find_places
-from tui.screens.tests import OFFERS, BootRow, SizedRow
+from tui.screens.dialog import CHANGED
+from tui.screens.form import CampaignForm
+from tui.screens.test_row import WorkloadRow
+from tui.screens.workload_keys import KeysDialog
 from tui.templates import Template
-from tui.widgets.choice import Choice
-from tui.widgets.field import Field
 from tui.widgets.line import Line
 
-type Check = Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
-"""What the plan's own checks have against it."""
-
-type ShowTimes = Callable[[ComposedCampaign], None]
-"""Shows how long each of its steps takes."""
 type Fits = Callable[[ComposedCampaign | None], Awaitable[bool]]
 """Whether that is all of the kept plan it was begun with; None: it does not even make a plan."""
-type Keep = Callable[[ComposedCampaign], Awaitable[str]]
-"""Keeps it on the stick, and says where; empty where somebody did not want to."""
 
 
-class ComposeDialog(Dialog[ComposedCampaign]):
-    """The form. Only drives that are offered and can be identified are listed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """What the form leaves to others."""
 
-    AUTO_FOCUS = "DriveTable"
+    check: Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
+    """What the plan's own checks have against it."""
+    show_times: Callable[[ComposedCampaign], None]
+    """Shows how long each of its steps takes."""
+    keep: Callable[[ComposedCampaign], Awaitable[str]]
+    """Keeps it on the stick, and says where; empty where somebody did not want to."""
+    release: Callable[[ComposedCampaign], Awaitable[str]]
+    """Has each drive released that it writes to; why that was not done, or empty."""
+
+
+class ComposeDialog(CampaignForm):
+    """It stays as it is until the campaign may start, or somebody leaves it."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before anything has the focus: the form is drawn sooner than that, on a slow machine.
-        *(Binding(key, action, show=False) for key, action in AT_ONCE.items()),
         Binding("f2", "show_times", show=False),
         Binding("f3", "keep", show=False),
     ]
@@ -49,91 +47,30 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     def __init__(
         self,
         drives: tuple[DriveRow, ...],
+        doing: Doing,
         *,
         can_wake: bool,
-        check: Check,
-        show_times: ShowTimes,
-        keep: Keep,
+        further: Further,
         template: Template | None = None,
         kept: Outline | None = None,
         fits: Fits | None = None,
     ) -> None:
         """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
-        template = kept.template if kept else template
-        title = kept.name if kept else _(template.label) if template else _("New campaign")
-        super().__init__(f" {title} ")
-        self._drives = tuple(drive for drive in drives if drive.releasable)
-        self._roles: Roles = {}
-        self._places: tuple[Place, ...] = ()
-        self._can_wake = can_wake
-        self._check = check
-        self._show_times = show_times
-        self._keep = keep
-        self._template = template
-        self._kept = kept
+        super().__init__(drives, can_wake=can_wake, further=further, template=template, kept=kept)
+        self._doing = doing
         self._fits = fits
         self._checking = fits is not None
+        self._keeping = False
+        self._releasing = False
         self._must_leave = False
 
     @override
-    def compose_box(self) -> ComposeResult:
-        yield Line(_("Drives: Space picks one, c: a control to compare with, a: into an array"))
-        yield DriveTable(self._drives)
-        with Horizontal(classes="field gap"):
-            yield Line(_("Name"))
-            yield Field(_("drive comparison"), id="name")
-        yield ArrayRow()
-        with Vertical(id="tests"):
-            yield BootRow()
-            for offer in OFFERS:
-                yield SizedRow(offer)
-            yield SurfaceRow()
-            yield VerifyRow()
-            yield SelftestRow()
-        yield Line(id="writes")
-        yield Line(id="hint")
-        yield Line(id="problem")
-        with Horizontal(classes="buttons"):
-            yield Choice(_("Cancel"), id="cancel")
-            yield Choice(_("Continue"), id="continue")
-            yield Line(_("Tab: next  F2: how long  F3: keep  Esc: leave"))
-
-    def on_mount(self) -> None:
-        """Begin with no drive, or with what a template or a kept plan has."""
-        self._show_array()
-        self._show_what_it_does()
-        if self._template is not None:
-            # The rows' own parts are mounted after this.
-            self.call_after_refresh(self._fill, self._template)
-
     def _fill(self, template: Template) -> None:
-        kept = self._kept
-        name = kept.name if kept else _(template.label).lower()
-        self.query_one("#name", Field).value = name
-        for row in self.query(TestRow):
-            row.fill(template.tests.get(row.kind))
-        self._give(
-            {
-                number: template.roles[each.raw_identity]
-                for number, each in enumerate(self._drives)
-                if each.raw_identity in template.roles
-            }
-        )
-        if kept is not None:
-            self._fill_array(kept)
+        super()._fill(template)
         if self._fits is not None:
             flow = self._leave_unless(self._fits, None if self._find_problem() else self._read())
             self.query_one("#problem", Line).show(_("Checking ..."))
             self.app.run_worker(flow, group="check", exit_on_error=False)
-
-    def _fill_array(self, kept: Outline) -> None:
-        if kept.array is not None:
-            self.query_one(ArrayRow).take(ArraySettings.from_table(kept.array))
-            self._show_array()
-        for row in self.query(WorkloadRow):
-            on = kept.template.tests.get(row.kind, {}).get("on", ())
-            row.take_place(on if isinstance(on, tuple) else (str(on),))
-        self._show_what_it_does()
 
     async def _leave_unless(self, fits: Fits, composed: ComposedCampaign | None) -> None:
         """What the form cannot show must not be lost by keeping what it does show."""
@@ -157,52 +94,11 @@ class ComposeDialog(Dialog[ComposedCampaign]):
         problem = self._find_problem()
         self.query_one("#problem", Line).show(problem)
         if not problem:
-            self._show_times(self._read())
+            self._doing.show_times(self._read())
 
     def action_keep(self) -> None:
         """Check it and keep it on the stick, to be started another time."""
         self._leave_checked(keep=True)
-
-    def on_data_table_row_selected(self) -> None:
-        """Enter."""
-        self.action_pick()
-
-    def action_pick(self) -> None:
-        """Pick the drive under the cursor, or leave it out again."""
-        self._turn(roles.turn_pick)
-
-    def action_take_control(self) -> None:
-        """Make a drive a control, or a control a target."""
-        self._turn(roles.turn_control)
-
-    def action_take_into_array(self) -> None:
-        """Put a drive into the array, or into its other place, or out of it."""
-
-        def turn(before: Roles, number: int) -> dict[int, Role]:
-            return roles.turn_member(before, number, is_disk=self._drives[number].rotational)
-
-        self._turn(turn)
-
-    def _turn(self, change: Callable[[Roles, int], dict[int, Role]]) -> None:
-        number = self._under_cursor()
-        if number is not None:
-            self._give(change(self._roles, number))
-
-    def _give(self, wanted: dict[int, Role]) -> None:
-        """Each drive has its role now; what depends on it is shown anew."""
-        self._roles = wanted
-        self.query_one(DriveTable).show_roles(wanted)
-        self._show_array()
-        self._show_what_it_does()
-
-    def on_input_submitted(self) -> None:
-        """Enter in a field goes to the next one."""
-        self.focus_next()
-
-    def on_test_row_changed(self, event: TestRow.Changed) -> None:
-        """A test was chosen, left out, or works elsewhere now."""
-        event.stop()
-        self._show_what_it_does()
 
     @override
     def choose(self, choice_id: str) -> None:
@@ -213,8 +109,25 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             return
         self._leave_checked(keep=False)
 
+    def on_workload_row_keys_wanted(self, event: WorkloadRow.KeysWanted) -> None:
+        """All keys of a test are to be set, those that its row has no place for too."""
+        event.stop()
+        row = event.row
+
+        async def check(table: PlanTable) -> Sequence[Mistake]:
+            composed = self._read(only=row.shorten(table))
+            found = await self._doing.check(composed)
+            return [each for each in found if each.table == "workload"]
+
+        self.app.push_screen(KeysDialog(row, check), row.take)
+
+    @override
+    def action_cancel(self) -> None:
+        if not self._releasing:  # between two boxes: the next one can be left
+            super().action_cancel()
+
     def _leave_checked(self, *, keep: bool) -> None:
-        if self._checking:
+        if self._checking or self._releasing:
             return
         problem = self._find_problem()
         self.query_one("#problem", Line).show(problem or _("Checking ..."))
@@ -227,7 +140,7 @@ class ComposeDialog(Dialog[ComposedCampaign]):
     async def _check_and_leave(self, composed: ComposedCampaign, *, keep: bool) -> None:
         problem = self.query_one("#problem", Line)
         try:
-            mistakes = await self._check(composed)
+            mistakes = await self._doing.check(composed)
         except Exception:
             problem.show(_("Internal error: the plan could not be checked."))
             raise
@@ -235,140 +148,46 @@ class ComposeDialog(Dialog[ComposedCampaign]):
             self._checking = False
         if not self.is_current:
             return  # somebody left meanwhile
-        if mistakes:
+        if not self._still_shows(composed):
+            problem.show(_(CHANGED))  # the mistakes may be those of other rows too
+        elif mistakes:
             self._show_mistakes(mistakes)
         elif keep:
-            problem.show(await self._keep(composed))
+            await self._keep_checked(composed)
         elif self.is_active:
-            self.dismiss(composed)
+            self._releasing = True
+            # Not this worker: somebody is asked, for as long as that takes.
+            flow = self._leave_released(composed)
+            self.app.run_worker(flow, group="release", exit_on_error=False)
         else:
             problem.show("")  # to be pressed again: somebody looks at a box over it
 
-    def _read(self) -> ComposedCampaign:
-        rows = [row for row in self.query(WorkloadRow) if row.on]
-        return ComposedCampaign(
-            name=self.query_one("#name", Field).value.strip(),
-            drives=tuple(self._drives[number] for number in sorted(self._roles)),
-            roles={
-                self._drives[number].raw_identity: self._roles[number] for number in self._roles
-            },
-            boot=self.query_one(BootRow).read(),
-            workloads=tuple(row.read() for row in rows),
-            writes=self._writes(),
-            array=self.query_one(ArrayRow).settings.to_table() if self._array() else None,
-        )
-
-    def _find_problem(self) -> str:
-        """What is missing before there is a plan to check at all."""
-        boot = self.query_one(BootRow)
-        if not self._roles:
-            return _("Pick at least one drive (Space).")
-        if roles.has_members(self._roles) and self._array() is None:
-            return _("An array needs a backing drive and a cache drive: press a on a second one.")
-        if not self._chosen():
-            return _("Choose at least one test (Space).")
-        return boot.find_mistake() if boot.on else ""
-
-    def _show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
-        """Each by its test; the rest below."""
-        chosen = [row for row in self._chosen() if isinstance(row, WorkloadRow)]
-        owners: dict[TestRow, list[Mistake]] = {row: [] for row in self.query(TestRow)}
-        others, of_array = [], []
-        for mistake in mistakes:
-            if mistake.table == "array":
-                of_array.append(mistake)
-            elif mistake.table == "boot":
-                owners[self.query_one(BootRow)].append(mistake)
-            elif mistake.table == "workload" and mistake.index < len(chosen):
-                owners[chosen[mistake.index]].append(mistake)
-            else:
-                others.append(mistake.text)
-        self.query_one(ArrayRow).show_mistakes(of_array)
-        for row, own in owners.items():
-            row.show_mistakes(own)
-        self.query_one("#problem", Line).show(
-            "\n".join(others) or _("Nothing was started: see above (!).")
-        )
-        if of_array:
-            self.query_one("#array-settings").focus()
+    async def _keep_checked(self, composed: ComposedCampaign) -> None:
+        if self._keeping:
             return
-        for row, own in owners.items():
-            if own:
-                row.focus_mistake(own[0])
-                break
+        self._keeping = True
+        problem = self.query_one("#problem", Line)
+        try:
+            problem.show(_("Being kept ..."))
+            told = await self._doing.keep(composed)
+        finally:
+            self._keeping = False
+        if self.is_attached:
+            problem.show(told)
 
-    def _chosen(self) -> list[TestRow]:
-        return [row for row in self.query(TestRow) if row.on]
+    async def _leave_released(self, composed: ComposedCampaign) -> None:
+        """Nothing of the form is lost by not releasing a drive."""
+        try:
+            told = await self._doing.release(composed)
+        finally:
+            self._releasing = False
+        # Between two boxes the form has the keys. To leave it under another box would close that.
+        if not told and not (self.is_active and self._still_shows(composed)):
+            told = _(CHANGED)
+        self.query_one("#problem", Line).show(told)
+        if not told:
+            self.dismiss(composed)
 
-    def _writes(self) -> bool:
-        """Whether anything is written to the targets and controls."""
-        return not self._is_array_alone() and any(row.writes_to_others for row in self._chosen())
-
-    def _is_array_alone(self) -> bool:
-        return roles.has_members(self._roles) and not roles.has_others(self._roles)
-
-    def _array(self) -> ArrayDrives | None:
-        """The two drives of the array; None as long as one is missing."""
-        backing, cache = (roles.find_holder(self._roles, each) for each in roles.MEMBERS)
-        if backing is None or cache is None:
-            return None
-        return ArrayDrives(backing=self._drives[backing], cache=self._drives[cache])
-
-    def _set_array(self) -> None:
-        array, row = self._array(), self.query_one(ArrayRow)
-        if array is not None:
-            dialog = ArrayDialog(array, row.settings, row.mistakes)
-            self.app.push_screen(dialog, self._take_array)
-
-    def _take_array(self, answer: ArrayAnswer | None) -> None:
-        if answer is None:
-            return
-        self.query_one(ArrayRow).take(answer.settings)
-        wanted = dict(self._roles)
-        wanted[self._drives.index(answer.drives.backing)] = "backing"
-        wanted[self._drives.index(answer.drives.cache)] = "cache"
-        self._give(wanted)
-
-    def _show_what_it_does(self) -> None:
-        """Whether anything is lost, which must be plain before anybody goes on."""
-        text = _("No test is chosen yet.")
-        has_array = roles.has_members(self._roles)
-        if has_array and not self._writes():
-            text = _("EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both.")
-        elif self._writes():
-            text = _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
-        elif self._chosen():
-            text = _("NOTHING IS WRITTEN: these tests only read, so no drive has to be released.")
-        self.query_one("#writes", Line).show(text)
-        only_reads = bool(self._chosen()) and not self._writes() and not has_array
-        self.query_one("#continue", Choice).relabel(_("Start") if only_reads else _("Continue"))
-        self.query_one("#problem", Line).show("")
-        boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
-        hints = []
-        if boot.on and self._array() is not None:
-            hints.append(_("The small system is also installed on the array and started from it."))
-        if boot.on and boot.power == "cold" and not self._can_wake:
-            hints.append(
-                _("NOTE: this machine cannot wake itself; somebody must switch it on each time.")
-            )
-        hint.show("\n".join(hints))
-        hint.display = bool(hints)
-
-    def _under_cursor(self) -> int | None:
-        table = self.query_one(DriveTable)
-        is_at_table = table.has_focus or self.focused is None
-        is_drive = is_at_table and 0 <= table.cursor_row < len(self._drives)
-        return table.cursor_row if is_drive else None
-
-    def _show_array(self) -> None:
-        """Whether there is an array, and where each test may run then."""
-        array = self._array()
-        self.query_one(ArrayRow).show_array(
-            is_there=roles.has_members(self._roles), is_whole=array is not None
-        )
-        has_others = roles.has_others(self._roles)
-        places = find_places(array, has_others=has_others) if array else ()
-        if places != self._places:
-            self._places = places
-            for row in self.query(WorkloadRow):
-                row.offer_places(places)
+    def _still_shows(self, composed: ComposedCampaign) -> bool:
+        """Nothing is kept or started but what can be read on the screen."""
+        return not self._find_problem() and self._read() == composed

@@ -11,9 +11,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
-from tui.language import _
+from tui.charset import shorten
+from tui.language import N_, _
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
+
+CHANGED = N_("Changed meanwhile, so nothing was done: press it again.")
+"""Where something takes a while, and the box has the keys in that time."""
+
+_NOTICE = 68
+"""Columns of the frame's lower line that a text fits in: cut off there it would end in a sign that
+the console's font lacks."""
 
 
 class Dialog[T](ModalScreen[T | None]):
@@ -46,7 +54,8 @@ class Dialog[T](ModalScreen[T | None]):
 
     def show_notice(self, text: str) -> None:
         """What must be seen though the box may hide all of the page; empty where nothing must."""
-        self.query_one("#box").border_subtitle = text and f" {text} "
+        shown = shorten(text, _NOTICE).replace("[", r"\[")
+        self.query_one("#box").border_subtitle = shown and f" {shown} "
 
     def action_cancel(self) -> None:
         """Leave; nothing happens."""

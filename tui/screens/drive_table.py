@@ -8,6 +8,7 @@ from textual import events
 
 from tui.charset import shorten
 from tui.drive_facts import DriveRow
+from tui.engine_words import measure_roles, name_role
 from tui.language import _
 from tui.roles import Role
 from tui.widgets.table import Table
@@ -16,6 +17,8 @@ _LISTED = 4
 _WIDTH = 75
 # At once, not when the key has come up to the dialog: a Tab typed behind it moves the focus before.
 AT_ONCE = {"space": "pick", "c": "take_control", "a": "take_into_array"}
+# So do the arrows, or a pick typed behind one would mean the drive that it leads away from.
+_MOVES = {"up": "cursor_up", "down": "cursor_down"}
 
 
 class DriveTable(Table):
@@ -42,18 +45,22 @@ class DriveTable(Table):
 
     @override
     async def _on_key(self, event: events.Key) -> None:
-        action = AT_ONCE.get(event.key)
+        action = _MOVES.get(event.key)
+        if event.key in AT_ONCE:
+            action = f"screen.{AT_ONCE[event.key]}"
         if action is not None:
             event.stop()
             event.prevent_default()
-            await self.run_action(f"screen.{action}")
+            await self.run_action(action)
 
     def _row(self, number: int, role: Role | None) -> Text:
         drive = self._drives[number]
         mark = "[x]" if role else "[ ]"
+        # As much as the longest word for a role leaves.
+        model = 27 - measure_roles()
         text = (
-            f"{mark} {shorten(drive.model, 20):20} {shorten(drive.identity, 20):20}"
+            f"{mark} {shorten(drive.model, model):{model}} {shorten(drive.identity, 20):20}"
             f" {drive.size:>7} {_(drive.kind):5} {shorten(drive.device, 7):7}"
-            f" {role or ''}"
+            f" {name_role(role) if role else ''}"
         )
         return Text(shorten(text, _WIDTH), no_wrap=True)

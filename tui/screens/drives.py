@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, override
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -48,7 +49,7 @@ class DrivesPage(Page):
         "Up, Down  choose a drive and see its details\n"
         "d         all that is known of it, to be scrolled with PgUp and PgDn\n"
         "i         inspect all drives, which writes nothing\n"
-        "Enter     i, as long as the stick has no plan and no campaign yet; then d\n"
+        "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
         "t         take apart an array that a campaign of this stick left behind; one that was "
         "not made here is left alone"
     )
@@ -64,7 +65,7 @@ class DrivesPage(Page):
         self._cells: _Cells = _Cells((), ())
         self._inspecting = False
         self._news = asyncio.Event()
-        """There is another snapshot, or the page was left."""
+        """There is another snapshot, or the page was left, or is seen again."""
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -78,26 +79,38 @@ class DrivesPage(Page):
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
         if not _is_hindered(snapshot):
-            keys.append((_("Enter") if _is_untouched(snapshot) else "i", _("inspect all")))
+            keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
         return [*keys, ("t", _("take apart"))] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        self._fill(snapshot.drives, self.size.width or 80)
+        self._fill(snapshot.drives, self.app.size.width)
         self._show_details()
+        self._news.set()
+
+    @override
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """A dialog over the page was closed: what waited for that goes on."""
         self._news.set()
 
     def on_screen_suspend(self) -> None:
         """Whoever leaves while it waits for the drives does not want the inspection any more."""
         self._news.set()
 
-    def on_data_table_row_highlighted(self) -> None:
-        """The cursor moved."""
-        self.show_all()
+    @override
+    def on_mount(self) -> None:
+        """Textual calls that of each page as well."""
+        # Not with the table's own message: the cursor would be drawn before it came, the rest when
+        # Textual draws the next time.
+        self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
+
+    def _follow_cursor(self) -> None:
+        self.try_to_show(self._show_details)
+        self.show_keys()
 
     def on_data_table_row_selected(self) -> None:
-        """Enter: on a stick that has no work yet what most people want first, else the details."""
-        if _is_untouched(self.kaltstart.snapshot):
+        """Enter: where no work waits on the stick what most people want first, else the details."""
+        if _has_no_work(self.kaltstart.snapshot):
             self._offer_inspection(is_unasked=True)
         else:
             self.action_show_all_details()
@@ -128,7 +141,7 @@ class DrivesPage(Page):
                 app.say(_("Looking for drives: the inspection is offered once all are found ..."))
                 self._news.clear()
                 await self._news.wait()
-            if is_unasked and not _is_untouched(app.snapshot):
+            if is_unasked and not _has_no_work(app.snapshot):
                 app.say(_("There is a plan or a campaign now: i inspects all drives nevertheless."))
                 return
             app.say("")
@@ -157,7 +170,7 @@ class DrivesPage(Page):
         """Everything about the drive, however long it is."""
         drive = self._selected()
         if drive is not None:
-            title = _(" {device}: all details (PgUp, PgDn) ").format(device=drive.device)
+            title = _(" {device}: all details ").format(device=drive.device)
             text = "\n".join(describe_drive(drive))
             self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
 
@@ -179,7 +192,7 @@ class DrivesPage(Page):
         elif not self._may_take_apart(snapshot):
             self.kaltstart.say(_("Nothing can be done now: see above."))
         else:
-            self.kaltstart.run_flow(self._take_apart(member, snapshot.drives))
+            self.kaltstart.run_once("take-apart", self._take_apart(member, snapshot.drives))
 
     async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
         text = describe_parting(member, drives)
@@ -226,7 +239,7 @@ class DrivesPage(Page):
         if drive is None:
             details.show("" if snapshot.looking else _("No drive was found."))
             return
-        width = max(40, self.size.width - 2)
+        width = max(40, self.app.size.width - 2)
         beside = len(self._listed) + 2 + snapshot.looking + button.display
         height = max(_DETAIL_LINES, self.query_one("#body").size.height - beside)
         details.show(fit_lines(describe_drive(drive), width, height))
@@ -241,10 +254,11 @@ class _Cells:
     rows: tuple[tuple[str, ...], ...]
 
 
-def _is_untouched(snapshot: Snapshot) -> bool:
-    """Nobody has planned or done anything with this stick yet, as far as is known for sure."""
+def _has_no_work(snapshot: Snapshot) -> bool:
+    """No plan and no unfinished campaign is on this stick, as far as is known for sure."""
     status = snapshot.status
-    if status is None or snapshot.trouble or snapshot.campaigns:
+    is_open = any(campaign.state != "done" for campaign in snapshot.campaigns)
+    if status is None or snapshot.trouble or is_open:
         return False
     # An engine that is starting has not read the plan yet.
     return status.phase == "idle" and status.plan.state == "absent"

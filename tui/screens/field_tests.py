@@ -8,8 +8,9 @@ from typing import override
 from textual.app import ComposeResult
 
 from tui.campaigns import ARRAY
-from tui.composed import PlanTable, PlanValue
+from tui.composed import PlanTable
 from tui.language import N_, _
+from tui.port.keys import read_value
 from tui.screens.test_row import Place, WorkloadRow
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -41,9 +42,9 @@ class SurfaceRow(BareDriveRow):
     @override
     def compose_settings(self) -> ComposeResult:
         yield Line(_("Share read"), classes="setting")
-        yield Field("1.0", id="surface-sample", name="sample", max_length=12)
+        yield self.compose_field("sample")
         yield Line(_("Give up after"), classes="setting wide")
-        yield Field("16M", id="surface-unreadable", name="max_unreadable", max_length=12)
+        yield self.compose_field("max_unreadable", field_id="surface-unreadable")
 
     @property
     @override
@@ -54,7 +55,8 @@ class SurfaceRow(BareDriveRow):
     def read_settings(self) -> PlanTable:
         sample = self.query_one("#surface-sample", Field).value.strip()
         unreadable = self.query_one("#surface-unreadable", Field).value.strip()
-        return {"sample": _to_number(sample), "max_unreadable": unreadable}
+        share = read_value(self.keys["sample"], sample) if sample else sample
+        return {"sample": share, "max_unreadable": unreadable}
 
 
 class VerifyRow(BareDriveRow):
@@ -71,7 +73,7 @@ class VerifyRow(BareDriveRow):
     @override
     def compose_settings(self) -> ComposeResult:
         yield Line(_("Size"), classes="setting")
-        yield Field("all", id="verify-size", name="size", max_length=12)
+        yield self.compose_field("size")
         yield Choice(_(_POWER_CYCLE[False]), id="verify-power", name="power_cycle")
 
     @override
@@ -144,11 +146,3 @@ def _leave_array_out(places: tuple[Place, ...]) -> tuple[Place, ...]:
         for place in places
         if place.on != (ARRAY,)
     )
-
-
-def _to_number(text: str) -> PlanValue:
-    """What a plan has as a number; anything else as it is, for the plan's checks to refuse."""
-    try:
-        return float(text)
-    except ValueError:
-        return text

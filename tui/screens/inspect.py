@@ -49,8 +49,9 @@ class InspectDialog(ScrolledDialog[bool]):
     def show_duration(self, duration: str) -> None:
         """It was estimated."""
         self._duration = duration
-        if self.is_mounted:
-            self.query_one("#inspection", Line).show(self._describe())
+        # Not asked whether it is mounted: it is so only some moments after `on_mount`.
+        for line in self.query("#inspection").results(Line):
+            line.show(self._describe())
 
     @override
     def choose(self, choice_id: str) -> None:

@@ -9,6 +9,7 @@ from tui.composed import ComposedCampaign
 from tui.drive_facts import DriveRow
 from tui.language import _
 from tui.outline import Outline
+from tui.pending import describe_answer
 from tui.port.plans import KeptPlan
 from tui.screens.compose import Fits
 from tui.screens.dialog import Ask
@@ -27,7 +28,7 @@ async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
     """Have the engine keep it; what came of that."""
     toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
     if toml is None:
-        return _("It cannot be kept.")
+        return f"{_('It cannot be kept.')} {app.message}"
     file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
     names = await asyncio.to_thread(app.port.list_plans)
     is_there = file_name in map(str.casefold, names)
@@ -37,8 +38,14 @@ async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
         if await app.push_screen_wait(Ask(_(" Keep the plan "), text, choices)) is None:
             return _("Not kept.")
     payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
-    await app.ask_engine("keep-plan", payload)
-    return _("Being kept as plans/{name}; it releases no drive. l on the page loads it.").format(
+    asked = await app.ask_engine("keep-plan", payload)
+    if asked is None:
+        return f"{_('It cannot be kept.')} {app.message}"
+    # The page's own message lies under the form.
+    answer = await asked
+    if answer.state != "accepted":
+        return describe_answer(answer)
+    return _("Kept as plans/{name}; it releases no drive. l on the page loads it.").format(
         name=file_name
     )
 

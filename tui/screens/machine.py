@@ -73,7 +73,7 @@ class MachinePage(Page):
     def show(self, snapshot: Snapshot) -> None:
         machine = snapshot.machine
         text = (
-            machine.describe(max(40, self.size.width - 3), is_past=snapshot.busy)
+            machine.describe(max(40, self.app.size.width - 3), is_past=snapshot.busy)
             if machine
             else _("The engine has not said anything about the machine yet.")
         )
@@ -102,7 +102,7 @@ class MachinePage(Page):
         elif self.kaltstart.snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
         else:
-            self.kaltstart.run_flow(flow(machine))
+            self.kaltstart.run_once(flow.__name__, flow(machine))
 
     async def _choose_keyboard(self, machine: Machine) -> None:
         layout = await self._choose(_(" Keyboard "), machine.layouts, at=machine.keyboard)

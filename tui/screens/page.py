@@ -1,8 +1,10 @@
 """What every page has: a header, a banner for what must be seen, a message line and the keys."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, cast, override
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -11,6 +13,7 @@ from textual.screen import Screen
 from tui import language
 from tui.charset import drawable
 from tui.engine_status import Countdown
+from tui.engine_words import say
 from tui.journal import tell_bug
 from tui.language import N_, _
 from tui.state import Snapshot
@@ -36,6 +39,7 @@ _ENGINE_SAYS = (
     *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
     *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
     *(N_("Reading the drives' health"), N_("Writing the report"), N_("Taking the array apart")),
+    N_("Taking over campaigns"),
 )
 """The words among what it says; the rest is its own."""
 
@@ -80,6 +84,8 @@ class Page(Screen[None]):
 
     _told = ""
     """The bug of this page that stands in the journal."""
+    _shown: tuple[object, ...] = ()
+    """What the page shows, and the place it has for it."""
 
     @property
     def kaltstart(self) -> "KaltstartApp":
@@ -112,13 +118,26 @@ class Page(Screen[None]):
         """Draw what is known already."""
         self.show_all()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         """Catch up with what happened while another page was shown."""
-        self.show_all()
+        # Nothing changes the styles of a page that is not seen.
+        event.refresh_styles = False
+        self._catch_up()
 
     def on_resize(self) -> None:
         """Lay the text out anew."""
-        self.show_all()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if self._shown == self._list_shown():
+            self.show_message(self.kaltstart.message)
+        else:
+            self.show_all()
+
+    def _list_shown(self) -> tuple[object, ...]:
+        place = self.query_one("#body").size
+        language_now = language.current(), language.find_trouble()
+        return self.kaltstart.snapshot, self.app.size, place, language_now
 
     def show_all(self) -> None:
         """The page and its surroundings."""
@@ -131,21 +150,22 @@ class Page(Screen[None]):
         banner.show(text)
         banner.set_class(bool(text), "shown")
         self.show_message(app.message)
-        keys = [*self.list_keys(snapshot), ("F1", _("help"))]
-        if not snapshot.busy:
-            keys.append(("p", _("power")))
-        if snapshot.countdown is not None:
-            keys = [(_("ANY KEY"), _("stops the countdown"))]
-        self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
+        self.show_keys()
         self.query_one("#modes", Line).show(
             " ".join(
                 f"[{digit} {_(title)}]" if name == self.NAME else f" {digit} {_(title)} "
                 for digit, name, title in PAGES
             )
         )
+        self._shown = ()
+        if self.try_to_show(lambda: self.show(snapshot)):
+            self._shown = self._list_shown()
+
+    def try_to_show(self, part: Callable[[], None]) -> bool:
+        """Whatever is wrong with this page, its keys, the message and the other pages go on."""
         try:
-            self.show(snapshot)
-        # Whatever is wrong with this page, its keys, the message and the other pages go on.
+            part()
+        # No error of what is shown may end the interface.
         except Exception as error:  # noqa: BLE001
             if repr(error) != self._told:  # not with each snapshot
                 self._told = repr(error)
@@ -156,10 +176,22 @@ class Page(Screen[None]):
                     "the campaign is not affected."
                 ).format(error=drawable(repr(error)))
             )
+            return False
+        return True
 
     def show_message(self, message: str) -> None:
         """Only the message line: it must work where drawing the rest has just failed."""
         self.query_one("#message", Line).show(message)
+
+    def show_keys(self) -> None:
+        """Only the line of keys: what they do may change with the cursor."""
+        snapshot = self.kaltstart.snapshot
+        keys = [*self.list_keys(snapshot), ("F1", _("help"))]
+        if not snapshot.busy:
+            keys.append(("p", _("power")))
+        if snapshot.countdown is not None:
+            keys = [(_("ANY KEY"), _("stops the countdown"))]
+        self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
 
     def _header(self, snapshot: Snapshot) -> str:
         status, title = snapshot.status, _(self.TITLE)
@@ -167,6 +199,6 @@ class Page(Screen[None]):
             return f" Kaltstart · {title} · {_('waiting for the engine')}"
         campaign = snapshot.current
         if snapshot.is_overtaken and campaign is not None:
-            return f" Kaltstart {status.version} · {title} · {_('paused')}: {campaign.reason}"
+            return f" Kaltstart {status.version} · {title} · {_('paused')}: {say(campaign.reason)}"
         word = _(status.phase) if not snapshot.silent else _("not answering")
-        return f" Kaltstart {status.version} · {title} · {word}: {_(status.message)}"
+        return f" Kaltstart {status.version} · {title} · {word}: {say(_(status.message))}"

@@ -12,19 +12,22 @@ from textual.containers import VerticalScroll
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.engine_status import PlannedDrive, StickPlan
+from tui.engine_words import name_role
 from tui.language import N_, _
 from tui.outline import Outline
-from tui.screens.compose import ComposeDialog, Fits
+from tui.screens.compose import ComposeDialog, Doing, Fits
 from tui.screens.dialog import Ask
 from tui.screens.kept_flow import keep_plan, load_plan
 from tui.screens.page import Page
-from tui.screens.release import ReleaseDialog
+from tui.screens.release import ReleaseDialog, describe_loss
 from tui.screens.starting import find_change, find_now, start_composed
 from tui.screens.templates import TemplatesDialog
 from tui.state import Snapshot
 from tui.step_times import StepTime, describe_times, list_times
 from tui.templates import Template, find_templates, to_campaign
 from tui.widgets.line import Line
+
+_NOT_RELEASED = N_("Not released. Nothing was started, nothing was written.")
 
 
 class PlanPage(Page):
@@ -41,8 +44,8 @@ class PlanPage(Page):
         "n  compose a campaign: pick drives and tests. Two drives can be put into an array, to be "
         "measured beside its parts. Where a test writes, each drive is then "
         "released by typing the end of its serial number; tests that only read start at once. "
-        "Esc leaves at any point, and nothing happens. F2 says how long each step takes, on this "
-        "page those of the stick's plan.\n\n"
+        "Esc leaves at any point, and nothing happens. F2 says how long each step takes; F5 and F6 "
+        "in the form have more settings.\n\n"
         "t  the same, begun with a template made from the drives that are here.\n\n"
         "l  a plan kept on the stick (folder plans; F3 in the form keeps one): start it, adjust "
         "it in the form, or delete it."
@@ -83,25 +86,25 @@ class PlanPage(Page):
         if self._may_start():
             plan = self._plan()
             if plan.state == "valid":
-                self.kaltstart.run_flow(self._start(plan))
+                self.kaltstart.run_once("start", self._start(plan))
             else:
                 self.kaltstart.say(_("There is no valid plan on the stick to start."))
 
     def action_new(self) -> None:
         """Compose a campaign."""
         if self._may_start():
-            self.kaltstart.run_flow(self._compose_campaign())
+            self.kaltstart.run_once("compose", self._compose_campaign())
 
     def action_choose_template(self) -> None:
         """Begin with a template."""
         if self._may_start():
-            self.kaltstart.run_flow(self._choose_template())
+            self.kaltstart.run_once("templates", self._choose_template())
 
     def action_load(self) -> None:
         """Start, adjust or delete a plan that was kept on the stick."""
         if self._may_start():
             flow = load_plan(self.kaltstart, release=self._release, compose=self._adjust)
-            self.kaltstart.run_flow(flow)
+            self.kaltstart.run_once("load", flow)
 
     def _plan(self) -> StickPlan:
         status = self.kaltstart.snapshot.status
@@ -125,7 +128,7 @@ class PlanPage(Page):
         text = _('Start "{name}"?').format(name=plan.name) + "\n\n"
         if erased:
             text += _("EVERYTHING ON THESE DRIVES WILL BE LOST, FOR GOOD:") + "\n"
-            text += "\n".join(f"  {_describe_live(drive, drives)}" for drive in erased)
+            text += "\n".join(_describe_erased(drive, drives) for drive in erased)
         else:
             text += _("No drive is written to.")
         label = _("Start and erase") if erased else _("Start")
@@ -192,7 +195,7 @@ class PlanPage(Page):
                 others=app.snapshot.drives,
             )
             if not await self.app.push_screen_wait(dialog):
-                app.say(_("Not released. Nothing was started, nothing was written."))
+                app.say(_(_NOT_RELEASED))
                 return False
         return not self._is_changed(released)
 
@@ -216,22 +219,31 @@ class PlanPage(Page):
     ) -> None:
         app = self.kaltstart
         status = app.snapshot.status
+        doing = Doing(
+            check=self._check,
+            show_times=self._show_times,
+            keep=partial(keep_plan, app),
+            release=self._release_composed,
+        )
         composed = await self.app.push_screen_wait(
             ComposeDialog(
                 kept.drives if kept else app.snapshot.drives,
+                doing,
                 can_wake=bool(status and status.can_wake),
-                check=self._check,
-                show_times=self._show_times,
-                keep=partial(keep_plan, app),
+                further=app.port.further(),
                 template=template,
                 kept=kept,
                 fits=fits,
             )
         )
-        if composed is None:
-            return
-        if await self._release(composed.released):
+        if composed is not None:
             await start_composed(app, composed)
+
+    async def _release_composed(self, composed: ComposedCampaign) -> str:
+        """Empty once each drive it writes to was released, else why it was not."""
+        is_done = not self._is_changed(composed.drives) and await self._release(composed.released)
+        # Nothing said would mean that all are.
+        return "" if is_done else self.kaltstart.message or _(_NOT_RELEASED)
 
     async def _check(self, composed: ComposedCampaign) -> Sequence[Mistake]:
         return await asyncio.to_thread(self.kaltstart.port.check_plan, composed)
@@ -253,26 +265,39 @@ def describe_plan(snapshot: Snapshot) -> str:
             f"{number:2}. {text}" for number, text in enumerate(plan.problems, 1)
         )
     autostart = _("yes, after a countdown") if plan.autostart else _("no, start it with s")
+    if plan.autostart and plan.is_known:
+        autostart = _("not again, it was started or stopped before; s starts it")
     lines = [
         _("Plan on the stick: {name}").format(name=plan.name),
         plan.summary,
         _("Starts by itself: {when}").format(when=autostart),
-        "",
-        _("Its drives:"),
-        *(f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives),
     ]
     if plan.problems:
         lines += ["", _("It cannot run as things are:"), *(f"  {text}" for text in plan.problems)]
+    lines += ["", _("Its drives:")]
+    lines += [f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives]
     return "\n".join(lines)
 
 
 def _describe_planned(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
     does = _("WILL BE ERASED") if drive.released else _("read only")
-    return f"{_describe_live(drive, live)}, {drive.role}, {does}"
+    return f"{_describe_live(drive, live)}, {name_role(drive.role)}, {does}"
+
+
+def _describe_erased(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
+    lines = [_describe_live(drive, live)]
+    found = _find_live(drive, live)
+    if found is not None:
+        lines += [f"  {line}" for line in describe_loss(found).splitlines()]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _find_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> DriveRow | None:
+    return next((d for d in live if drive.identity in {d.serial, d.wwn}), None)
 
 
 def _describe_live(drive: PlannedDrive, live: tuple[DriveRow, ...]) -> str:
-    found = next((d for d in live if drive.identity in {d.serial, d.wwn}), None)
+    found = _find_live(drive, live)
     if found is None:
         return f"{drive.identity}  {_('NOT FOUND in this machine')}"
     return f"{drive.identity}  {found.model}, {found.size}, {found.device}"

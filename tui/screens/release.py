@@ -4,9 +4,11 @@ Never skipped, and never answered by anything but typing.
 """
 
 from collections.abc import Iterable
-from typing import override
+from typing import ClassVar, override
 
+from textual import events
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
 from tui.drive_facts import DriveRow
@@ -84,6 +86,12 @@ class ReleaseDialog(ScrolledDialog[bool]):
     What is on it may be long and is scrolled; the warning and who it is are always in sight.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # As Tab in all dialogs: what is typed right behind them belongs to the field.
+        Binding("up", "app.focus_previous", show=False, priority=True),
+        Binding("down", "app.focus_next", show=False, priority=True),
+    ]
+
     def __init__(
         self, drive: DriveRow, *, number: int, count: int, others: Iterable[DriveRow]
     ) -> None:
@@ -111,6 +119,12 @@ class ReleaseDialog(ScrolledDialog[bool]):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Release and erase"), id="release")
             yield Line(_("PgUp/PgDn: all that is on it"), id="more")
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before the field has the focus is not lost without a word."""
+        is_typed = event.is_printable and event.key != "space"
+        if is_typed and not isinstance(self.focused, Field):
+            self.query_one("#problem", Line).show(_("Nothing is typed yet: Up goes to the field."))
 
     def on_input_submitted(self) -> None:
         """Enter in the field."""

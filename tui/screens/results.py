@@ -13,10 +13,14 @@ from tui import language
 from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
+from tui.engine_words import name_device, name_role, say
 from tui.language import N_, _
+from tui.quantities import show_number
 from tui.result_charts import draw_boots
 from tui.screens.page import Page
 from tui.screens.raw import show_raw
+from tui.screens.reports import write_all
+from tui.screens.take_over import take_over
 from tui.spreads import draw_spreads
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
@@ -44,7 +48,7 @@ class ResultsPage(Page):
     TITLE: ClassVar[str] = N_("Results")
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = N_(
-        "All campaigns stored on this stick. Up and Down choose one, Tab goes to its results.\n\n"
+        "All campaigns on this stick. Up, Down choose one, Tab goes to its results.\n\n"
         "Verdicts: whether each drive keeps the limits of the policy. REJECT and remarks have "
         "their reasons below; the report has every limit with what was measured.\n\n"
         "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter or "
@@ -54,10 +58,13 @@ class ResultsPage(Page):
         "Steps: main figures, and the page cache that was met: cold (the drive answered), warm "
         "(the RAM did), bypass, bounded, partial; unproven where there is no proof. Bars compare "
         "what ran on several drives.\n\n"
-        "Enter  raw output of the tools    w  write the report again (folder reports)"
+        "Enter  raw output    w  write the report again    a  all reports again\n"
+        "m  take over another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),
+        Binding("a", "all_reports", show=False),
+        Binding("m", "take_over", show=False),
         Binding("enter", "raw", show=False),
     ]
 
@@ -77,14 +84,14 @@ class ResultsPage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        other = ("m", _("take over"))
         if not snapshot.campaigns:
-            return []
-        keys = [
-            (_("Up/Down"), _("choose")),
-            ("Tab", _("results")),
-            (_("Enter"), _("raw")),
-        ]
-        return [*keys, ("w", _("write report"))] if _may_report(snapshot) else keys
+            return [other] if _may_ask(snapshot) else []
+        keys = [("Tab", _("results")), (_("Enter"), _("raw"))]
+        if not _may_ask(snapshot):
+            return [(_("Up/Down"), _("choose")), *keys]
+        # With these there is no room for what a list has anyway.
+        return [*keys, ("w", _("write report")), ("a", _("all")), other]
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -93,9 +100,13 @@ class ResultsPage(Page):
             self._fill(snapshot.campaigns)
         self._show_results()
 
-    def on_data_table_row_highlighted(self) -> None:
-        """The cursor moved."""
-        self.show_all()
+    @override
+    def on_mount(self) -> None:
+        """Follow the cursor as page Drives does."""
+        self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
+
+    def _follow_cursor(self) -> None:
+        self.try_to_show(self._show_results)
 
     def on_data_table_row_selected(self) -> None:
         """Enter."""
@@ -105,20 +116,39 @@ class ResultsPage(Page):
         """Down to what the tools said."""
         campaign = self._selected()
         if campaign is not None:
-            self.kaltstart.run_flow(show_raw(self.kaltstart, campaign))
+            self.kaltstart.run_once("raw", show_raw(self.kaltstart, campaign))
 
     def action_report(self) -> None:
         """Have the engine write the report again."""
-        campaign, snapshot = self._selected(), self.kaltstart.snapshot
-        if campaign is None:
-            self.kaltstart.say(_("There is no campaign to report on."))
-        elif snapshot.busy:
-            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
-        elif not _may_report(snapshot):
-            self.kaltstart.say(_("No report can be written now: see above."))
-        else:
+        campaign = self._selected()
+        if self._may_write_reports() and campaign is not None:
             payload = {"campaign_id": campaign.id}
             self.kaltstart.run_flow(self.kaltstart.ask_engine("report", payload))
+
+    def action_all_reports(self) -> None:
+        """The same, for every campaign."""
+        if self._may_write_reports():
+            self.kaltstart.run_once("reports", write_all(self.kaltstart, self._campaigns))
+
+    def action_take_over(self) -> None:
+        """Campaigns of another stick."""
+        if self._may_ask():
+            self.kaltstart.run_once("take-over", take_over(self.kaltstart))
+
+    def _may_write_reports(self) -> bool:
+        if not self._campaigns:
+            self.kaltstart.say(_("There is no campaign to report on."))
+            return False
+        return self._may_ask()
+
+    def _may_ask(self) -> bool:
+        """Whether the engine does such things now; if not, why is told."""
+        snapshot = self.kaltstart.snapshot
+        if snapshot.busy:
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
+        elif not _may_ask(snapshot):
+            self.kaltstart.say(_("That cannot be done now: see above."))
+        return _may_ask(snapshot)
 
     def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
         before = self._selected()
@@ -154,10 +184,10 @@ class ResultsPage(Page):
             f"KALTSTART: {campaign.report}/report.html" if campaign.report else _("not written yet")
         )
         report.show(_("Report: {place}").format(place=where))
-        results.show(describe_results(campaign, max(40, self.size.width - 4)))
+        results.show(describe_results(campaign, max(40, self.app.size.width - 4)))
 
 
-def _may_report(snapshot: Snapshot) -> bool:
+def _may_ask(snapshot: Snapshot) -> bool:
     status = snapshot.status
     return status is not None and status.phase != "refused" and not snapshot.busy
 
@@ -177,7 +207,7 @@ def describe_results(campaign: Campaign, width: int) -> str:
         blocks.append(describe_steps(campaign.steps, width))
         blocks += draw_comparisons(campaign, width)
         blocks += draw_spreads(campaign, width)
-    if has_boots:
+    if has_boots or campaign.skipped:
         longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
         blocks += [
             _describe_boots(drive, longest, width)
@@ -219,9 +249,9 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
         cache = _("Cache")
     lines = [head + cache if figures else _("Steps")]
     for number, step in enumerate(steps, 1):
-        reason = f": {step.reason}" if step.reason else ""
+        reason = f": {say(step.reason)}" if step.reason else ""
         state = step.state if step.state in {"planned", "done"} else step.state.upper()
-        what = _("{kind} on {device}").format(kind=step.kind, device=step.device)
+        what = _("{kind} on {device}").format(kind=step.kind, device=name_device(step.device))
         lines.append(shorten(f"{number:2}. {what}: {_(state)}{reason}", width))
         for note in step.array:
             lines += textwrap.wrap(
@@ -272,20 +302,25 @@ def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
     figures = (median(times), min(times), times[0] / times[-1]) if times else ()
     valid = sum(boot.valid for boot in drive.boots)
     return (
-        *([f"{figure:.2f}" for figure in figures] or ["-"] * 3),
+        *([show_number(figure, ".2f") for figure in figures] or ["-"] * 3),
         str(valid),
         str(len(drive.boots) - valid),
     )
 
 
 def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
-    lines = [f"{drive.booted}  {drive.model}, {_(drive.kind)}, {drive.role}"]
+    lines = [f"{drive.booted}  {drive.model}, {_(drive.kind)}, {name_role(drive.role)}"]
     if drive.failed_reason:
-        lines.append("  " + _("GAVE UP: {reason}").format(reason=drive.failed_reason))
+        lines.append("  " + _("GAVE UP: {reason}").format(reason=say(drive.failed_reason)))
+    if drive.skipped:
+        said = _("SKIPPED by a person: {count} of {planned} boots, not measured")
+        lines.append("  " + said.format(count=drive.skipped, planned=drive.planned))
+    proof = max(8, len(_("unproven")))
     for boot in drive.boots:
-        what = f"  {boot.cycle:4}  {boot.power:4}  {boot.cold_proof:8}  {_show_time(boot):>8}  "
+        how = f"{_(boot.power):4}  {_(boot.cold_proof):{proof}}"
+        what = f"  {boot.cycle:4}  {how}  {_show_time(boot):>8}  "
         if boot.boot_s is None or not boot.valid:
-            lines.append(shorten(f"{what}{boot.reason}", width))
+            lines.append(shorten(f"{what}{say(boot.reason)}", width))
             continue
         charted = " " + _("CHARTED") if boot.charted else ""
         lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
@@ -297,4 +332,5 @@ def _show_time(boot: Boot | None) -> str:
         return "-"
     if boot.boot_s is None:
         return _("FAILED")
-    return f"{boot.boot_s:.2f}" if boot.valid else f"({boot.boot_s:.2f})"
+    seconds = show_number(boot.boot_s, ".2f")
+    return seconds if boot.valid else f"({seconds})"

@@ -8,23 +8,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui.campaigns import ARRAY, Campaign, Step
+from tui.campaigns import ARRAY, Campaign
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
+from tui.engine_words import name_device, say, say_event
 from tui.estimate import describe_time_left
 from tui.language import N_, _
-from tui.quantities import show_iops, show_rate
+from tui.quantities import show_iops, show_number, show_rate
 from tui.resumption import describe_resumption
 from tui.run_charts import draw_activity, draw_course
 from tui.run_lines import describe_campaign, describe_drives
 from tui.screens.dialog import Ask
 from tui.screens.page import Page
-from tui.skipping import describe_skip, find_skippable
+from tui.screens.skip_flow import skip_boots, skip_step
+from tui.skipping import find_skippable, find_skippable_boots
 from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
-
-_EVENTS = 8
 
 
 class RunPage(Page):
@@ -45,7 +45,7 @@ class RunPage(Page):
         "While a countdown runs, ANY key stops it.\n\n"
         "h  pause when the part that runs is done and stored; power stays on\n"
         "s  stop now: the part that runs is measured again later\n"
-        "k  skip the step that runs, or while paused the next one; asks first\n"
+        "k  skip what runs, or while paused what is next; asks first\n"
         "r  go on with a paused campaign; asks first where that writes"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,7 +58,6 @@ class RunPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._resuming = False
-        self._asking = False
 
     @override
     def compose_body(self) -> ComposeResult:
@@ -74,6 +73,8 @@ class RunPage(Page):
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
         skip = [("k", _("skip step"))] if find_skippable(snapshot) else []
+        if find_skippable_boots(snapshot):
+            skip = [("k", _("skip boots"))]
         if snapshot.busy:
             return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
         if snapshot.paused:
@@ -82,11 +83,11 @@ class RunPage(Page):
 
     @override
     def show(self, snapshot: Snapshot) -> None:
-        width = max(40, self.size.width - 4)
+        width = max(40, self.app.size.width - 4)
         campaign = snapshot.current
         about = _("No campaign yet: start one on page 2.")
         if campaign is not None:
-            about = describe_campaign(campaign)
+            about = describe_campaign(campaign, width)
         paused = snapshot.paused
         if paused is not None and paused != campaign:
             about += "\n" + _('Campaign {id} "{name}" is PAUSED: r goes on with it').format(
@@ -104,11 +105,11 @@ class RunPage(Page):
         drives = self.query_one("#drives", Line)
         drives.show(describe_drives(campaign, width) if campaign else "")
         drives.display = campaign is not None
-        self.query_one("#events", Line).show(describe_events(snapshot.events[-_EVENTS:], width))
+        self.query_one("#events", Line).show(describe_events(snapshot.events, width))
 
     def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
         course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left
-        height = self.size.height
+        height = self.app.size.height
         has_step = snapshot.status is not None and snapshot.status.step is not None
         return {
             "#left": describe_time_left(left, has_step=has_step) if left else "",
@@ -132,24 +133,16 @@ class RunPage(Page):
             app.run_flow(app.ask_engine("pause", {"campaign_id": campaign.id}))
 
     def action_skip(self) -> None:
-        """Give up the step that runs, or the next one, after a question."""
-        found = find_skippable(self.kaltstart.snapshot)
-        if found is None:
-            self.kaltstart.say(_("There is no step to skip now; a paused campaign may have one."))
-        elif not self._asking:
-            self._asking = True
-            self.kaltstart.run_flow(self._skip(*found))
-
-    async def _skip(self, campaign: Campaign, step: Step) -> None:
-        app = self.kaltstart
-        try:
-            text = describe_skip(campaign, step, app.snapshot)
-            choices = (("skip", _("Skip this step")),)
-            ask = Ask(_(" Skip step "), text, choices, cancel=_("No"))
-            if await app.push_screen_wait(ask) is not None:
-                await app.ask_engine("skip-step", {"campaign_id": campaign.id, "step_id": step.id})
-        finally:
-            self._asking = False
+        """Give up the step that runs, or what comes next, after a question."""
+        app, paused = self.kaltstart, self.kaltstart.snapshot.paused
+        drives = find_skippable_boots(app.snapshot)
+        found = find_skippable(app.snapshot)
+        if paused is not None and drives:
+            app.run_once("skip", skip_boots(app, paused, drives))
+        elif found is not None:
+            app.run_once("skip", skip_step(app, *found))
+        else:
+            app.say(_("There is no step to skip now; a paused campaign may have one."))
 
     def action_resume(self) -> None:
         """Go on with a paused campaign, or after all with one that is about to pause."""
@@ -206,7 +199,7 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
     if status.step is not None and status.temperatures:
         parts.append(describe_temperatures(status.temperatures, width))
     if status.next:
-        parts.append(_("Next: {what}").format(what=status.next))
+        parts.append(_("Next: {what}").format(what=say(status.next)))
     return "\n".join(parts)
 
 
@@ -215,7 +208,7 @@ def describe_step(step: StepNow, width: int) -> str:
     if step.kind == ARRAY:
         return _("The array is taken apart")
     place = _("Step {number} of {count}: {kind} on {device}").format(
-        number=step.position, count=step.of, kind=step.kind, device=step.device
+        number=step.position, count=step.of, kind=step.kind, device=name_device(step.device)
     )
     part = _("preparing")
     if step.part:
@@ -230,12 +223,14 @@ def describe_progress(progress: Progress, width: int) -> str:
     """What is being done, how much of it is, and a bar; without a total only what."""
     done, total = progress.done_bytes, progress.total_bytes
     if total <= 0:
-        return f"{progress.label} ..."
+        return f"{say(progress.label)} ..."
     # Workloads without bytes count something else; no step of so few bytes is worth a bar.
     amount = _("{done} of {total}").format(done=done, total=total)
     if total >= 1e6:
-        amount = _("{done:,.0f} of {total:,.0f} MB").format(done=done / 1e6, total=total / 1e6)
-    return f"{progress.label}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
+        amount = _("{done} of {total} MB").format(
+            done=show_number(done / 1e6, ",.0f"), total=show_number(total / 1e6, ",.0f")
+        )
+    return f"{say(progress.label)}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
 
 
 def describe_rates(rates: Sequence[Rate]) -> str:
@@ -268,7 +263,9 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     marks = {"info": " ", "warning": "!", "error": "E"}
     lines = []
     for event in reversed(events):
-        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {event.text}"
+        line = (
+            f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event.what, event.detail)}"
+        )
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)

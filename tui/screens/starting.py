@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from tui.composed import ComposedCampaign
 from tui.drive_facts import DriveRow
+from tui.engine_words import say
 from tui.language import _
+from tui.quantities import show_number
 
 if TYPE_CHECKING:
     from tui.app import KaltstartApp
@@ -35,14 +37,14 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     now = found[0]
     if not now.offered:
         return _("The drive {identity}: {reason}.").format(
-            identity=drive.identity, reason=now.reason
+            identity=drive.identity, reason=say(now.reason)
         )
     for told, before, after in (
         (_("its model was {before} and is {after}"), drive.model, now.model),
         (
             _("its size was {before} and is {after}"),
-            _("{count:,} bytes").format(count=drive.size_bytes),
-            _("{count:,} bytes").format(count=now.size_bytes),
+            _("{count} bytes").format(count=show_number(drive.size_bytes, ",")),
+            _("{count} bytes").format(count=show_number(now.size_bytes, ",")),
         ),
         (_("its WWN was {before} and is {after}"), drive.wwn, now.wwn),
     ):

@@ -41,9 +41,10 @@ class TemplatesDialog(Dialog[str]):
     def show_durations(self, durations: Mapping[str, str]) -> None:
         """They were estimated: by the template's id."""
         self._durations = durations
-        if self.is_mounted:
-            for each in self._templates.values():
-                self.query_one(f"#{each.id}-does", Line).show(self._describe(each))
+        # Not asked whether it is mounted: it is so only some moments after `on_mount`.
+        for each in self._templates.values():
+            for line in self.query(f"#{each.id}-does").results(Line):
+                line.show(self._describe(each))
 
     @override
     def choose(self, choice_id: str) -> None:

@@ -2,20 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import override
+from typing import ClassVar, override
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from tui.campaigns import ARRAY
-from tui.composed import Mistake, PlanTable, PlanValue
+from tui.charset import shorten
+from tui.composed import Mistake, PlanElement, PlanTable, PlanValue
 from tui.language import _
+from tui.port.keys import read_keys, show_value
 from tui.screens.array import ArrayDrives
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 from tui.widgets.toggle import Toggle
+
+_OWN_WIDTH = 55
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,12 @@ class Place:
     label: str
     on: tuple[str, ...]
     """As the plan has it; empty: every target and control."""
+    is_own: bool = False
+    """Whether somebody named these drives; else it is offered by what is in the array."""
+
+
+def _everywhere() -> Place:
+    return Place(_("on every drive"), ())
 
 
 def find_places(array: ArrayDrives, *, has_others: bool) -> tuple[Place, ...]:
@@ -55,6 +66,7 @@ class TestRow(Vertical):
         super().__init__(id=f"row-{kind}", classes="test")
         self.kind = kind
         self.on = on
+        self.mistakes: tuple[Mistake, ...] = ()
         self._label = label
         self._does = does
 
@@ -104,8 +116,14 @@ class TestRow(Vertical):
         """Whether it writes to drives that are not in an array."""
         return True
 
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return _(self._label)
+
     def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
         """What is wrong with this test, in the plan's words."""
+        self.mistakes = tuple(mistakes)
         line = self.query_one(".mistakes", Line)
         line.show("\n".join(f"! {each.text}" for each in mistakes))
         line.display = bool(mistakes)
@@ -116,6 +134,7 @@ class TestRow(Vertical):
         (named[0] if named and named[0].display else self.query_one(Toggle)).focus()
 
     def _show_state(self) -> None:
+        self.mistakes = ()
         self.query_one(".does").display = not self.on
         self.query_one(".mistakes").display = False
         for settings in self.query(".settings"):
@@ -123,12 +142,26 @@ class TestRow(Vertical):
 
 
 class WorkloadRow(TestRow):
-    """A workload: its settings, and with an array where it runs."""
+    """A workload: its settings, and with an array where it runs.
+
+    Keys that have no place in the row are set on a page of their own, and kept beside it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f6", "show_keys", show=False)]
+
+    @dataclass
+    class KeysWanted(Message):
+        """All of its keys are to be set."""
+
+        row: "WorkloadRow"
 
     def __init__(self, kind: str, *, label: str, does: str) -> None:
         super().__init__(kind, label=label, does=does)
         self._places: tuple[Place, ...] = ()
         self._place: Place | None = None
+        self._members: set[str] = {ARRAY}
+        self._own: dict[str, PlanValue] = {}
+        self.keys = {each.name: each for each in read_keys(kind)}
 
     @override
     def compose(self) -> ComposeResult:
@@ -136,22 +169,47 @@ class WorkloadRow(TestRow):
         with Horizontal(classes="line more where"):
             yield Choice("", id=f"{self.kind}-on-what", name="on")
             yield from self.compose_more()
+        yield Line(classes="line more own")
 
     def compose_more(self) -> ComposeResult:
         """What else can be set where there is an array."""
         yield from ()
 
+    def compose_field(self, key: str, *, offered: str = "", field_id: str = "") -> Field:
+        """A field of that key, with its default, or what is offered where it has none."""
+        value = offered or show_value(self.keys[key].default)
+        return Field(value, id=field_id or f"{self.kind}-{key}", name=key, max_length=12)
+
+    def action_show_keys(self) -> None:
+        """Have all keys set."""
+        self.post_message(self.KeysWanted(self))
+
     def offer_places(self, places: tuple[Place, ...]) -> None:
         """What it can run on now; without an array there is nothing to choose."""
-        labels = [each.label for each in places]
-        before = self._place.label if self._place else ""
-        self._places = places
-        self._place = places[labels.index(before) if before in labels else 0] if places else None
+        self._members = {ARRAY, *(each for place in places for each in place.on)}
+        if self._place is not None and self._place.is_own:
+            # Somebody named these drives: what may erase others never goes there by itself.
+            self._places = (*(places or (_everywhere(),)), self._place)
+        else:
+            labels = [each.label for each in places]
+            before = self._place.label if self._place else ""
+            self._places = places
+            index = labels.index(before) if before in labels else 0
+            self._place = places[index] if places else None
         self._show_state()
 
-    def take_place(self, on: tuple[str, ...]) -> None:
-        """Run there, if that is offered."""
-        self._place = next((each for each in self._places if each.on == on), self._place)
+    def take_place(self, named: tuple[PlanElement, ...]) -> None:
+        """Run there, if that is offered, or if it names drives of its own."""
+        on = tuple(map(str, named))
+        offered = [each for each in self._places if each.on == on]
+        if offered:
+            self._place = offered[0]
+        elif on:
+            label = _("on {drives}").format(drives=shorten(show_value(on), 40))
+            place = Place(label, on, is_own=True)
+            offered = [each for each in self._places if not each.is_own]
+            self._places = (*(offered or (_everywhere(),)), place)
+            self._place = place
         self._show_state()
 
     @override
@@ -159,6 +217,31 @@ class WorkloadRow(TestRow):
         if choice.name == "on" and self._place is not None:
             self._place = find_next(self._places, self._place)
             self._show_state()
+
+    @override
+    def fill(self, settings: PlanTable | None) -> None:
+        super().fill(settings)
+        self._own = {}
+        if settings:
+            shown = self.read_settings()
+            in_fields = {each.name for each in self.query(Field)}
+            self._own = {
+                key: value
+                for key, value in settings.items()
+                if key in self.keys
+                and key not in {"on", *in_fields}
+                and shown.get(key, self.keys[key].default) != value
+            }
+        self._show_state()
+
+    def take(self, table: PlanTable | None) -> None:
+        """All keys, as somebody has set them; None: they stay."""
+        if table is None:
+            return
+        self.fill(table)
+        on = table["on"]
+        self.take_place(on if isinstance(on, tuple) else ())
+        self.post_message(self.Changed(self))
 
     @property
     def writes(self) -> bool:
@@ -168,20 +251,45 @@ class WorkloadRow(TestRow):
     @property
     @override
     def writes_to_others(self) -> bool:
-        runs_on_others = self._place is None or not self._place.on
-        return self.writes and runs_on_others
+        on = self._place.on if self._place is not None else ()
+        return self.writes and (not on or not self._members.issuperset(on))
 
     def read(self) -> PlanTable:
         """The table of the plan."""
-        table: dict[str, PlanValue] = {"kind": self.kind}
-        if self._place is not None and self._place.on:
-            on = self._place.on
-            table["on"] = on[0] if len(on) == 1 else on
-        return {**table, **self.read_settings()}
+        return self.shorten(self.list_values())
+
+    def shorten(self, table: PlanTable) -> PlanTable:
+        """As the plan has it: without what goes without saying, but for what the row shows."""
+        shown = {} if table.get("options") else self.read_settings()
+        written = {
+            key: value
+            for key, value in table.items()
+            if value != self.keys[key].default
+            or (value != "" and shown.get(key) == value and key not in self._own)
+        }
+        on = written.pop("on", "")
+        if on:
+            written = {"on": on[0] if isinstance(on, tuple) and len(on) == 1 else on, **written}
+        return {"kind": self.kind, **written}
+
+    def list_values(self) -> PlanTable:
+        """All keys that are set, those of the row too."""
+        return {**self.read_settings(), **self._own, "on": self._on()}
+
+    def list_own(self) -> PlanTable:
+        """Those that the row itself has no place for."""
+        return {key: value for key, value in self._own.items() if value != self.keys[key].default}
+
+    def forget(self, key: str) -> bool:
+        """It is the row's own to say now; whether it was not."""
+        return self._own.pop(key, None) is not None
 
     def read_settings(self) -> PlanTable:
-        """The keys of the plan that only this kind has."""
+        """The keys of the plan that are set in the row itself."""
         return {}
+
+    def _on(self) -> PlanValue:
+        return self._place.on if self._place is not None else ""
 
     def _is_on_array_alone(self) -> bool:
         return self._place is not None and self._place.on == (ARRAY,)
@@ -192,6 +300,10 @@ class WorkloadRow(TestRow):
         self.query_one(".where").display = self.on and self._place is not None
         if self._place is not None:
             self.query_one(f"#{self.kind}-on-what", Choice).relabel(self._place.label)
+        own, line = self.list_own(), self.query_one(".own", Line)
+        told = "; ".join(f"{key} = {show_value(value)}" for key, value in own.items())
+        line.show(shorten(f"F6: {told}", _OWN_WIDTH))
+        line.display = self.on and bool(own)
 
 
 def find_next[T](values: Sequence[T], value: T) -> T:

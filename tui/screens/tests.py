@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 
 from tui.composed import BOOTS, BootChoice, PlanTable, PlanValue
 from tui.language import N_, _
+from tui.port.keys import writes_to
 from tui.screens.test_row import TestRow, WorkloadRow, find_next
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -20,6 +21,7 @@ _MAX_CYCLES = 1000
 _READING = ("seq-read", "rand-read")
 _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
+_OWN_MODES = N_("in cache modes of its own")
 _POWER = {"cold": N_("cold: off, wake by clock"), "warm": N_("warm: restart")}
 _CHARTS = {
     "first-last": N_("charts: first-last"),
@@ -55,8 +57,9 @@ class _Offer:
     does: str
     key: str
     setting: str
-    default: str
     layouts: tuple[_Layout, ...]
+    offered: str = ""
+    """What the form begins with where a plan has no default."""
     narrows_tests: bool = False
     """Whether only reading means leaving out the tests that write."""
     has_modes: bool = False
@@ -70,7 +73,6 @@ OFFERS = (
         does=N_("files drawn by tickets: who answers, drive or RAM?"),
         key="file_size",
         setting=N_("File size"),
-        default="100M",
         layouts=(_BARE_READING, *_ON),
     ),
     _Offer(
@@ -79,7 +81,6 @@ OFFERS = (
         does=N_("sequential and random, read and write"),
         key="size",
         setting=N_("Size"),
-        default="1G",
         layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
         has_modes=True,
@@ -90,7 +91,7 @@ OFFERS = (
         does=N_("file sizes by record sizes by operations"),
         key="free_ram",
         setting=N_("Free RAM"),
-        default="1G",
+        offered="1G",
         layouts=_ON,
     ),
     _Offer(
@@ -99,7 +100,7 @@ OFFERS = (
         does=N_("working sets from a quarter to twice a cache"),
         key="cache_size",
         setting=N_("Cache size"),
-        default="1G",
+        offered="1G",
         layouts=(_BARE_READING, _BARE, *_ON),
         narrows_tests=True,
     ),
@@ -109,7 +110,6 @@ OFFERS = (
         does=N_("five timed phases of a database"),
         key="data_size",
         setting=N_("Data size"),
-        default="512M",
         layouts=_ON,
     ),
 )
@@ -205,19 +205,37 @@ class SizedRow(WorkloadRow):
     def compose_settings(self) -> ComposeResult:
         offer = self._offer
         yield Line(_(offer.setting), classes="setting")
-        yield Field(offer.default, id=f"{offer.kind}-size", name=offer.key, max_length=12)
+        yield self.compose_field(offer.key, offered=offer.offered, field_id=f"{offer.kind}-size")
         yield Choice(_(self._layout.label), id=f"{offer.kind}-place", name="filesystem")
 
     @override
     def turn(self, choice: Choice) -> None:
         if choice.name == "filesystem":
-            self._layout = find_next(self._offer.layouts, self._layout)
+            self._layout = find_next(self._list_layouts(), self._layout)
+            if self._layout.file_system == "none":
+                self.forget("tests")  # it says which, between them
             choice.relabel(_(self._layout.label))
+            self._show_state()
         elif choice.name == "modes":
-            self._compares_modes = not self._compares_modes
+            self._compares_modes = not self._compares_modes and not self.forget("modes")
             self._show_state()
         else:
             super().turn(choice)
+
+    def _list_layouts(self) -> list[_Layout]:
+        """Those that say what is done: a job of one's own may read alone, or must write."""
+        offer, own = self._offer, self.list_own()
+        if not offer.narrows_tests:
+            return [*offer.layouts]
+        bare: PlanTable = {"kind": self.kind, **own, "filesystem": "none", "tests": _READING}
+        must_write, has_job = writes_to(bare), bool(own.get("options"))
+        return [
+            each
+            for each in offer.layouts
+            if each.file_system != "none"
+            or each.writes == must_write
+            or (each.writes and not has_job)
+        ]
 
     @override
     def fill(self, settings: PlanTable | None) -> None:
@@ -226,20 +244,22 @@ class SizedRow(WorkloadRow):
             self.query_one(f"#{self.kind}-place", Choice).relabel(_(self._layout.label))
             self._compares_modes = settings.get("modes") == _COMPARED
         super().fill(settings)
+        if self._compares_modes:
+            self.forget("modes")
 
     def _find_layout(self, settings: PlanTable) -> _Layout:
         """The one that comes nearest; the offered one where nothing is said."""
         fitting = [
             each for each in self._offer.layouts if each.file_system == settings.get("filesystem")
         ]
-        writes = settings.get("tests", _READING) != _READING
+        writes = writes_to({"kind": self.kind, **settings})
         wanted = [each for each in fitting if each.writes or not writes]
         return next(iter([*wanted, *fitting]), self._layout)
 
     @property
     @override
     def writes(self) -> bool:
-        return self._layout.writes
+        return writes_to({"kind": self.kind, **self.list_values()})
 
     @override
     def read_settings(self) -> PlanTable:
@@ -254,9 +274,17 @@ class SizedRow(WorkloadRow):
         return table
 
     @override
+    def shorten(self, table: PlanTable) -> PlanTable:
+        if table.get("options") and table.get("tests") == _READING:
+            # That is how the layout puts it; a job takes the place of tests.
+            table = {**table, "tests": self.keys["tests"].default}
+        return super().shorten(table)
+
+    @override
     def _show_state(self) -> None:
         super()._show_state()
         if self._offer.has_modes:
             modes = self.query_one(f"#{self.kind}-modes", Choice)
-            modes.relabel(_(_MODES[self._compares_modes]))
+            has_own = "modes" in self.list_own()
+            modes.relabel(_(_OWN_MODES if has_own else _MODES[self._compares_modes]))
             modes.display = self._is_on_array_alone()

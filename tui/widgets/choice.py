@@ -50,8 +50,9 @@ class Choice(Widget, can_focus=True):
 
     def relabel(self, label: str) -> None:
         """Show another text."""
-        self._label = label
-        self.refresh(layout=True)
+        if label != self._label:
+            self._label = label
+            self.refresh(layout=True)
 
     def action_press(self) -> None:
         """Enter or Space."""

@@ -22,10 +22,11 @@ def draw_bar(value: float, largest: float, width: int) -> str:
 
 
 def draw_progress(done: int, total: int, width: int) -> str:
-    """`[█████     ]  50 %`, legible without colours."""
+    """`[█████     ]  50 %`, legible without colours; 100 % only where nothing is left."""
     share = min(1.0, done / total) if total > 0 else 0.0
     filled = round((width - 2) * share)
-    return f"[{'█' * filled}{' ' * (width - 2 - filled)}] {share * 100:3.0f} %"
+    percent = min(round(share * 100), 100 if share >= 1 else 99)
+    return f"[{'█' * filled}{' ' * (width - 2 - filled)}] {percent:3d} %"
 
 
 def draw_digits(number: int) -> str:

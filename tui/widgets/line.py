@@ -20,4 +20,15 @@ class Line(Static):
         """Replace the text."""
         if text != self.text:
             self.text = text
-            self.update(text)
+            self.update(text, layout=False)
+            if self._has_outgrown():
+                self.refresh(layout=True)
+
+    def _has_outgrown(self) -> bool:
+        """Whether it needs another place now, which has the whole page laid out anew."""
+        place = self.content_size
+        if not place or self.styles.is_auto_width:
+            return self.styles.auto_dimensions
+        return self.styles.is_auto_height and place.height != self.get_content_height(
+            self.container_size, self.app.size, place.width
+        )

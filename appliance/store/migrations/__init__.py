@@ -11,6 +11,7 @@ from appliance.store.migrations import (
     version_4,
     version_5,
     version_6,
+    version_7,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -22,4 +23,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_4.STATEMENTS,
     version_5.STATEMENTS,
     version_6.STATEMENTS,
+    version_7.STATEMENTS,
 )

@@ -85,12 +85,13 @@ def test_a_file_system_without_o_direct_is_named(
     def refuse(path: Path, flags: int) -> int:
         raise OSError(errno.EINVAL, "Invalid argument")
 
-    monkeypatch.setattr(os, "open", refuse)
-    with (
-        pytest.raises(StepFailed, match=r"/a cannot be read past .* does not support O_DIRECT"),
-        DirectFile(tmp_path / "a"),
-    ):
-        pass
+    with monkeypatch.context() as patch:  # pytest itself opens the folder when it takes it away
+        patch.setattr(os, "open", refuse)
+        with (
+            pytest.raises(StepFailed, match=r"/a cannot be read past .* not support O_DIRECT"),
+            DirectFile(tmp_path / "a"),
+        ):
+            pass
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance import keyboard
-from appliance.campaign import engine, journal, kept_plans, power, screen
+from appliance.campaign import asked_files, engine, journal, kept_plans, power, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
@@ -84,7 +84,7 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
 @pytest.mark.parametrize(
     ("kind", "payload", "writer"),
     [
-        ("report", {"campaign_id": 1}, (engine, "write_report_again")),
+        ("report", {"campaign_id": 1}, (asked_files, "write_report_again")),
         (
             "keep-plan",
             {"name": "a", "plan_toml": "", "replace": False},

@@ -1,0 +1,197 @@
+"""Another stick's database, of which campaigns may be taken over: opened, checked, compared.
+
+Reads only: neither that file nor this stick's database is ever changed here.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.errors import UnusableDatabase
+from appliance.store.connect import SCHEMA_VERSION, migrate
+from appliance.store.migrations import APPLICATION_ID
+from appliance.units import printable
+
+type Identity = tuple[str, str, str, str | None]
+"""What a campaign is recognised by, on whichever stick."""
+
+_OTHER_WAY_ROUND = (
+    "merge the other way round, on the stick it is from, or use its version of Kaltstart"
+)
+_COPY_AGAIN = (
+    "copy kaltstart.sqlite from the other stick once more, from its newest folder in reports"
+)
+
+_HELD = 3
+"""Times its size that a merge takes of the memory at most: the copy, what is inserted, the rows."""
+
+_NOT_OURS = "it is not a database of Kaltstart"
+
+# The name and the plan may well be the same for ten campaigns, and a bench machine's clock may
+# start at the same moment each time: only the boot id of the first event is unique.
+_IDENTITIES = """
+    SELECT id, state, created_at, plan_sha256, name,
+           (SELECT boot_id FROM event e WHERE e.campaign_id = c.id ORDER BY seq LIMIT 1) AS boot_id
+    FROM campaign c ORDER BY id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignThere:
+    """One campaign of another stick's database."""
+
+    id: int
+    """Its number there."""
+    name: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The campaigns of another stick's database, sorted by what a merge does with them."""
+
+    new: tuple[CampaignThere, ...]
+    """These are taken over."""
+    already_there: int
+    """This stick has them."""
+    unfinished: int
+    """They stay where they can go on."""
+
+
+def count_campaigns(source: Path) -> int:
+    """How many campaigns are in `source`. Cheap. Raises UnusableDatabase, which says why."""
+    with _opened(source) as other:
+        return int(other.execute("SELECT count(*) FROM campaign").fetchone()[0])
+
+
+def find_offer(source: Path, known: frozenset[Identity]) -> Offer:
+    """What is in `source` for a stick that has the campaigns `known`.
+
+    Not all of the file is checked, as it is before anything is taken over. Raises UnusableDatabase.
+    """
+    with _opened(source) as other:
+        return compare(other, known)
+
+
+def select_identities(connection: sqlite3.Connection) -> frozenset[Identity]:
+    """Of all campaigns that this stick has."""
+    return frozenset(_identify(row) for row in connection.execute(_IDENTITIES))
+
+
+def compare(other: sqlite3.Connection, known: frozenset[Identity]) -> Offer:
+    """The campaigns of `other`, sorted."""
+    new: list[CampaignThere] = []
+    already_there = unfinished = 0
+    for row in other.execute(_IDENTITIES):
+        if _identify(row) in known:
+            already_there += 1
+        elif row["state"] != "done":
+            unfinished += 1
+        else:
+            new.append(CampaignThere(row["id"], row["name"], row["created_at"]))
+    return Offer(tuple(new), already_there, unfinished)
+
+
+def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
+    """A copy of `source` in memory, at this program's schema version, checked to be sound.
+
+    `room_bytes`: memory that may be taken for a merge. Raises UnusableDatabase.
+    """
+    memory = sqlite3.connect(":memory:", autocommit=True)
+    memory.row_factory = sqlite3.Row
+    try:
+        with _opened(source) as file:
+            _check_room(file, source, room_bytes)
+            file.backup(memory)
+        with telling_unusable(source):
+            _check_all(memory, source)
+            migrate(memory, name=str(source))
+            if _find_own_columns() - _select_columns(memory):
+                raise _make_unusable(source, _NOT_OURS)
+    except BaseException:
+        memory.close()
+        raise
+    return memory
+
+
+@contextmanager
+def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]:
+    """Around what reads `source`. Raises UnusableDatabase where SQLite has something against it."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise UnusableDatabase(printable(str(source)), str(error), hint=hint) from error
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[sqlite3.Connection]:
+    """`source`, known to be one of ours of a version that is known here."""
+    with telling_unusable(source):
+        uri = f"{source.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            # An empty file passes for a new database everywhere else.
+            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                raise _make_unusable(source, _NOT_OURS)
+            if connection.execute("PRAGMA user_version").fetchone()[0] > SCHEMA_VERSION:
+                raise UnusableDatabase(
+                    printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND
+                )
+            # A view may go on for ever, and nothing could stop the engine reading it.
+            own_tables = {table for table, _column in _find_own_columns()}
+            made = connection.execute("SELECT type, name FROM sqlite_schema")
+            if any(
+                row["type"] == "trigger"
+                or (row["type"] == "view" and row["name"].lower() in own_tables)
+                for row in made
+            ):
+                raise _make_unusable(source, _NOT_OURS)
+            yield connection
+
+
+def _find_own_columns() -> frozenset[tuple[str, str]]:
+    """Table and column, of a database that this program makes."""
+    with closing(sqlite3.connect(":memory:", autocommit=True)) as fresh:
+        fresh.row_factory = sqlite3.Row
+        migrate(fresh)
+        return _select_columns(fresh)
+
+
+def _select_columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    rows = connection.execute(
+        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
+        " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite^_%' ESCAPE '^'"
+    )
+    return frozenset((row[0], row[1]) for row in rows)
+
+
+def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None:
+    pages, page_bytes = (
+        file.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size")
+    )
+    needed = _HELD * pages * page_bytes
+    if needed > room_bytes:
+        raise UnusableDatabase(
+            printable(str(source)),
+            f"to take it over needs {needed >> 20} MiB of memory, and {room_bytes >> 20} MiB "
+            "are free",
+            hint="take it over on a machine with more memory",
+        )
+
+
+def _check_all(memory: sqlite3.Connection, source: Path) -> None:
+    problem = memory.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if problem != "ok":
+        raise _make_unusable(source, problem)
+    if memory.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise _make_unusable(source, "rows point to rows that are missing")
+
+
+def _make_unusable(source: Path, why: str) -> UnusableDatabase:
+    return UnusableDatabase(printable(str(source)), why, hint=_COPY_AGAIN)
+
+
+def _identify(row: sqlite3.Row) -> Identity:
+    return row["created_at"], row["plan_sha256"], row["name"], row["boot_id"]

@@ -1,0 +1,58 @@
+"""The interface on a terminal, typed on."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.keys_inside import Typist
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
+
+_KEYS = (*(b"2", b"3", b"4", b"5", b"1"),) * 2
+_TITLES = {b"1": b"Drives", b"2": b"Plan", b"3": b"Run", b"4": b"Results", b"5": b"Machine"}
+_PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def typist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
+    """Somebody at an interface whose first page is drawn."""
+    engine = FakeEngine(tmp_path)
+    engine.show_drives(HDD)
+    engine.say()
+    monkeypatch.setenv("KALTSTART_RUN", str(engine.run))
+    monkeypatch.setenv("KALTSTART_DATA", str(engine.data))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    with Typist([sys.executable, "-m", "tui"]) as typist:
+        typist.time_start(HDD.serial.encode())
+        yield typist
+
+
+def test_each_page_is_drawn_whole_at_its_first_visit_and_the_next(typist: Typist) -> None:
+    for key in _KEYS:
+        typist.time_key(key, b"[" + key + b" " + _TITLES[key] + b"]")
+        # Below and above what the pages themselves draw.
+        typist.wait_for(b"Kaltstart", b"F1 help", since_s=time.monotonic())
+
+
+def test_a_key_comes_forward_and_is_behind_again_once_it_is_drawn(typist: Typist) -> None:
+    _wait_until_behind(typist)
+    for key in _KEYS:
+        typist.time_key(key, b"[" + key)
+    _wait_until_behind(typist)
+
+
+def _wait_until_behind(typist: Typist) -> None:
+    """All threads but the one that listens."""
+    give_up_s = time.monotonic() + _PATIENCE_S
+    while _list_nice(typist)[:2] != [-10, 19]:
+        assert time.monotonic() < give_up_s, _list_nice(typist)
+        time.sleep(0.05)
+
+
+def _list_nice(typist: Typist) -> list[int]:
+    threads = Path(f"/proc/{typist.pid}/task").iterdir()
+    return sorted(os.getpriority(os.PRIO_PROCESS, int(thread.name)) for thread in threads)

@@ -1,0 +1,147 @@
+"""What the engine says is translated where it is drawn; what it does not say is in no table."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import appliance
+from tests.tui.fake import FakeEngine
+from tests.tui.scene_states import (
+    idle,
+    pause,
+    run_array_step,
+    run_campaign,
+    run_step,
+    show_array_results,
+    show_steps,
+    show_valid_plan,
+)
+from tests.tui.steps import drawn, press, settle
+from tui import language
+from tui.app import KaltstartApp
+from tui.engine_words import EVENTS, SENTENCES, say, say_event
+
+_ENGINE = Path(appliance.__path__[0])
+_PUT_IN = "\0"
+_LEAST_LETTERS = 8
+"""What a text in its source has in common with a sentence at least, to be its origin."""
+
+
+def _trees() -> Iterator[ast.AST]:
+    for path in _ENGINE.rglob("*.py"):
+        yield ast.parse(path.read_text())
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """Its texts, with a mark where something is put in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else _PUT_IN
+                for part in node.values
+            )
+
+
+def _mark(sentence: str) -> str:
+    parts = Formatter().parse(sentence)
+    return "".join(text + (_PUT_IN if name is not None else "") for text, name, _, _ in parts)
+
+
+def _is_said(sentence: str, texts: set[str]) -> bool:
+    marked = _mark(sentence)
+    if marked in texts:
+        return True
+    longer = (text for text in texts if len(text.replace(_PUT_IN, "")) >= _LEAST_LETTERS)
+    return any(
+        re.fullmatch(".*".join(map(re.escape, text.split(_PUT_IN))), marked)
+        for text in longer
+        if _PUT_IN in text
+    )
+
+
+def test_each_sentence_is_one_that_the_engine_says() -> None:
+    texts = {text for tree in _trees() for text in _texts(tree)}
+    assert [each for each in SENTENCES if not _is_said(each, texts)] == []
+    assert not _is_said("the moon is {number} km away", texts)
+
+
+def _recorded(tree: ast.AST) -> Iterator[str]:
+    """The words that the engine's log is given as they stand."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name in {"record", "_record"}:
+                words = (each.value for each in node.args if isinstance(each, ast.Constant))
+                yield next((word for word in words if isinstance(word, str)), "")
+
+
+def test_each_event_that_the_engine_records_is_known_and_no_other() -> None:
+    trees = list(_trees())
+    recorded = {word for tree in trees for word in _recorded(tree)} - {""}
+    assert recorded - set(EVENTS) == set()
+    said = {text for tree in trees for text in _texts(tree)}
+    assert set(EVENTS) - said == set()
+
+
+def test_nothing_changes_in_english() -> None:
+    for sentence in SENTENCES:
+        text = _mark(sentence).replace(_PUT_IN, "7")
+        assert say(text) == text
+    assert say_event("cycle-done", "A cycle 3: 28.200 s") == "cycle-done A cycle 3: 28.200 s"
+
+
+@pytest.mark.parametrize(
+    ("said", "german"),
+    [
+        ("stopped by a key", "mit einer Taste angehalten"),
+        ("lottery on array: attempt 2", "lottery auf Array: Versuch 2"),
+        ("fio on A B: 1: seq-read; seconds", "fio auf A B: 1: seq-read; seconds"),
+        ("removable medium; is part of md0", "Wechselmedium; ist Teil von md0"),
+        (
+            "connected with 1.5 Gb/s although it can do 6.0 Gb/s; its port can do 3.0 Gb/s",
+            "verbunden mit 1.5 Gb/s, obwohl es 6.0 Gb/s kann; der Anschluss kann 3.0 Gb/s",
+        ),
+        ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),
+        ("start campaign {kind} {}", "Kampagne {kind} {} starten"),
+        ("stopped\nnothing is running", "angehalten\nes läuft nichts"),
+        ("", ""),
+    ],
+)
+def test_german_of_what_is_known_and_the_rest_as_it_is(said: str, german: str) -> None:
+    language.use("de")
+    assert say(said) == german
+
+
+@pytest.mark.parametrize(
+    ("prepare", "key", "wanted"),
+    [
+        (run_campaign, "3", ("  Ziel ", "  Zyklus fertig: ")),
+        (run_campaign, "4", ("kalt  unbewiesen", "HDD, Ziel")),
+        (show_steps, "4", ("kalt unbewiesen", "umgangen", "teilweise+warm", "begrenzt")),
+        (run_array_step, "3", ("lottery auf Array", "  Array  ", "  Backing ", "  Cache ")),
+        (show_array_results, "4", (" auf Array: fertig", "      Cache     Backing       Array")),
+        (show_valid_plan, "2", (", sda, Ziel, WIRD", "Maschine, Kontrolle, nur")),
+        (pause, "3", ("Grund: mit einer Taste angehalten",)),
+        (run_step, "3", ("Schritt begonnen: lottery auf W761CPRN: Versuch 1",)),
+        (idle, "1", ("das ist der Kaltstart-Stick selbst",)),
+    ],
+)
+async def test_a_german_page_says_it_in_german(
+    prepare: Callable[[FakeEngine], None], key: str, wanted: tuple[str, ...], engine: FakeEngine
+) -> None:
+    engine.language = "de"
+    engine.show_machine()
+    language.use("de")
+    prepare(engine)
+    async with KaltstartApp(engine.port()).run_test(size=(80, 90)) as pilot:
+        await settle(pilot)
+        await press(pilot, key, *(["down"] * 3 if key == "1" else []))
+        shown = drawn(pilot)
+    for each in wanted:
+        assert each in shown, f"{each!r}:\n{shown}"

@@ -1,0 +1,77 @@
+"""The keys of `ci/screens` lead to what their scenes are called, and ask the engine for nothing."""
+
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.lab.pictured import KEPT, SCENES
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
+from tests.tui.kept_scenes import keep
+from tests.tui.machine_scenes import show_manual
+from tests.tui.raw_scenes import show_raw
+from tests.tui.steps import drawn, press, settle
+from tui.app import KaltstartApp
+
+_TURNS = 30
+# What no other scene shows.
+_SHOWN = {
+    "drives-details": "all details",
+    "drives-inspect": "NOTHING IS WRITTEN",
+    "plan-start": "[ Start and erase ]",
+    "plan-compose": " New campaign ",
+    "plan-compose-array": "[ Settings ]",
+    "plan-array": "cache_mode",
+    "plan-kept": "> pictures.toml <",
+    "plan-kept-one": "[ Continue ]",
+    "plan-release": "EVERYTHING ON THIS DRIVE WILL BE LOST",
+    "plan-kept-delete": "It cannot be brought back.",
+    "plan-adjust": " Pictures ",
+    "plan-keep-again": "plans/pictures.toml is on the stick already.",
+    "plan-templates": " Templates",
+    "plan-times": "In all:",
+    "results-raw": " Raw output of campaign",
+    "machine-keyboard": " Keyboard ",
+    "machine-language": "Deutsch",
+    "machine-time": " Time ",
+    "machine-shell": "PROTECTS",
+    "help": "[ Manual ]",
+    "manual": " Manual ",
+    "power": "[ Power off ]",
+}
+
+
+async def _rest(pilot: Pilot[Any]) -> None:
+    """Until threads have answered and nothing more is drawn."""
+    before, same = "", 0
+    for _ in range(_TURNS):
+        await settle(pilot)
+        now = drawn(pilot)
+        before, same = now, same + 1 if now == before else 0
+        if same > 1:
+            return
+
+
+async def test_each_scene_is_reached_and_left_without_anything_being_asked(
+    engine: FakeEngine,
+) -> None:
+    show_raw(engine)
+    show_manual(engine)
+    engine.show_machine()
+    engine.say(plan=VALID_PLAN)
+    engine.show_drives(HDD, SSHD)
+    keep(engine, "pictures.toml", KEPT.replace("LAB-SSD-1", HDD.serial))
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await _rest(pilot)
+        left = dict(_SHOWN)
+        for scene in SCENES:
+            for key in scene.keys:
+                await press(pilot, key if len(key) == 1 else key.lower())
+                await _rest(pilot)
+            now = drawn(pilot)
+            assert left.pop(scene.name, "") in now, f"{scene.name}:\n{now}"
+            for key in scene.back:
+                await press(pilot, key.lower())
+                await _rest(pilot)
+        assert engine.requests() == []
+        assert left == {}

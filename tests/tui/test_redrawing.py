@@ -1,0 +1,91 @@
+"""What a key leads to, and nothing else: what Textual lays out, styles and draws anew."""
+
+from dataclasses import replace
+
+import pytest
+from textual.css.stylesheet import Stylesheet
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
+from tests.tui.steps import app_of, drawn, page, press, settle, text_of
+from tui.app import KaltstartApp
+from tui.screens.drives import DrivesPage
+from tui.state import Snapshot
+
+_TWO = (HDD, replace(HDD, path="/dev/sdb", serial="WD-OTHER"))
+
+
+async def test_the_cursor_takes_the_details_along_and_moves_nothing_else(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(*_TWO)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        laid_out: list[object] = []
+        pilot.app.screen.screen_layout_refresh_signal.subscribe(pilot.app.screen, laid_out.append)
+        await press(pilot, "down")
+        assert "Serial WD-OTHER" in text_of(pilot, "#details")
+        assert "Serial WD-OTHER" in drawn(pilot)
+        assert laid_out == []
+
+
+async def test_details_that_need_more_lines_or_fewer_have_their_place(engine: FakeEngine) -> None:
+    async with KaltstartApp(engine.port()).run_test(size=(60, 40)) as pilot:
+        await settle(pilot)
+        details = pilot.app.screen.query_one("#details")
+        heights = set()
+        for key in ("down",) * 4 + ("up",) * 4:
+            await press(pilot, key)
+            heights.add(details.size.height)
+            before = drawn(pilot)
+            pilot.app.screen.refresh(layout=True)
+            await pilot.pause()
+            assert drawn(pilot) == before
+        assert len(heights) > 1
+
+
+async def test_a_page_that_is_visited_again_shows_only_what_is_new(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        shown: list[Snapshot] = []
+        show = DrivesPage.show
+
+        def note(drives: DrivesPage, new: Snapshot) -> None:
+            shown.append(new)
+            show(drives, new)
+
+        monkeypatch.setattr(DrivesPage, "show", note)
+        await press(pilot, "1", "2")
+        assert shown == []
+        engine.show_drives(*_TWO)
+        await settle(pilot)
+        await press(pilot, "1")
+        assert shown == [app_of(pilot).snapshot]
+        assert "WD-OTHER" in drawn(pilot)
+
+
+async def test_no_page_has_the_styles_read_anew(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        monkeypatch.setattr(Stylesheet, "reparse", lambda _: pytest.fail("read anew"))
+        for key in "2345123451":
+            await press(pilot, key)
+            assert f"[{key} " in drawn(pilot)
+
+
+async def test_details_that_cannot_be_drawn_do_not_end_the_interface(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.show_drives(*_TWO)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        monkeypatch.setattr("tui.screens.drives.describe_drive", lambda _: 1 / 0)
+        await press(pilot, "down")
+        assert "Internal error on this page" in text_of(pilot, "#message")
+        await press(pilot, "2")
+        assert page(pilot).NAME == "plan"

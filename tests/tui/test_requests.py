@@ -1,0 +1,82 @@
+"""What is asked of the engine: each answer told, however late, and each question asked once."""
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, VALID_PLAN
+from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
+from tui import pending as pending_module
+from tui.app import KaltstartApp
+from tui.screens.dialog import Dialog
+
+
+async def test_a_late_answer_is_told_all_the_same(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.add_campaign("older", state="done", boots={HDD: []})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "4", "w")
+        await finish(pilot, "flow")
+        with monkeypatch.context() as patch:
+            patch.setattr(pending_module, "_ANSWER_DUE_S", -1.0)
+            await settle(pilot)
+            assert "has not answered yet" in text_of(pilot, "#message")
+            app_of(pilot).say("something else")
+            await settle(pilot)
+            assert text_of(pilot, "#message") == "something else", "it is said once"
+        engine.answer("accepted", "reports/1-older")
+        await settle(pilot)
+        assert text_of(pilot, "#message") == "Report accepted: reports/1-older"
+
+
+async def test_of_a_message_that_is_too_long_it_is_told_that_there_is_more(
+    engine: FakeEngine,
+) -> None:
+    reasons = [f"drive {number} is not in this machine" for number in range(16)]
+    async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app_of(pilot).say("\n".join(reasons[:8]))
+        await pilot.pause()
+        assert "drive 7 is not in this machine" in drawn(pilot)
+        app_of(pilot).say("\n".join(reasons))
+        await pilot.pause()
+        assert "... and 9 lines more; page 3 lists all that was refused" in drawn(pilot)
+        assert "[1 Drives]" in drawn(pilot)
+
+
+async def _open_dialogs(pilot: Pilot[None]) -> int:
+    for _ in range(20):
+        await pilot.pause()
+    return sum(isinstance(screen, Dialog) for screen in pilot.app.screen_stack)
+
+
+@pytest.mark.parametrize(
+    ("digit", "action"),
+    [
+        ("2", "start"),
+        ("2", "new"),
+        ("2", "choose_template"),
+        ("4", "raw"),
+        ("5", "keyboard"),
+        ("5", "time"),
+        ("5", "shell"),
+        ("5", "power"),
+    ],
+)
+async def test_a_key_that_bounces_asks_once(digit: str, action: str, engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN)
+    engine.show_machine()
+    engine.add_campaign("older", state="done", boots={HDD: [46.0]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, digit)
+        node = pilot.app if action == "power" else pilot.app.screen
+        for _ in range(2):
+            getattr(node, f"action_{action}")()
+        assert await _open_dialogs(pilot) == 1
+        await press(pilot, "escape")
+        await finish(pilot, "flow")
+        getattr(node, f"action_{action}")()
+        assert await _open_dialogs(pilot) == 1, "and once more when asked again"

@@ -1,0 +1,111 @@
+"""What the interface is told of the plan on the stick: its mistakes, or what is missing here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import engine, journal, screen, stick_plan
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance
+from appliance.campaign.start import hash_plan
+from appliance.campaign.status import Status
+from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.campaign.thisboot import ThisBoot
+from appliance.store.campaigns import knows_plan
+from appliance.store.connect import open_database
+from tests.unit.campaign.world import HDD, SSD, STICK, World
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "rack 4"
+autostart = true
+[[drive]]
+serial = "LAB-HDD-1"
+[[workload]]
+kind = "surface"
+"""
+
+
+@pytest.fixture
+def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
+    """An engine that has just started; the plan is `tmp_path / "plan.toml"`."""
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr(stick_plan, "_PLAN", tmp_path / "plan.toml")
+    for module in (engine, stick_plan):
+        monkeypatch.setattr(module, "find_drives", lambda: world.drives)
+    for module in (engine, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    for module in (engine, journal):
+        monkeypatch.setattr(module, "announce", world.announce)
+    connection = open_database(world.path)
+    yield Appliance(Status(), STICK, connection, DriveList())
+    connection.close()
+
+
+def test_a_drive_that_is_missing_is_no_mistake_and_may_come(
+    appliance: Appliance, world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    world.drives = (SSD,)
+    status = appliance.status
+    assert find_stick_plan(appliance.site, status, stick=STICK) is None, "it does not start"
+    assert status.plan["state"] == "valid"
+    assert status.plan["name"] == "rack 4"
+    (problem,) = status.plan["problems"]
+    assert "LAB-HDD-1" in problem
+    world.drives = (SSD, HDD)
+    check_stick_plan_again(status, stick=STICK)
+    assert status.plan["problems"] == []
+    world.drives = ()
+    check_stick_plan_again(status, stick=STICK)
+    assert len(status.plan["problems"]) == 1
+
+
+def test_a_mistake_stays_one_whatever_is_plugged_in(
+    appliance: Appliance, world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN.replace("surface", "surfaces"))
+    world.drives = (HDD,)
+    status = appliance.status
+    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert status.plan["state"] == "invalid"
+    before = list(status.plan["problems"])
+    assert len(before) == 1
+    check_stick_plan_again(status, stick=STICK)
+    assert (status.plan["state"], status.plan["problems"]) == ("invalid", before)
+
+
+def test_a_plan_that_was_stopped_in_its_countdown_is_told_not_to_start_again(
+    appliance: Appliance, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    world.drives = (HDD,)
+    known: list[bool] = []
+
+    def stop(_purpose: str, _then: str, _seconds: int) -> bool:
+        known.append(appliance.status.plan["is_known"])
+        return True
+
+    monkeypatch.setattr(appliance.screen, "countdown", stop)
+    appliance._consider_plan(autostart=True)
+    assert known == [False]
+    assert appliance.status.plan["is_known"] is True
+    assert knows_plan(appliance.connection, hash_plan(_PLAN))
+    again = Status()
+    find_stick_plan(appliance.site, again, stick=STICK)
+    assert again.plan["is_known"] is True
+
+
+def test_a_plan_that_was_started_is_told_not_to_start_again(
+    appliance: Appliance, world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    world.drives = (HDD,)
+    find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    assert appliance.status.plan["is_known"] is False
+    appliance._admit(_PLAN)
+    assert appliance.status.plan["is_known"] is True

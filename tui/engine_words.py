@@ -1,0 +1,198 @@
+"""The engine's fixed stock of words and sentences, in the language that holds now. Pure.
+
+In the database, in the report and at the console these stay as they are here. What a drive, a tool
+or the kernel says is nobody's to translate, nor what the engine tells of a mistake in a plan.
+"""
+
+import re
+from functools import cache
+from string import Formatter
+
+from tui.campaigns import ARRAY
+from tui.language import N_, _
+
+# As the database has them; they are translated where they are drawn.
+_ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
+_POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
+_CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
+EVENTS = (
+    *(N_("array-left"), N_("array-overwritten"), N_("attempt-failed"), N_("autostart-declined")),
+    *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
+    *(N_("campaign-resumed"), N_("campaign-start"), N_("cycle-armed"), N_("cycle-done")),
+    N_("cycle-failed"),
+    *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
+    *(N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm"), N_("no-chart"), N_("no-verdict")),
+    *(N_("not-disarmed"), N_("not-released"), N_("pause-asked"), N_("pause-taken-back")),
+    *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
+    *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
+    *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
+    *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
+    *(N_("switches-released"), N_("take-apart"), N_("unexpected-boot"), N_("verdict")),
+    *(N_("verdict-before"), N_("verdict-kept"), N_("wake-margin")),
+)
+"""What its log calls what happened."""
+SENTENCES = (
+    # What it does, and what it does then.
+    N_("{kind} on {device}"),
+    N_("{kind} on {device}: {what}"),
+    N_("Writing {what}"),
+    N_("cycle 1 after all drives are written"),
+    N_("go on with campaign {number}"),
+    N_("start campaign {name}"),
+    N_("power off"),
+    N_("restart"),
+    N_("power off, then cycle {number} of {drive}"),
+    N_("restart, then cycle {number} of {drive}"),
+    N_("power off, then {part} of {device}"),
+    N_("restarting once to learn how long a shutdown takes"),
+    N_("partitions"),
+    N_("reference OS"),
+    N_("session set"),
+    N_("dropping the page cache"),
+    N_("Reading into RAM"),
+    N_("Filling RAM with ballast"),
+    N_("making the cache"),
+    N_("making the cache again"),
+    N_("making the backing device"),
+    # What happened.
+    N_("attempt {number}"),
+    N_("{drive} cycle {number}: {seconds} s"),
+    N_("{drive} cycle {number}, attempt {attempt}"),
+    N_("{drive} cycle {number} charted, attempt {attempt}"),
+    N_("reference OS to {drive} ({path})"),
+    N_("{samples} samples, {steps} steps, {failures} failed"),
+    # Why a campaign, a step or a boot ended.
+    N_("stopped by a key"),
+    N_("paused by a person"),
+    N_("by a person"),
+    N_("too many restarts; something makes the machine restart"),
+    N_("{count} restarts are the limit of this campaign"),
+    N_("none of the campaign's drives is in this machine"),
+    N_("the drive's power-cycle count was not read"),
+    N_("the count before is not known"),
+    N_("no power-cycle count was read"),
+    N_("the drive offers no power-cycle count"),
+    N_("the machine was restarted without power-off"),
+    N_("the machine did not start anew"),
+    # Whether a drive may be used, and what is not as it could be.
+    N_("this is the Kaltstart stick itself"),
+    N_("this is a Kaltstart stick"),
+    N_("has no medium"),
+    N_("is part of {holders}"),
+    N_("removable medium"),
+    N_("has neither serial number nor WWN: can only be read"),
+    N_("same identity as {twins}: can only be read"),
+    N_("locked by an ATA password: nothing on it can be read or written"),
+    N_("an ATA password is set: it will be locked after the next power-off"),
+    N_(
+        "its ATA security is frozen, as firmware does at start-up: "
+        "no secure erase before it was plugged in anew"
+    ),
+    N_(
+        "write-protected by itself: it can only be read; look for a switch on it or on its case, "
+        "worn-out flash memory protects itself for good"
+    ),
+    N_("it took {number} s to answer"),
+    N_("connected with {link}, USB 2: try a port and a cable for USB 3"),
+    N_(
+        "connected with {link} although it can do {drive} and its port {port}: "
+        "clean the contacts, change the cable or the slot"
+    ),
+    N_("connected with {link} although it can do {drive}; its port can do {port}"),
+    N_("connected with {link} although it can do {drive}"),
+    N_("connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here"),
+    N_("its write cache is switched off: writes are slower than it can do"),
+    N_("knows TRIM, but what it is connected with does not let it through"),
+    N_("flash without TRIM: it cannot be told which blocks are free"),
+    N_(
+        "host-managed zones: it can be written in order only, "
+        "and ordinary file systems cannot use it"
+    ),
+    N_("shingled (host-aware zones): scattered writes become slow"),
+    N_("shingled (drive-managed zones): scattered writes become slow"),
+    # Answers to requests.
+    N_("campaign {number} started"),
+    N_("campaign {number} goes on"),
+    N_("campaign {number} does not pause"),
+    N_("it pauses when what runs now is done and stored"),
+    N_("a campaign is running: stop it first"),
+    N_("{kind} on {device} is skipped"),
+    N_("stopped"),
+    N_("nothing is running"),
+    N_("taking the array apart"),
+    N_("switching off"),
+    N_("the machine was restarted"),
+    N_("the language is {language}, now and at the next start"),
+    N_("the keyboard is {layout}, now and at the next start"),
+    N_("the time is {time} UTC now; it was {before}"),
+)
+"""`{what}` is such a sentence again."""
+_PATTERNS = {
+    "kind": "[a-z]+",
+    **dict.fromkeys(("number", "count", "attempt", "samples", "steps", "failures"), r"\d+"),
+    **dict.fromkeys(("name", "what"), ".+"),
+}
+"""What is put in where it is not simply the shortest text that fits."""
+
+
+def name_role(role: str) -> str:
+    """`target`, and what else a drive or an array is in a campaign."""
+    return _(role)
+
+
+def measure_roles() -> int:
+    """The columns that any of these names takes."""
+    return max(len(_(role)) for role in _ROLES)
+
+
+def name_device(device: str) -> str:
+    """What a step runs on: a drive's identity, or the array."""
+    return _(ARRAY) if device == ARRAY else device
+
+
+def say(text: str) -> str:
+    """`text` translated, line by line; as it is where it is not one of the sentences."""
+    return "\n".join(map(_say_line, text.splitlines()))
+
+
+def say_event(event: str, detail: str) -> str:
+    """A line of the log."""
+    if not detail:
+        return _(event)
+    return _("{event} {detail}").format(event=_(event), detail=say(detail))
+
+
+def _say_line(text: str) -> str:
+    for pattern, sentence in _compile():
+        found = pattern.fullmatch(text)
+        if found:
+            parts = {name: _say_part(name, part) for name, part in found.groupdict().items()}
+            return _(sentence).format(**parts)
+    # Reasons of which there are several stand in one line.
+    first, mark, rest = text.partition("; ")
+    return f"{_say_line(first)}; {_say_line(rest)}" if mark else text
+
+
+def _say_part(name: str, part: str) -> str:
+    match name:
+        case "what":
+            return _say_line(part)
+        case "device":
+            return name_device(part)
+    return part
+
+
+@cache
+def _compile() -> tuple[tuple[re.Pattern[str], str], ...]:
+    # The longest first, as a short one may fit to what a long one says.
+    ordered = sorted(SENTENCES, key=len, reverse=True)
+    return tuple((re.compile(_make_pattern(sentence)), sentence) for sentence in ordered)
+
+
+def _make_pattern(sentence: str) -> str:
+    pattern = ""
+    for literal, name, _spec, _conversion in Formatter().parse(sentence):
+        pattern += re.escape(literal)
+        if name is not None:
+            pattern += f"(?P<{name}>{_PATTERNS.get(name, '.+?')})"
+    return pattern

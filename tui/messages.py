@@ -1,0 +1,22 @@
+"""What stands on the message line: as much as there is room for, and that there is more. Pure."""
+
+import textwrap
+
+from tui.charset import drawable
+from tui.language import _
+
+MOST_LINES = 8
+"""As in app.tcss."""
+
+
+def fit_message(message: str, width: int) -> str:
+    """`message` fit to be drawn in `width` columns; nothing of it is left out without a word."""
+    lines = [drawable(line) for line in message.splitlines()]
+    wrapped = [part for line in lines for part in textwrap.wrap(line, width) or [""]]
+    if len(wrapped) <= MOST_LINES:
+        return "\n".join(lines)
+    kept = wrapped[: MOST_LINES - 1]
+    more = _("... and {count} lines more; page 3 lists all that was refused").format(
+        count=len(wrapped) - len(kept)
+    )
+    return "\n".join([*kept, more])

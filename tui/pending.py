@@ -1,0 +1,82 @@
+"""Requests of this interface that the engine has not answered yet. Asks and reads nothing."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from math import inf
+
+from tui.engine_words import say
+from tui.language import N_, _
+from tui.state import Answer
+
+_ANSWER_DUE_S = 20.0
+_NAMES = {
+    "start": N_("Start"),
+    "resume": N_("Go on"),
+    "stop": N_("Stop"),
+    "pause": N_("Pause"),
+    "keep-running": N_("Go on"),
+    "skip-step": N_("Skipping"),
+    "skip-boots": N_("Skipping"),
+    "report": N_("Report"),
+    "merge": N_("Taking over"),
+    "keep-plan": N_("Keeping the plan"),
+    "delete-plan": N_("Deleting the plan"),
+    "take-apart": N_("Taking apart"),
+    "set-time": N_("Setting the time"),
+    "set-keyboard": N_("Keyboard"),
+    "set-language": N_("Language"),
+    "shell": N_("Shell"),
+    "poweroff": N_("Power off"),
+    "reboot": N_("Restart"),
+}
+
+
+def name_request(kind: str) -> str:
+    """What people call it."""
+    return _(_NAMES.get(kind, kind))
+
+
+def describe_answer(answer: Answer) -> str:
+    """What became of it, and what the engine says to that."""
+    word = _("accepted") if answer.state == "accepted" else _("REFUSED")
+    text = f": {say(answer.text)}" if answer.text else ""
+    return f"{name_request(answer.kind)} {word}{text}"
+
+
+class Pending:
+    """Those by their ids, from when they were asked until they are answered, however late."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._asked_s: dict[int, float] = {}
+        """inf where it was told already that the answer is late."""
+        self._awaited: dict[int, asyncio.Future[Answer]] = {}
+
+    @property
+    def is_due(self) -> bool:
+        """An answer may come in any moment."""
+        return any(asked_s < inf for asked_s in self._asked_s.values())
+
+    def add(self, request_id: int) -> asyncio.Future[Answer]:
+        """It was asked just now; its answer, for whoever waits for that."""
+        self._asked_s[request_id] = self._clock()
+        self._awaited[request_id] = asyncio.get_running_loop().create_future()
+        return self._awaited[request_id]
+
+    def settle(self, answers: Iterable[Answer]) -> list[Answer]:
+        """Those among `answers` that were waited for; they are no more."""
+        found = [each for each in answers if each.request_id in self._asked_s]
+        settled = [each for each in found if each.state != "new"]
+        for answer in settled:
+            del self._asked_s[answer.request_id]
+            awaited = self._awaited.pop(answer.request_id)
+            if not awaited.done():  # whoever waited may have been cancelled
+                awaited.set_result(answer)
+        return settled
+
+    def take_late(self) -> bool:
+        """Whether an answer has become late since the last call."""
+        now_s = self._clock()
+        late = [each for each, at_s in self._asked_s.items() if now_s - at_s > _ANSWER_DUE_S]
+        self._asked_s |= dict.fromkeys(late, inf)
+        return bool(late)

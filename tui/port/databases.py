@@ -1,0 +1,104 @@
+"""Databases of other sticks that somebody has copied to KALTSTART: listed, and what they have.
+
+Reads only: the engine takes over what is chosen.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.errors import StickTrouble, UnusableDatabase
+from appliance.store.connect import open_read_only
+from appliance.store.merge_source import count_campaigns, find_offer, select_identities
+from tui.charset import drawable
+from tui.language import N_, _
+
+_SUFFIX = ".sqlite"
+_STORE_SAYS = (
+    *(N_("it is not a database of Kaltstart"), N_("file is not a database")),
+    *(N_("database disk image is malformed"), N_("unable to open database file")),
+    N_("copy kaltstart.sqlite from the other stick once more, from its newest folder in reports"),
+    N_("a newer Kaltstart wrote it"),
+    N_("merge the other way round, on the stick it is from, or use its version of Kaltstart"),
+)
+"""The words among what it has against a file; the rest is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDatabase:
+    """A file of KALTSTART that may be a database of another stick."""
+
+    raw_name: str
+    name: str
+    size_bytes: int
+    campaigns: int = 0
+    problem: str = ""
+    """Why it cannot be used; empty where nothing is known against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What one of them has for this stick."""
+
+    campaigns: tuple[tuple[str, str], ...]
+    """When each that would be taken over was made, and its name."""
+    already_here: int
+    unfinished: int
+    """They stay on their stick."""
+
+
+def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
+    """All in `folder`, none where there is no such folder. Raises StickTrouble."""
+    try:
+        # However another computer writes it: FAT tells upper from lower case nowhere. Names that
+        # begin with a dot are what a Mac puts beside the files it copies.
+        found = [
+            (each.name, each.stat().st_size)
+            for each in folder.iterdir()
+            if each.name.casefold().endswith(_SUFFIX)
+            and not each.name.startswith(".")
+            and each.is_file()
+        ]
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise StickTrouble(
+            _("KALTSTART cannot be read: {reason}").format(reason=error.strerror)
+        ) from error
+    found.sort(key=lambda each: each[0].casefold())
+    return tuple(_look_at(folder, name, size_bytes) for name, size_bytes in found)
+
+
+def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
+    shown = drawable(name)
+    try:
+        count = count_campaigns(folder / name)
+    except UnusableDatabase as error:
+        return FoundDatabase(name, shown, size_bytes, problem=drawable(_(error.why)))
+    return FoundDatabase(name, shown, size_bytes, campaigns=count)
+
+
+def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
+    """What this file of `folder` has for a stick whose database is `own`. Raises StickTrouble."""
+    try:
+        connection = open_read_only(own)
+        try:
+            known = select_identities(connection)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        told = _("the database cannot be read: {reason}").format(reason=error)
+        raise StickTrouble(told) from error
+    try:
+        offer = find_offer(folder / name, known)
+    except UnusableDatabase as error:
+        told = _("KALTSTART: {name} cannot be used: {reason}")
+        raise StickTrouble(
+            told.format(name=drawable(name), reason=drawable(_(error.why))),
+            hint=_(error.what_to_do),
+        ) from error
+    return Offered(
+        tuple((drawable(each.created_at), drawable(each.name)) for each in offer.new),
+        offer.already_there,
+        offer.unfinished,
+    )
