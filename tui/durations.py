@@ -96,12 +96,14 @@ class Durations:
 
 def select_durations(execute: Execute) -> Durations:
     """Of all campaigns, as they stand now."""
+    # The engine writes meanwhile: the plans come last, so that none is missing.
+    steps, cycles = list(execute(_STEPS, ())), list(execute(_BOOTS, ()))
     plans = dict(execute("SELECT id, plan_toml FROM campaign", ()))
     read = {campaign_id: _read_plan(text) for campaign_id, text in plans.items()}
     past: list[Past] = []
     planned: list[tuple[int, Work]] = []
     running: list[tuple[int, Running]] = []
-    for row in execute(_STEPS, ()):
+    for row in steps:
         campaign_id, kind, index, state, *subject, seconds, recorded_at = row
         work = name_work(kind, _find_workload(read[campaign_id], index), Subject(*subject))
         if state == "done":
@@ -112,7 +114,7 @@ def select_durations(execute: Execute) -> Durations:
             running.append((campaign_id, Running(work, seconds, recorded_at)))
     boots = [
         (campaign_id, state, Work("boot", _name_boot(read[campaign_id]), Subject(*subject)), at)
-        for campaign_id, state, *subject, at in execute(_BOOTS, ())
+        for campaign_id, state, *subject, at in cycles
     ]
     planned += [
         (campaign_id, work)

@@ -8,15 +8,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_STAMP = r"\[ *\d+\.\d+\]"
 _ESCAPE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
+    # The kernel does not wait for the end of a sequence: what came of it ends at the time stamp.
+    rf"\x1b(?:\[[0-?]*[ -/]*)?(?={_STAMP})"
+    r"|\x1b\[[0-?]*[ -/]*[@-~]"  # CSI
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC
     r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS and its like
     r"|\x1b[ -/]*[0-~]"
 )
-_LINE = re.compile(
-    r"(?:^|\[ *\d+\.\d+\]\s?)kaltstart: (?P<event>[a-z][a-z0-9-]*)(?P<rest>(?: .*)?)$"
-)
+_LINE = re.compile(rf"(?:^|{_STAMP}\s?)kaltstart: (?P<event>[a-z][a-z0-9-]*)(?P<rest>(?: .*)?)$")
 _FIELD = re.compile(r' +([a-z][a-z0-9_]*)=("(?:\\.|[^"\\])*"|[^\s"]*)')
 
 

@@ -1,6 +1,8 @@
 """Counters of the kernel on their way to the page Run, and what the database knows of durations."""
 
 import textwrap
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -150,6 +152,19 @@ def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
     assert late is not None
     assert late.step_s == pytest.approx(700.0), "a clock that was set takes nothing off"
     assert durations.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None
+
+
+def test_a_campaign_that_begins_meanwhile_is_no_bug(engine: FakeEngine) -> None:
+    begun: list[int] = []
+
+    def execute(statement: str, parameters: Sequence[object]) -> list[Any]:
+        rows = engine.connection.execute(statement, parameters).fetchall()
+        begun.append(engine.add_campaign("new", cycles=3, boots={HDD: []}))
+        engine.add_step(begun[-1], "fio", HDD, state="planned")
+        return rows
+
+    planned = select_durations(execute).planned
+    assert {campaign_id for campaign_id, _ in planned} <= set(begun)
 
 
 @pytest.mark.parametrize("event", ["campaign-paused", "campaign-resumed", "attempt-failed"])

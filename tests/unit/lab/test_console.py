@@ -36,6 +36,11 @@ def test_sample_line() -> None:
         "\x1b]104\x07\x1b[?7h\x1b[!p{}",
         "│ Drives │\x1b[12;40H{}\x1b[32766;32766H\x1b[6n",
         "kaltstart login: \x1b(B{}\r",
+        # The kernel writes in between.
+        "\x1b[0m Drives\x1b{}",
+        "\x1b[0m Drives\x1b[{}",
+        "\x1b[0m Drives\x1b[?25{}",
+        "\x1b[0m Drives\x1b[12;4{}",
     ],
 )
 def test_line_amid_what_a_terminal_gets(around: str) -> None:
