@@ -22,6 +22,8 @@ _SHOWN = {
     "plan-compose": " New campaign ",
     "plan-compose-array": "[ Settings ]",
     "plan-array": "cache_mode",
+    "plan-further": "wake_margin",
+    "plan-keys": "passes",
     "plan-kept": "> pictures.toml <",
     "plan-kept-one": "[ Continue ]",
     "plan-release": "EVERYTHING ON THIS DRIVE WILL BE LOST",
