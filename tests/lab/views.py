@@ -12,7 +12,7 @@ from tests.lab.psf import ConsoleFont
 from tests.lab.terminal import Terminal
 
 COLUMNS, ROWS = 80, 24
-_QEMU_KEYS = {"Enter": "ret", "Escape": "esc"}
+_QEMU_KEYS = {"Enter": "ret", "Escape": "esc", "Space": "spc"}
 _SETTLE_TURNS = 40
 _UP_S = 120
 _BRIGHT = 100
