@@ -5,7 +5,7 @@ import sys
 
 from tui import terminal
 from tui.journal import tell_bug
-from tui.places import was_ready
+from tui.places import say_starting, was_ready
 from tui.priority import step_back
 
 _SWITCH_S = 0.0005
@@ -25,6 +25,7 @@ def _start() -> None:
     # One that starts anew may do so beside a measurement.
     if was_ready():
         step_back()
+    say_starting()
     # Exported sizes would win over the terminal's real one for good.
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)

@@ -1,9 +1,11 @@
 """Where the engine and the interface leave word for each other. Loads nothing: a start needs it."""
 
 import os
+from contextlib import suppress
 
 READY = "tui-ready"
-"""A file there, once a person can see the interface and press keys."""
+"""A file there, once a person can see the interface and press keys on one terminal at least."""
+_STARTING = "tui-starting-"
 
 
 def find_run_folder() -> str:
@@ -14,3 +16,23 @@ def find_run_folder() -> str:
 def was_ready() -> bool:
     """Whether an interface has been seen since the machine started."""
     return os.access(f"{find_run_folder()}/{READY}", os.F_OK)
+
+
+def find_terminal() -> str:
+    """The kernel's name of the terminal this runs on, such as `tty1`; empty where it is none."""
+    try:
+        return os.ttyname(0).rpartition("/")[2]
+    except OSError:
+        return ""
+
+
+def name_starting(terminal: str) -> str:
+    """A file there while the interface on that terminal is on its way: countdowns wait for it."""
+    return f"{_STARTING}{terminal or 'none'}"
+
+
+def say_starting() -> None:
+    """The interface on this terminal is on its way."""
+    path = f"{find_run_folder()}/{name_starting(find_terminal())}"
+    with suppress(OSError):  # a trial on another machine: nobody waits
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))

@@ -35,6 +35,7 @@ class Screen:
         self._status = status
         self._connection = connection
         self._this_boot = this_boot
+        self._gives_up_s: float | None = None
 
     def show(self, phase: str, message: str, **more: object) -> None:
         """Publish a new state; what `more` does not give is empty."""
@@ -69,9 +70,13 @@ class Screen:
         return False
 
     def _wait_for_interface(self) -> None:
-        """Nobody can press a key before the interface is there; without one, go on in the end."""
-        give_up_s = time.monotonic() + _INTERFACE_WAIT_S
-        while not (RUN / "tui-ready").exists() and time.monotonic() < give_up_s:
+        """Nobody can press a key before the interface is there, on each terminal that gets one.
+
+        Without one, go on in the end; of those that never come, only once.
+        """
+        if self._gives_up_s is None:
+            self._gives_up_s = time.monotonic() + _INTERFACE_WAIT_S
+        while not _can_press_keys() and time.monotonic() < self._gives_up_s:
             time.sleep(_POLL_S)
 
     def _take_wishes(self, step_id: int = 0) -> Wish:
@@ -135,3 +140,8 @@ class Screen:
                 show()
 
         return call
+
+
+def _can_press_keys() -> bool:
+    """Whoever stands at a terminal; on the others the interface is still being loaded."""
+    return (RUN / "tui-ready").exists() and not any(RUN.glob("tui-starting-*"))

@@ -86,7 +86,9 @@ SCENES = (
     Scene("plan-array", ("Tab", "Tab", "Enter"), ("Escape", "Escape")),
     Scene("plan-further", ("n", "F5"), ("Escape",), rest_s=4),
     # Over the name and boot timing, which is left out, to the first of the other tests.
-    Scene("plan-keys", ("Tab", "Tab", "Space", "Tab", "Space", "F6"), ("Escape", "Escape"), rest_s=4),
+    Scene(
+        "plan-keys", ("Tab", "Tab", "Space", "Tab", "Space", "F6"), ("Escape", "Escape"), rest_s=4
+    ),
     Scene("plan-kept", ("l",)),
     # The first plan to be checked brings the checks into memory.
     Scene("plan-kept-one", ("Enter",), rest_s=15),

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,8 @@ _PATIENCE_S = 60.0
 
 
 @pytest.fixture
-def typist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
-    """Somebody at an interface whose first page is drawn."""
+def starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
+    """Somebody at an interface that is on its way."""
     engine = FakeEngine(tmp_path)
     engine.show_drives(HDD)
     engine.say()
@@ -27,8 +27,21 @@ def typist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Typist]:
     monkeypatch.setenv("KALTSTART_DATA", str(engine.data))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     with Typist([sys.executable, "-m", "tui"]) as typist:
-        typist.time_start(HDD.serial.encode())
         yield typist
+
+
+@pytest.fixture
+def typist(starting: Typist) -> Typist:
+    """Somebody at an interface whose first page is drawn."""
+    starting.time_start(HDD.serial.encode())
+    return starting
+
+
+def test_countdowns_wait_for_its_terminal_until_it_can_be_read(starting: Typist) -> None:
+    run = Path(os.environ["KALTSTART_RUN"])
+    _wait_for(lambda: [*run.glob("tui-starting-*")])
+    starting.time_start(HDD.serial.encode())
+    _wait_for(lambda: [each.name for each in run.glob("tui-*")] == ["tui-ready"])
 
 
 def test_each_page_is_drawn_whole_at_its_first_visit_and_the_next(typist: Typist) -> None:
@@ -47,9 +60,13 @@ def test_a_key_comes_forward_and_is_behind_again_once_it_is_drawn(typist: Typist
 
 def _wait_until_behind(typist: Typist) -> None:
     """All threads but the one that listens."""
+    _wait_for(lambda: _list_nice(typist)[:2] == [-10, 19])
+
+
+def _wait_for(holds: Callable[[], object]) -> None:
     give_up_s = time.monotonic() + _PATIENCE_S
-    while _list_nice(typist)[:2] != [-10, 19]:
-        assert time.monotonic() < give_up_s, _list_nice(typist)
+    while not holds():
+        assert time.monotonic() < give_up_s
         time.sleep(0.05)
 
 

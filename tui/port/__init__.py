@@ -31,9 +31,9 @@ from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
-from tui.places import READY, find_run_folder
+from tui.places import READY, find_run_folder, find_terminal, name_starting
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
-from tui.port.kept import Keeper, Kept, find_terminal, read_manual
+from tui.port.kept import Keeper, Kept, read_manual
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
@@ -148,6 +148,7 @@ class Port:
         """Tell the engine that a person can see it and press keys: its countdowns wait for that."""
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / READY).touch()
+            (self.run / name_starting(self.terminal)).unlink(missing_ok=True)
 
     def read_kept(self) -> Kept:
         """What this terminal's interface left behind when it ended."""

@@ -4,7 +4,6 @@ All of it in RAM or on the read-only system, so it may be read and written at an
 """
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,14 +42,6 @@ class Keeper:
             new = self._path.with_suffix(".new")
             new.write_text(json.dumps(asdict(kept)))
             new.replace(self._path)
-
-
-def find_terminal() -> str:
-    """The kernel's name of the terminal this runs on, such as `tty1`; empty where it is none."""
-    try:
-        return Path(os.ttyname(0)).name
-    except OSError:
-        return ""
 
 
 def read_manual(folder: Path | None = None) -> tuple[str, ...]:
