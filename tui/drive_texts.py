@@ -122,7 +122,8 @@ def _describe_health(health: Health) -> list[str]:
     if sound:
         lines.append(_("Counters: {all}").format(all=", ".join(sound)))
     return lines + [
-        _REMARK + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {each.doubt}")
+        _REMARK
+        + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {say(each.doubt)}")
         for each in health.counters
         if each.doubt
     ]

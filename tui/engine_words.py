@@ -16,10 +16,11 @@ _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
 _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
 EVENTS = (
-    *(N_("array-left"), N_("array-overwritten"), N_("attempt-failed"), N_("autostart-declined")),
+    *(N_("array-left"), N_("array-made"), N_("array-making"), N_("array-overwritten")),
+    *(N_("array-parting"), N_("array-remark"), N_("attempt-failed"), N_("autostart-declined")),
     *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
-    *(N_("campaign-resumed"), N_("campaign-start"), N_("cycle-armed"), N_("cycle-done")),
-    N_("cycle-failed"),
+    *(N_("campaign-resumed"), N_("campaign-start"), N_("clearing"), N_("cycle-armed")),
+    *(N_("cycle-done"), N_("cycle-failed")),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
     *(N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm"), N_("no-chart"), N_("no-verdict")),
     *(N_("not-disarmed"), N_("not-released"), N_("pause-asked"), N_("pause-taken-back")),
@@ -110,6 +111,21 @@ SENTENCES = (
     ),
     N_("shingled (host-aware zones): scattered writes become slow"),
     N_("shingled (drive-managed zones): scattered writes become slow"),
+    # What speaks against what a drive counts.
+    N_("a count below zero"),
+    N_("all its bits are set: the drive says nothing by it"),
+    N_("it comes from the fixed table an emulated drive answers with"),
+    N_("more sectors than the drive has"),
+    N_("a drive that answers has been switched on once at least"),
+    N_("more than the drive was ever switched on"),
+    N_("neither a reserve nor a limit to it: the drive says nothing by it"),
+    N_("more than all of it"),
+    N_("more hours than such drives exist: it may be minutes or seconds"),
+    N_("the drive was at work for {number} minutes of them"),
+    N_("the drive's attribute says {number}"),
+    N_("the drive tested itself at {number} hours already: the count was set back"),
+    N_("more than the drive could have moved in {number} hours"),
+    N_("what the drive counts in is not known: it is not in smartmontools' database"),
     # Answers to requests.
     N_("campaign {number} started"),
     N_("campaign {number} goes on"),

@@ -71,12 +71,18 @@ def test_each_sentence_is_one_that_the_engine_says() -> None:
     assert not _is_said("the moon is {number} km away", texts)
 
 
+def _name(node: ast.AST) -> str:
+    return str(getattr(node, "id", getattr(node, "attr", "")))
+
+
 def _recorded(tree: ast.AST) -> Iterator[str]:
     """The words that the engine's log is given as they stand."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name in {"record", "_record"}:
+            called = {_name(node.func)}
+            if called == {"partial"}:
+                called = {_name(each) for each in node.args}
+            if called & {"record", "_record", "_note"}:
                 words = (each.value for each in node.args if isinstance(each, ast.Constant))
                 yield next((word for word in words if isinstance(word, str)), "")
 
@@ -109,6 +115,10 @@ def test_nothing_changes_in_english() -> None:
         ),
         ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),
         ("start campaign {kind} {}", "Kampagne {kind} {} starten"),
+        (
+            "the drive was at work for 90 minutes of them",
+            "das Laufwerk hat davon 90 Minuten gearbeitet",
+        ),
         ("stopped\nnothing is running", "angehalten\nes läuft nichts"),
         ("", ""),
     ],
