@@ -1,6 +1,6 @@
 """The application: reads the engine's state every second, hands it to the page, asks the engine.
 
-Owns what all pages share: the snapshot, the message line, power, any-key-stops and repainting. It
+Owns what all pages share: the snapshot, the message line, power, and any-key-stops. It
 runs no campaign: killing it costs nothing.
 """
 
@@ -24,6 +24,7 @@ from tui.charset import drawable
 from tui.journal import tell_bug
 from tui.language import _
 from tui.messages import fit_message
+from tui.overwritten import Repainter
 from tui.pace import TICK_S, read_every_s
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import LATER, KaltstartError, Kept, Port
@@ -35,9 +36,6 @@ from tui.screens.page import Page, describe_countdown, describe_trouble
 from tui.state import Answer, Snapshot, was_parted
 from tui.widgets.scrollbar import CellScrollBar
 
-# Messages come in swarms, and the serial line takes a while for a whole screen.
-_KERNEL_MAY_TAKE_S = 0.3
-_REPAINT_EVERY_S = 2.0
 _YOUNG_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
 _HUNG_S = 30.0
@@ -120,9 +118,7 @@ class KaltstartApp(App[None]):
         self._read_at_s = 0.0
         self._read_at_cpu_s = 0.0
         self._key_s = float("-inf")
-        self._kernel_log = kernel_log
-        self._is_written_over = False
-        self._repainted_s = float("-inf")
+        self._repainter = Repainter(self, kernel_log) if kernel_log is not None else None
 
     def on_mount(self) -> None:
         """Go where somebody was, read at once, then as often as what happens asks for."""
@@ -138,20 +134,8 @@ class KaltstartApp(App[None]):
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
-        if self._kernel_log is not None:
-            asyncio.get_running_loop().add_reader(self._kernel_log, self._follow_kernel)
-
-    def _follow_kernel(self) -> None:
-        if self._kernel_log is None or not self._kernel_log.take() or self._is_written_over:
-            return
-        self._is_written_over = True
-        waits_s = self._repainted_s + _REPAINT_EVERY_S - time.monotonic()
-        self.set_timer(max(_KERNEL_MAY_TAKE_S, waits_s), self._draw_over_kernel)
-
-    def _draw_over_kernel(self) -> None:
-        self._is_written_over = False
-        self._repainted_s = time.monotonic()
-        self.refresh()
+        if self._repainter is not None:
+            self._repainter.follow()
 
     def _read_if_due(self) -> None:
         priority.step_back_again(quiet_s=_KEY_AT_MOST_S)

@@ -7,8 +7,8 @@ import pytest
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
+from tests.tui.releasing import choose, go_on, started_plan
 from tests.tui.steps import drawn, finish, press, text_of
-from tests.tui.test_plan_page import choose, go_on, started_plan
 from tests.tui.test_workload_keys import open_form, open_keys, set_key
 from tui.app import KaltstartApp
 from tui.composed import ComposedCampaign, Mistake

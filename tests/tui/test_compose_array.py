@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
+from tests.tui.releasing import choose, go_on, release, started_plan
 from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
-from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.roles import Role, turn_control, turn_member, turn_pick
 from tui.screens.array import ArrayDialog, ArraySettings

@@ -8,6 +8,7 @@ import pytest
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
+from tests.tui.releasing import choose, go_on, release, started_plan
 from tests.tui.steps import (
     app_of,
     drawn,
@@ -18,7 +19,6 @@ from tests.tui.steps import (
     text_of,
     type_text,
 )
-from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.composed import ComposedCampaign, Mistake
 from tui.port import Port

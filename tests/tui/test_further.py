@@ -13,10 +13,10 @@ from appliance.plan_schema import BootTable, CampaignTable
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
 from tests.tui.kept_scenes import keep
+from tests.tui.releasing import choose, go_on, release, started_plan
 from tests.tui.steps import drawn, press, settle, text_of, type_text
 from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
-from tests.tui.test_plan_page import choose, go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.composed import PlanValue
 from tui.further import SETTINGS, Further, FurtherSetting, parse_typed

@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from tests.tui.asked import SILENT
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
+from tests.tui.releasing import started_plan
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
-from tests.tui.test_plan_page import started_plan
 from tui.app import KaltstartApp
 from tui.screens.dialog import Ask
 from tui.screens.drives import DrivesPage

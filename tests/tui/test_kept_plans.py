@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, PLAN_TOML, SSHD
 from tests.tui.kept_scenes import keep
+from tests.tui.releasing import choose, release, started_plan
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
-from tests.tui.test_plan_page import choose, release, started_plan
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask

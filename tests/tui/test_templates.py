@@ -8,8 +8,8 @@ from textual.pilot import Pilot
 from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
+from tests.tui.releasing import go_on, release, started_plan
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
-from tests.tui.test_plan_page import go_on, release, started_plan
 from tui.app import KaltstartApp
 from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask

@@ -10,9 +10,9 @@ from appliance.plan_defaults import read_defaults
 from appliance.plan_text import compose_plan
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
+from tests.tui.releasing import go_on, release, started_plan
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tests.tui.test_german import find_cut
-from tests.tui.test_plan_page import go_on, release, started_plan
 from tui import language
 from tui.app import KaltstartApp
 from tui.campaigns import ARRAY
