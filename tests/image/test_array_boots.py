@@ -7,6 +7,8 @@ import struct
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from appliance.arrays.set_uuid import array_set_uuid
 from tests.lab.agent import credentials
 from tests.lab.campaign import Trial, run_campaign
@@ -81,6 +83,7 @@ class _Outside:
         return now
 
 
+@pytest.mark.long
 def test_the_second_boot_from_an_array_needs_its_disk_no_more(out: Path, tmp_path: Path) -> None:
     others = {
         "LAB-OTHER-1": UUID("52dd0cca-82e4-49e6-859e-1275675d3cba"),  # of nobody here

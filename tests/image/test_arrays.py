@@ -80,6 +80,7 @@ def test_an_array_lies_between_its_disk_and_its_ssd(out: Path) -> None:
     _check_nothing_is_left(result)
 
 
+@pytest.mark.long
 def test_a_working_set_twice_the_cache_is_not_answered_by_it(out: Path) -> None:
     """D2 and D4. The disk is quick, so that 40 s are enough to read most of the set once."""
     disk = replace(_DISK, curve=SeekCurve(min_s=0.0015, half_s=0.002, max_s=0.0025))

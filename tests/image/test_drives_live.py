@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
@@ -31,6 +33,7 @@ def _drives() -> list[ModelledDrive]:
     return [*drives, stalled]
 
 
+@pytest.mark.long
 def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> None:
     late = ModelledDrive(serial=_LATE, bus="usb", size_bytes=256 << 20)
     setup = MachineSetup(

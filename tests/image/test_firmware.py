@@ -2,12 +2,44 @@
 
 from pathlib import Path
 
-from tests.lab.campaign import Result, Trial, run_campaign
+import pytest
+
+from tests.lab.agent import credentials, listen
+from tests.lab.campaign import IMAGE, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
+from tests.lab.machine import Machine, MachineSetup
+from tests.lab.stick import make_stick
 
 _HOSTILE = 'a/b "c" d\'e'
+_READY_S = 900
+# As campaign/power.py sets it, and what the loader will read at its next start.
+_ONE_SHOT = """\
+bootctl set-oneshot measure-01.conf
+say "loader $(bootctl --json=short list | python3 -c '
+import json, sys
+for entry in json.load(sys.stdin):
+    if entry.get("isSelected"): print(entry["id"])')"
+say "oneshot $(tail -c +5 /sys/firmware/efi/efivars/LoaderEntryOneShot-* | tr -d '\\0')"
+say end
+"""
 
 
+def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) -> None:
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        firmware="secureboot",
+        credentials=credentials(_ONE_SHOT),
+    )
+    with Machine(setup) as machine:
+        ready = machine.wait_event("ready", timeout_s=_READY_S)
+        said = listen(machine, timeout_s=_READY_S)
+    assert ready.fields["firmware"] == "secureboot"
+    assert said["loader"].startswith("kaltstart-")
+    assert said["oneshot"] == "measure-01.conf"
+
+
+@pytest.mark.long
 def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
     # The second drive's serial is one to break quoting with; the plan holds it escaped.
     plan = _plan(
@@ -33,6 +65,7 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
     assert {line.fields["drive"] for line in steps} == {"LAB-NVME-1", _HOSTILE}
 
 
+@pytest.mark.long
 def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) -> None:
     plan = _plan(["LAB-SCSI-1"], 'cycles = 1\npower = "cold"\ncharts = "first-last"')
     drives = [ModelledDrive(serial="LAB-SCSI-1", bus="scsi")]

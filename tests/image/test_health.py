@@ -39,6 +39,7 @@ tests = ["seq-read"]
 """
 
 
+@pytest.mark.long
 def test_what_drives_say_of_themselves_is_stored_and_heat_ends_a_step(out: Path) -> None:
     drives = [
         ModelledDrive(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
@@ -15,6 +17,7 @@ _GERMAN = "dumpkeys -C /dev/tty1 | grep -Eqi 'adiaeresis|00e4' && echo ger''man"
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
 
 
+@pytest.mark.long
 def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) -> None:
     stick = make_stick(IMAGE, out / "stick.raw")
     make_database(out / "theirs.sqlite").close()

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import Cut, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
@@ -26,6 +28,7 @@ wake_margin = 60
 """
 
 
+@pytest.mark.long
 def test_power_cuts_and_a_vanished_drive_lose_no_sample(out: Path) -> None:
     # Power-ons: 1 installs; 2 measures SSD 1; 3 measures GONE 1 and is cut in the middle; 4 is the
     # appliance, which tries again; 5 measures GONE 1; from 6 on LAB-GONE-1 is not there any more.

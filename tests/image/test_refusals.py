@@ -3,6 +3,8 @@
 import base64
 from pathlib import Path
 
+import pytest
+
 from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.console import ConsoleLine
@@ -112,6 +114,7 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     assert written == 0
 
 
+@pytest.mark.long
 def test_two_sticks_are_refused(out: Path) -> None:
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from PIL import Image
 
+import pytest
+
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
@@ -128,6 +130,7 @@ page_cache = "bypass"
 """
 
 
+@pytest.mark.long
 def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: Path) -> None:
     setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
     put_file(setup.stick, "plan.toml", _WORKLOADS)

@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import Cut, Result, Trial, run_campaign
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import ModelledDrive
@@ -89,6 +91,7 @@ class _Outside:
         return parse_traffic(self._log.read_text()).since(self._before)
 
 
+@pytest.mark.long
 def test_surfaces_are_read_and_their_faults_found(out: Path) -> None:
     outside = _Outside(out / "drives/LAB-SOUND-1.log")
     cut = Cut(event="step-failed", after_s=12)  # in the middle of the bad drive's scan

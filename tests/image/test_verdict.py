@@ -5,6 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
@@ -47,6 +49,7 @@ highest_celsius = {}
 """
 
 
+@pytest.mark.long
 def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -> None:
     drives = [
         ModelledDrive(serial="LAB-GOOD-1", name="good", product="LAB TWIN", size_bytes=128 << 20),

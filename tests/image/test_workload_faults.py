@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.lab.campaign import Cut, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.faults import parse_faults
@@ -64,6 +66,7 @@ io_size = "4M"
 """
 
 
+@pytest.mark.long
 def test_cuts_cost_no_stored_part_and_an_error_marks_its_row(out: Path) -> None:
     drives = [
         ModelledDrive(serial="LAB-SSD-1", name="LAB-SSD-1"),
