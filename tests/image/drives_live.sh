@@ -1,4 +1,4 @@
-# Runs inside the image (tests/lab/agent.py): watches drives.json as the interface does.
+# Runs inside the image (tests/lab/credentials.py): watches drives.json as the interface does.
 python3 - <<'PYTHON'
 import json, os, subprocess, time
 

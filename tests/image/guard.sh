@@ -1,4 +1,4 @@
-# Runs inside the image (tests/lab/agent.py) once the campaign is done; @PLANS@ becomes plans that must be refused.
+# Runs inside the image (tests/lab/credentials.py) once the campaign is done; @PLANS@ becomes plans that must be refused.
 until dmesg | grep -q 'kaltstart: campaign-done' && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 code() { # name, command…
   local name=$1; shift

@@ -1,4 +1,4 @@
-# Runs inside the image (tests/lab/agent.py); @PLANS@ becomes the checks of single plans.
+# Runs inside the image (tests/lab/credentials.py); @PLANS@ becomes the checks of single plans.
 until [ -e /run/kaltstart/status.json ] && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
 code() { # name, command…
   local name=$1; shift
@@ -21,10 +21,10 @@ say "failed $(systemctl list-units --failed --plain --no-legend | wc -l)"
 mkdir -p /run/broken /run/systemd/system/kaltstart-tui@tty1.service.d
 echo 'raise RuntimeError("a bug on purpose")' > /run/broken/textual.py
 printf '[Service]\nEnvironment=PYTHONPATH=/run/broken:%s\n' "$PYTHONPATH" > /run/systemd/system/kaltstart-tui@tty1.service.d/broken.conf
-systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
+touch /run/lab-interface; systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
 for _ in $(seq 60); do journalctl -q -o cat -t kaltstart-tui | grep -q 'on purpose' && break; sleep 1; done
 say "bug $(journalctl -q -o cat -t kaltstart-tui | grep -e '^Traceback' -e '^RuntimeError' | head -2 | tr '\n' ' ')"
-rm -r /run/systemd/system/kaltstart-tui@tty1.service.d; systemctl daemon-reload; systemctl restart kaltstart-tui@tty1
+rm -r /run/systemd/system/kaltstart-tui@tty1.service.d; rm /run/lab-interface; systemctl daemon-reload; systemctl stop kaltstart-tui@tty1
 trouble() { systemctl reset-failed kaltstart-engine; rm -f /run/kaltstart/status.json; systemctl restart kaltstart-engine
   until grep -q '"phase": "\(idle\|refused\)"' /run/kaltstart/status.json 2>/dev/null; do sleep 0.5; done
   say "$1 $(python3 -c 'import json; e=json.load(open("/run/kaltstart/status.json"))["error"]; print(e and e["exit_code"], e and e["message"])')"

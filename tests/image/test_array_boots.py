@@ -10,7 +10,6 @@ from uuid import UUID
 import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
-from tests.lab.agent import credentials
 from tests.lab.campaign import Trial, run_campaign
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import ModelledDrive
@@ -103,7 +102,7 @@ def test_the_second_boot_from_an_array_needs_its_disk_no_more(out: Path, tmp_pat
             out=out,
             plan=_PLAN,
             drives=drives,
-            credentials=credentials(_SETTINGS),
+            agent=_SETTINGS,
             on_line=outside.take,
         )
     )

@@ -41,6 +41,7 @@ def test_a_boot_comparison_is_released_stopped_and_goes_on_after_a_power_cut(out
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         firmware="bios",
+        interface=True,
     )
     with DriveBay(_DRIVES, folder=out / "drives") as bay:
         with _power_on(setup, bay, number=1) as desk:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
@@ -39,7 +38,8 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
-        credentials=credentials(_SCRIPT),
+        agent=_SCRIPT,
+        interface=True,
     )
     # From its first request on.
     dead = ModelledDrive(
@@ -56,7 +56,7 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
             plug(machine, silent, silent_socket)
             machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
             bay.stop_answering(_STALLED)
-            said = listen(machine, timeout_s=_READY_S)
+            said = machine.listen(timeout_s=_READY_S)
         (out / "said.txt").write_text(f"{said}\n")
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 

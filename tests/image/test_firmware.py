@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
@@ -29,11 +28,11 @@ def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) 
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         firmware="secureboot",
-        credentials=credentials(_ONE_SHOT),
+        agent=_ONE_SHOT,
     )
     with Machine(setup) as machine:
         ready = machine.wait_event("ready", timeout_s=_READY_S)
-        said = listen(machine, timeout_s=_READY_S)
+        said = machine.listen(timeout_s=_READY_S)
     assert ready.fields["firmware"] == "secureboot"
     assert said["loader"].startswith("kaltstart-")
     assert said["oneshot"] == "measure-01.conf"

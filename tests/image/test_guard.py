@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.foreign import make_foreign_images
@@ -106,7 +105,7 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         processors=2,
-        credentials=credentials(_SCRIPT.replace("@PLANS@", _refused_plans())),
+        agent=_SCRIPT.replace("@PLANS@", _refused_plans()),
     )
     put_file(setup.stick, "plan.toml", _PLAN)
     drives = [*foreign, mine, _SWAP.first, _SWAP.other, _SWAP.larger]
@@ -158,7 +157,7 @@ def _refused_plans() -> str:
 
 def _all_said(machine: Machine) -> dict[str, str]:
     """What the agent said from its start to its end."""
-    listen(machine, timeout_s=_S)
+    machine.listen(timeout_s=_S)
     lines = [line for line in machine.text.splitlines() if "lab-agent: " in line]
     words = [line.partition("lab-agent: ")[2].partition(" ") for line in lines]
     return {key: text for key, _, text in words}

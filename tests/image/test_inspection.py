@@ -6,8 +6,9 @@ from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import MachineSetup
 from tests.lab.monitor import Monitor
+from tests.lab.saved import restored
 from tests.lab.screens import load_look
 from tests.lab.stick import get_database, make_stick
 from tests.lab.terminal import Terminal
@@ -22,13 +23,17 @@ _DRIVES = [
 
 
 def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
-    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        interface=True,
+    )
     font, _ = load_look()
     terminal = Terminal()
     try:
         with (
             DriveBay(_DRIVES, folder=out / "drives") as bay,
-            Machine(setup, drives=bay.attached(power_on=1)) as machine,
+            restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             # Only looked at: both consoles show the same, and a dialog is that of one of them.
             terminal.attach(machine.serial_socket)

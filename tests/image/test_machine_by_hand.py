@@ -6,7 +6,8 @@ import pytest
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import MachineSetup
+from tests.lab.saved import restored
 from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
 from tests.report.database import make_database
@@ -22,13 +23,13 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
     stick = make_stick(IMAGE, out / "stick.raw")
     make_database(out / "theirs.sqlite").close()
     put_file(stick, "Rack 4 Übernahme.sqlite", (out / "theirs.sqlite").read_bytes())
-    setup = MachineSetup(stick=stick, serial_log=out / "serial.log")
+    setup = MachineSetup(stick=stick, serial_log=out / "serial.log", interface=True)
     terminal = Terminal()
     drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
     try:
         with (
             DriveBay([drive], folder=out / "drives") as bay,
-            Machine(setup, drives=bay.attached(power_on=1)) as machine,
+            restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             terminal.attach(machine.serial_socket)
             machine.wait_event("ready", timeout_s=_READY_S)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
+from tests.lab.saved import restored
 from tests.lab.stick import make_stick, put_file
 
 _HEAD = 'version = 1\n[campaign]\nname = "bad"\n'
@@ -80,14 +80,14 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
-        credentials=credentials(_SCRIPT.replace("@PLANS@", plans)),
+        agent=_SCRIPT.replace("@PLANS@", plans),
     )
     # Its own mistake is said on the console, too.
     put_file(setup.stick, "plan.toml", _PLANS["unknown-key"][0])
     with DriveBay(drives, folder=out / "drives") as bay:
-        with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+        with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
             refused = machine.wait_event("refused", timeout_s=_READY_S)
-            said = listen(machine, timeout_s=_READY_S)
+            said = machine.listen(timeout_s=_READY_S)
             _assert_clean(machine.text)
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 

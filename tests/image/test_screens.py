@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from PIL import Image
-
 import pytest
+from PIL import Image
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.monitor import Monitor
 from tests.lab.picture import draw_screen
+from tests.lab.saved import restored
 from tests.lab.screens import load_look
 from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
@@ -32,12 +32,16 @@ wake_margin = 60
 
 
 def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out: Path) -> None:
-    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        interface=True,
+    )
     put_file(setup.stick, "plan.toml", _PLAN)
     terminal = Terminal()
     with DriveBay(DEFAULT_DRIVES, folder=out / "drives") as bay:
         try:
-            with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+            with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
                 terminal.attach(machine.serial_socket)
                 machine.wait_event("ready", timeout_s=_READY_S)
                 font, _ = load_look()
@@ -132,14 +136,18 @@ page_cache = "bypass"
 
 @pytest.mark.long
 def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: Path) -> None:
-    setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        interface=True,
+    )
     put_file(setup.stick, "plan.toml", _WORKLOADS)
     terminal = Terminal()
     drive = next(drive for drive in DEFAULT_DRIVES if drive.model == "ssd")
     try:
         with (
             DriveBay([drive], folder=out / "drives") as bay,
-            Machine(setup, drives=bay.attached(power_on=1)) as machine,
+            restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             terminal.attach(machine.serial_socket)
             machine.wait_event("ready", timeout_s=_READY_S)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import MachineSetup
+from tests.lab.saved import restored
 from tests.lab.stick import get_database, get_report, make_stick, put_file
 
 _READY_S = 300
@@ -71,16 +71,16 @@ def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -
     setup = MachineSetup(
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
-        credentials=credentials((Path(__file__).parent / "verdict.sh").read_text()),
+        agent=(Path(__file__).parent / "verdict.sh").read_text(),
     )
     put_file(setup.stick, "plan.toml", _PLAN)
     put_file(setup.stick, "policy.toml", _POLICY)
     with DriveBay(drives, folder=out / "drives") as bay:
-        with Machine(setup, drives=bay.attached(power_on=1)) as machine:
+        with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
             machine.wait_event("campaign-start", timeout_s=_READY_S)
             first = [machine.wait_event("verdict", timeout_s=_SCAN_S).fields for _ in drives]
             machine.wait_event("campaign-done", timeout_s=_READY_S)
-            said = listen(machine, timeout_s=_READY_S)
+            said = machine.listen(timeout_s=_READY_S)
             machine.press_power_button()
             machine.wait_off(timeout_s=_READY_S)
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))

@@ -1,4 +1,4 @@
-# Runs inside the image (tests/lab/agent.py), beside a campaign: other policies once it is done.
+# Runs inside the image (tests/lab/credentials.py), beside a campaign: other policies once it is done.
 fat=/run/kaltstart/fat
 code() { # name, command…
   local name=$1; shift

@@ -36,6 +36,8 @@ def main() -> int:
         firmware=arguments.firmware,
         limits=replace(Limits(), total_s=arguments.timeout * 60),
         interactive=arguments.interactive,
+        interface=True,
+        from_start=True,
         await_off=True,
         say=_say,
     )

@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.lab.agent import credentials, listen
 from tests.lab.bench_interface import measure_keys, measure_list
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
@@ -132,7 +131,8 @@ def measure_drives(out: Path) -> list[Measure]:
         processors=2,
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
-        credentials=credentials(script),
+        agent=script,
+        interface=True,
     )
     put_file(setup.stick, "plan.toml", _PLAN)
     with (
@@ -142,7 +142,7 @@ def measure_drives(out: Path) -> list[Measure]:
         done = machine.wait_event("campaign-done", timeout_s=_CAMPAIGN_S)
         if done.fields["failed"] != "0":
             raise RuntimeError(f"the campaign failed: {done.text}; see {setup.serial_log}")
-        by_hand = listen(machine, timeout_s=_BY_HAND_S)
+        by_hand = machine.listen(timeout_s=_BY_HAND_S)
         machine.press_power_button()
         machine.wait_off(timeout_s=120)
     database = get_database(setup.stick, out)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tests.lab.agent import credentials, listen
 from tests.lab.campaign import IMAGE, REPO
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
@@ -177,7 +176,7 @@ def _boot(
         drawn_s = machine.age_s
         clock = machine.wait_for(r"\[ *(\d+\.\d+)\] ?lab-agent: clock", timeout_s=_READY_S)
         drawn_s -= machine.age_s - float(clock[1])
-        times = _parse_times(listen(machine, timeout_s=_READY_S))
+        times = _parse_times(machine.listen(timeout_s=_READY_S))
     return drawn_s, times
 
 
@@ -190,7 +189,7 @@ def _boot_many(out: Path) -> dict[str, list[float]]:
     ):
         machine.wait_for("lab-agent: stall", timeout_s=_READY_S)
         bay.stop_answering(_STALLED)
-        return _parse_times(listen(machine, timeout_s=_READY_S))
+        return _parse_times(machine.listen(timeout_s=_READY_S))
 
 
 def _make_setup(out: Path, script: str, more: Mapping[str, str]) -> MachineSetup:
@@ -199,7 +198,9 @@ def _make_setup(out: Path, script: str, more: Mapping[str, str]) -> MachineSetup
         processors=2,
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
-        credentials={**credentials(script), **more},
+        agent=script,
+        interface=True,
+        credentials=more,
     )
 
 

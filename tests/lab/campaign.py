@@ -8,7 +8,7 @@ import sqlite3
 import time
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tests.lab.console import ConsoleLine
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay, ModelledDrive
 from tests.lab.machine import Machine, MachineSetup
 from tests.lab.qmp import QmpError
+from tests.lab.saved import restored
 from tests.lab.stick import get_database, get_report, make_stick, put_file
 
 REPO = Path(__file__).resolve().parents[2]
@@ -69,12 +70,16 @@ class Trial:
     second_stick: bool = False
     processors: int = 1
     interactive: bool = False
-    credentials: dict[str, str] = field(default_factory=dict)
+    agent: str = ""
+    """A script that runs inside, at each power-on."""
+    interface: bool = False
     say: Callable[[str], None] = print
     on_line: Callable[[ConsoleLine, Machine], None] | None = None
     """Called with each console line while the machine runs."""
     prepare_stick: Callable[[Path], None] | None = None
     """Called with the stick's file before the first power-on."""
+    from_start: bool = False
+    """Whether the first power-on is one; otherwise the saved machine goes on (see `saved`)."""
     await_off: bool = False
     """Let the machine go off at the end; otherwise its plug is pulled behind its last word, when
     everything is stored."""
@@ -157,7 +162,8 @@ def run_campaign(trial: Trial) -> Result:
         firmware=trial.firmware,
         second_stick=second,
         processors=trial.processors,
-        credentials=trial.credentials,
+        agent=trial.agent,
+        interface=trial.interface,
         interactive=trial.interactive,
     )
     result = Result(trial.out)
@@ -216,13 +222,20 @@ class _Operator:
             result.power_ons += 1
             drives = self._bay.attached(power_on=result.power_ons)
             self._mark(f"power on {result.power_ons}")
-            with Machine(self._setup, drives=drives) as machine:
+            with self._power_on(drives) as machine:
                 self._watch(machine)
                 if result.outcome in {"paused", "refused", "timeout"}:
                     self._picture(machine)
                 if machine.is_on() and self._trial.await_off:
                     self._switch_off(machine)
         result.seconds = time.monotonic() - self._started
+
+    def _power_on(
+        self, drives: Sequence[tuple[ModelledDrive, Path]]
+    ) -> AbstractContextManager[Machine]:
+        if self._result.power_ons == 1 and not self._trial.from_start:
+            return restored(self._setup, image=self._trial.image, drives=drives)
+        return Machine(self._setup, drives=drives)
 
     def _watch(self, machine: Machine) -> None:
         """Follow one power-on until the machine is off, cut off, or everything is over."""

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.lab.agent import credentials
 from tests.lab.campaign import IMAGE, REPO
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.foreign import make_foreign_images
@@ -36,11 +35,6 @@ _TIMEOUT_S = 900
 _POLL_S = 0.5
 _TAIL = 2000
 _INSIDE = Path(__file__).with_name("inside.py")
-# It only takes time here, a third of the machine's.
-_NO_TUI = {
-    f"systemd.unit-dropin.kaltstart-tui@{tty}.service": "[Unit]\nConditionPathExists=/nowhere\n"
-    for tty in ("tty1", "ttyS0")
-}
 _AGENT = """\
 until grep -q '"phase": "\\(idle\\|refused\\)"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
 cat > inside.py <<'EOF'
@@ -111,7 +105,7 @@ class _Session:
             serial_log=_OUT / "serial.log",
             told=self._told,
             firmware=shape.firmware,
-            credentials=credentials(script) | _NO_TUI,
+            agent=script,
         )
         self.machine = Machine(setup, drives=drives)
 

@@ -53,6 +53,7 @@ def run_demo(out: Path, *, cycles: int = CYCLES, await_off: bool = True) -> Resu
             plan=_PLAN.replace("@CYCLES@", str(cycles)),
             drives=DEFAULT_DRIVES,
             processors=2,
+            from_start=True,
             limits=replace(Limits(), total_s=5400),
             await_off=await_off,
         )

@@ -15,6 +15,8 @@ type Options = dict[str, object]
 SCSI_BUS = "scsi"
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
+NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
+"""Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
 _DEVICE_ID_LIMIT = 20
 _SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
 
@@ -71,9 +73,25 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
     ]  # fmt: skip
 
 
-def hot_devices(drive: ModelledDrive, socket: Path) -> list[Options]:
-    """The devices of a scsi or usb drive, which may come and go; the first one holds the rest."""
+def nvme_slots() -> list[str]:
+    """The arguments that give a machine its slots for NVMe drives."""
+    words: list[str] = []
+    for number, slot in enumerate(NVME_SLOTS, 1):
+        words += [
+            "-device",
+            json.dumps({"driver": "pcie-root-port", "id": slot, "chassis": number, "slot": number}),
+        ]
+    return words
+
+
+def hot_devices(drive: ModelledDrive, socket: Path, *, slot: str = "") -> list[Options]:
+    """The devices of a drive that may come and go; the first one holds the rest.
+
+    One for scsi or usb, or for nvme, with one namespace, in a free `slot`.
+    """
     name = name_of(socket)
+    if drive.bus == "nvme":
+        return [device | {"bus": slot} for device in _nvme(drive, socket)]
     vendor, _, rest = _product(drive).partition(" ")
     disk = _disk(drive, socket) | {
         "driver": "scsi-hd",

@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.lab.console import ConsoleLine, parse_line, strip_escapes
-from tests.lab.devices import USB_BUS, qemu_arguments
+from tests.lab.credentials import NO_INTERFACE, agent_credentials, hold_credentials
+from tests.lab.devices import USB_BUS, nvme_slots, qemu_arguments
 from tests.lab.drives import ModelledDrive
 from tests.lab.qmp import Qmp, QmpError, keys_for
 
@@ -57,8 +58,12 @@ class MachineSetup:
     told: Path | None = None
     """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
     all, and a character may come out twice or not at all."""
+    interface: bool = False
+    """Whether the interface starts, as it does on the stick: for whoever looks or types."""
+    agent: str = ""
+    """A script that runs inside, once the engine has started."""
     credentials: Mapping[str, str] = field(default_factory=dict)
-    """systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
+    """More systemd credentials put in from outside, such as systemd.extra-unit.NAME.service."""
     interactive: bool = False
     """Serial line and QEMU's monitor on this terminal (Ctrl-A H for help)."""
 
@@ -67,11 +72,28 @@ class MachineSetup:
         """The file with the firmware's variables."""
         return self.variables or self.serial_log.with_name("firmware-variables.fd")
 
+    @property
+    def all_credentials(self) -> dict[str, str]:
+        """All that is put in from outside."""
+        return {
+            **({} if self.interface else NO_INTERFACE),
+            **(agent_credentials(self.agent) if self.agent else {}),
+            **self.credentials,
+        }
+
 
 def qemu_command(
-    setup: MachineSetup, *, drives: Sequence[tuple[ModelledDrive, Path]], sockets: Path
+    setup: MachineSetup,
+    *,
+    drives: Sequence[tuple[ModelledDrive, Path]],
+    sockets: Path,
+    hold: bool = False,
+    state: Path | None = None,
 ) -> list[str]:
-    """The whole QEMU command line; `sockets` is a folder for qmp.sock and serial.sock."""
+    """The whole QEMU command line; `sockets` is a folder for qmp.sock, serial.sock and order.sock.
+
+    With `hold` the engine waits for its order; with a `state` the machine goes on from that one.
+    """
     secure = setup.firmware == "secureboot"
     words = [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config",
@@ -97,6 +119,12 @@ def qemu_command(
         where = f"path={sockets}/serial.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=serial,{where},{log}"]
     words += ["-serial", "chardev:serial"]
+    if hold or state:
+        where = f"path={sockets}/order.sock,server=on,wait=off"
+        words += ["-chardev", f"socket,id=order,{where}", "-serial", "chardev:order"]
+        words += nvme_slots()
+    if state:
+        words += ["-incoming", f"file:{state}"]
     if setup.told:
         words += ["-debugcon", f"file:{setup.told}"]
     # Where few ports are left QEMU puts a hub in, which is too slow for the drives behind it.
@@ -116,7 +144,7 @@ def qemu_command(
                 "serial": f"LAB-STICK-{number}", "bootindex": number,
             }),
         ]  # fmt: skip
-    for name, content in setup.credentials.items():
+    for name, content in (hold_credentials() if hold else setup.all_credentials).items():
         encoded = base64.b64encode(content.encode()).decode()
         words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={encoded}"]
     return words + qemu_arguments(drives)
@@ -126,9 +154,17 @@ class Machine:
     """A running machine. Leaving the context cuts its power if it is still on."""
 
     def __init__(
-        self, setup: MachineSetup, *, drives: Sequence[tuple[ModelledDrive, Path]] = ()
+        self,
+        setup: MachineSetup,
+        *,
+        drives: Sequence[tuple[ModelledDrive, Path]] = (),
+        hold: bool = False,
+        state: Path | None = None,
     ) -> None:
+        """For `hold` and `state` see `saved`, which uses them."""
         self.setup = setup
+        self._hold = hold
+        self._state = state
         self.text = ""
         """All it has said on the serial line since power-on, without escapes."""
         self._drives = drives
@@ -148,7 +184,13 @@ class Machine:
             shutil.copyfile(_OVMF / _VARS[setup.firmware], setup.variable_store)
         setup.serial_log.touch()
         self._offset = setup.serial_log.stat().st_size
-        command = qemu_command(setup, drives=self._drives, sockets=Path(self._folder.name))
+        command = qemu_command(
+            setup,
+            drives=self._drives,
+            sockets=Path(self._folder.name),
+            hold=self._hold,
+            state=self._state,
+        )
         errors = setup.serial_log.with_name("qemu.err")
         self._started = time.monotonic()
         with errors.open("ab") as stream:
@@ -181,6 +223,11 @@ class Machine:
     def serial_socket(self) -> Path:
         """A unix socket that is the serial line, for whoever wants to look or type there."""
         return Path(self._folder.name) / "serial.sock"
+
+    @property
+    def order_socket(self) -> Path:
+        """A unix socket where a machine that is held takes its order."""
+        return Path(self._folder.name) / "order.sock"
 
     def is_on(self) -> bool:
         """Whether QEMU still runs."""
@@ -249,6 +296,15 @@ class Machine:
         if line is None:
             raise LabTimeoutError(f"the line with {event!r} is not one of the appliance's")
         return line
+
+    def listen(self, *, timeout_s: float) -> dict[str, str]:
+        """All `KEY VALUE` lines the agent says from here on, up to its `end`."""
+        said: dict[str, str] = {}
+        while True:
+            match = self.wait_for(r"lab-agent: (\S+) ?([^\r\n]*)[\r\n]", timeout_s=timeout_s)
+            if match[1] == "end":
+                return said
+            said[match[1]] = match[2]
 
     def wait_off(self, *, timeout_s: float) -> None:
         """Wait until it is off by itself."""

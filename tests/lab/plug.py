@@ -1,4 +1,4 @@
-"""Drives that come and go while the machine runs, by QEMU's control connection: scsi and usb.
+"""Drives that come and go while the machine runs, by QEMU's control connection.
 
 A drive that is plugged out loses its power: its process at the other end of the socket sees the
 connection close.
@@ -15,16 +15,18 @@ from tests.lab.qmp import QmpError
 _GONE_S = 60
 
 
-def plug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
+def plug(machine: Machine, drive: ModelledDrive, socket: Path, *, slot: str = "") -> None:
     """Plug a served drive (`DriveBay.socket`) in; the machine notices by itself.
 
-    A scsi drive needs a machine that was powered on with another one: the controller is theirs.
-    Raises QmpError.
+    A scsi drive needs a machine that was powered on with another one: the controller is theirs. An
+    nvme drive needs a free `slot`, one of NVME_SLOTS, which only saved machines have. Raises
+    QmpError.
     """
-    _check(drive)
+    if not (drive.bus == "nvme" and drive.namespaces == 1 and slot):
+        _check(drive)
     for block in block_nodes(drive, socket):
         machine.qmp.execute("blockdev-add", **block)
-    bridge, *behind = hot_devices(drive, socket)
+    bridge, *behind = hot_devices(drive, socket, slot=slot)
     if behind:
         # Linux asks a bridge only once what is behind it.
         bridge |= {"attached": False}

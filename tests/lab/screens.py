@@ -84,6 +84,7 @@ def photograph(name: str, finished: Path, out: Path) -> None:
         firmware=console.firmware,
         display=console.display,
         processors=2,
+        interface=True,
     )
     with (
         DriveBay(DEFAULT_DRIVES, folder=folder / "drives") as bay,
