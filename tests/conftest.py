@@ -7,6 +7,10 @@ from typing import override
 
 import pytest
 
+from tests.minutes import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]  # a hook: pytest finds it by its name
+
 TESTS = Path(__file__).parent
 _PURE = {"unit", "report", "tui"}
 _STARTS_A_PROCESS = {

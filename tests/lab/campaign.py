@@ -69,6 +69,7 @@ class Trial:
     cuts: Sequence[Cut] = ()
     second_stick: bool = False
     processors: int = 1
+    icount_shift: int | None = None
     interactive: bool = False
     agent: str = ""
     """A script that runs inside, at each power-on."""
@@ -162,6 +163,7 @@ def run_campaign(trial: Trial) -> Result:
         firmware=trial.firmware,
         second_stick=second,
         processors=trial.processors,
+        icount_shift=trial.icount_shift,
         agent=trial.agent,
         interface=trial.interface,
         interactive=trial.interactive,

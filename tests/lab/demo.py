@@ -9,6 +9,10 @@ from tests.lab.drives import DEFAULT_DRIVES
 from tests.lab.stick import StickError
 
 CYCLES = 3
+# By its own clock the emulated processor does 500 million instructions a second on every host: four
+# times what it does on the hosts that the usual curve is made for.
+_ICOUNT_SHIFT = 1
+_DRIVES = tuple(replace(drive, curve=drive.curve.quicker(4)) for drive in DEFAULT_DRIVES)
 
 # Charts and the rehearsal are left out: they add boots, and the figure needs none of them.
 _PLAN = """\
@@ -51,8 +55,8 @@ def run_demo(out: Path, *, cycles: int = CYCLES, await_off: bool = True) -> Resu
         Trial(
             out=out,
             plan=_PLAN.replace("@CYCLES@", str(cycles)),
-            drives=DEFAULT_DRIVES,
-            processors=2,
+            drives=_DRIVES,
+            icount_shift=_ICOUNT_SHIFT,
             from_start=True,
             limits=replace(Limits(), total_s=5400),
             await_off=await_off,

@@ -94,6 +94,14 @@ def make_order(setup: MachineSetup, drives: Sequence[ModelledDrive], *, now_s: i
     )
 
 
+def read_start_s(image: Path) -> float | None:
+    """Processor seconds of QEMU for the newest start that was saved; None where none was."""
+    notes = sorted(
+        (image.parent / "saved").glob("*/processor-seconds"), key=lambda note: note.stat().st_mtime
+    )
+    return float(notes[-1].read_text()) if notes else None
+
+
 def _save_once(setup: MachineSetup, image: Path) -> Path:
     """The folder with the saved machine of this kind and its firmware's variables."""
     if setup.credentials or setup.second_stick or setup.interactive:
@@ -123,6 +131,7 @@ def _name(setup: MachineSetup, image: Path) -> str:
         memory_mib=setup.memory_mib,
         display=setup.display,
         processors=setup.processors,
+        icount_shift=setup.icount_shift,
     )
     command = qemu_command(plain, drives=[], sockets=Path("sockets"), hold=True)
     found = image.stat()
@@ -141,6 +150,7 @@ def _save(setup: MachineSetup, image: Path, folder: Path) -> None:
     )
     with Machine(plain, hold=True) as machine:
         machine.wait_for("lab-order: awaited", timeout_s=_START_S)
+        (folder / "processor-seconds").write_text(f"{machine.processor_s():.1f}\n")
         machine.qmp.execute("stop")
         machine.qmp.execute("migrate", uri=f"file:{folder / 'state'}")
         _wait_for_status(machine, "completed")

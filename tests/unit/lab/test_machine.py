@@ -1,10 +1,14 @@
 import base64
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.lab.drives import ModelledDrive
 from tests.lab.machine import MachineSetup, qemu_command
 from tests.lab.qmp import keys_for
+from tests.lab.saved import make_order
 
 
 def command(firmware: str = "uefi", **more: object) -> list[str]:
@@ -54,9 +58,67 @@ def test_what_is_told_at_the_port_goes_to_a_file() -> None:
 
 
 def test_credentials_are_encoded() -> None:
-    words = command(credentials={"systemd.extra-unit.x.service": "[Unit]\n"})
+    words = command(interface=True, credentials={"systemd.extra-unit.x.service": "[Unit]\n"})
     encoded = base64.b64encode(b"[Unit]\n").decode()
     assert words[words.index("-smbios") + 1].endswith(f"systemd.extra-unit.x.service={encoded}")
+
+
+def _credentials(words: list[str]) -> set[str]:
+    prefix = "type=11,value=io.systemd.credential.binary:"
+    return {
+        word.removeprefix(prefix).partition("=")[0] for word in words if word.startswith(prefix)
+    }
+
+
+def test_the_interface_starts_only_where_it_is_wanted_and_an_agent_where_there_is_one() -> None:
+    assert "systemd.unit-dropin.kaltstart-tui@tty1.service" in _credentials(command())
+    assert _credentials(command(interface=True)) == set()
+    assert "systemd.extra-unit.lab-agent.service" in _credentials(command(agent="say end"))
+
+
+def test_the_machines_clock_counts_instructions_where_it_is_told_to() -> None:
+    words = command(icount_shift=1)
+    assert words[words.index("-icount") + 1] == "shift=1,sleep=on"
+    assert "tcg,thread=single" in words
+    assert "-icount" not in command()
+
+
+def _held(*, state: Path | None = None) -> list[str]:
+    setup = MachineSetup(
+        stick=Path("/o/stick.raw"), serial_log=Path("/o/serial.log"), agent="say end"
+    )
+    return qemu_command(setup, drives=[], sockets=Path("/s"), hold=not state, state=state)
+
+
+def test_a_machine_that_goes_on_has_the_devices_of_the_saved_one() -> None:
+    saved, going_on = _held(), _held(state=Path("/saved/state"))
+    assert going_on[going_on.index("-incoming") + 1] == "file:/saved/state"
+    devices = [
+        [word for before, word in pairwise(words) if before in {"-device", "-serial", "-chardev"}]
+        for words in (saved, going_on)
+    ]
+    assert devices[0] == devices[1]
+    assert any("order.sock" in word for word in devices[0])
+    # Once it starts again it is a machine of its test, and waits for nobody.
+    held = "systemd.unit-dropin.kaltstart-engine.service"
+    assert held in _credentials(saved)
+    assert held not in _credentials(going_on)
+
+
+def test_an_order_looks_for_the_drives_and_leaves_the_agent_its_script() -> None:
+    setup = MachineSetup(stick=Path("s"), serial_log=Path("l"), agent="say end")
+    drives = [
+        ModelledDrive(serial="A"),
+        ModelledDrive(serial="B", bus="scsi"),
+        ModelledDrive(serial="C", bus="nvme", namespaces=2),
+    ]
+    order = make_order(setup, drives, now_s=5)
+    assert "--set=@5 " in order
+    assert '[ "$n" -lt 1 ]' in order  # one SATA port
+    assert "-lt 5 ]" in order  # the stick and four disks
+    assert "> /run/agent" in order
+    assert "lab-interface" not in order
+    assert "lab-interface" in make_order(replace(setup, interface=True), [], now_s=5)
 
 
 def test_typed_text_becomes_keys() -> None:
