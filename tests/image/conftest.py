@@ -1,6 +1,5 @@
 """Tests of the built image, unmodified, in the lab."""
 
-import fcntl
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -9,11 +8,10 @@ import pytest
 
 from tests.lab.campaign import IMAGE, REPO
 
-_LOCK = REPO / "build/tests.lock"
 _LONGEST_FIRST = (
-    "test_workloads", "test_power_cuts", "test_firmware", "test_arrays", "test_by_hand",
-    "test_array_boots", "test_workload_faults", "test_verify", "test_surface", "test_refusals",
-    "test_verdict", "test_drives_live", "test_guard", "test_health", "test_inspection",
+    "test_demo", "test_by_hand", "test_arrays", "test_workloads", "test_power_cuts",
+    "test_firmware", "test_array_boots", "test_workload_faults", "test_verify", "test_guard",
+    "test_surface", "test_refusals", "test_verdict", "test_drives_live", "test_health",
 )  # fmt: skip
 """Files of this folder; what is not among them is short."""
 _PASSED = pytest.StashKey[bool]()
@@ -34,12 +32,10 @@ def _turn(item: pytest.Item) -> tuple[int, int]:
     """Where a test stands, so that two machines are busy to the end.
 
     The many short tests outside this folder fill the time in which the last booted one has no other
-    beside it. Those that need the machine for themselves come last: no other one waits for them.
+    beside it.
     """
     if item.get_closest_marker("image") is None:
         return 1, 0
-    if item.get_closest_marker("alone") is not None:
-        return 2, 0
     name = item.path.stem
     return 0, _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
@@ -73,12 +69,3 @@ def out(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _image_is_built() -> None:
     assert IMAGE.exists(), "build/kaltstart.raw is missing: run ci/build"
-
-
-@pytest.fixture(autouse=True)
-def _turn_is_come(request: pytest.FixtureRequest, _image_is_built: None) -> Iterator[None]:
-    """Other tests may run beside one of these, but for those that are marked `alone`."""
-    is_alone = request.node.get_closest_marker("alone") is not None
-    with _LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
-        yield

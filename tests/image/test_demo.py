@@ -3,8 +3,6 @@
 import hashlib
 from pathlib import Path
 
-import pytest
-
 from tests.lab.campaign import IMAGE
 from tests.lab.demo import boots_by_drive, format_table, run_demo
 from tests.lab.stick import find_partitions
@@ -13,7 +11,6 @@ from tests.lab.stick import find_partitions
 _CYCLES = 2
 
 
-@pytest.mark.alone
 def test_only_the_hybrid_gets_faster_with_each_boot(out: Path) -> None:
     system_partitions = _system_partitions(IMAGE)
     result = run_demo(out, cycles=_CYCLES, await_off=False)
