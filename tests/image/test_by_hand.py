@@ -10,15 +10,13 @@ from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
-from tests.lab.machine import LabTimeoutError, Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, LabTimeoutError, Machine, MachineSetup
 from tests.lab.monitor import Monitor
 from tests.lab.requestlog import Traffic, parse_traffic
 from tests.lab.screens import load_look
 from tests.lab.stick import get_database, make_stick
 from tests.lab.terminal import Terminal
 
-_READY_S = 300
-_BOOT_S = 600
 _POLL_S = 0.1
 _KEPT, _RELEASED = "LAB-KEPT-1", "LAB-SSD-1"
 _DRIVES = [ModelledDrive(serial=serial, size_bytes=2 << 30) for serial in (_KEPT, _RELEASED)]
@@ -47,14 +45,14 @@ def test_a_boot_comparison_is_released_stopped_and_goes_on_after_a_power_cut(out
         with _power_on(setup, bay, number=1) as desk:
             _compose(desk.monitor)
             _release(desk.monitor)
-            desk.machine.wait_event("campaign-start", timeout_s=_READY_S)
+            desk.machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
             _stop(desk, out / "vga-paused.png")
             _resume(desk)
             _wait_until_measured(bay, desk.machine)
             desk.machine.kill()
         with _power_on(setup, bay, number=2) as desk:
             _read_what_the_cut_cost(desk, out / "vga-after-cut.png")
-            done = desk.machine.wait_event("campaign-done", timeout_s=_BOOT_S)
+            done = desk.machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
             shown = _read_results(desk, out / "vga-Results.png")
         accounts = bay.stats(_KEPT)
     kept, released = (_read_traffic(bay, serial) for serial in (_KEPT, _RELEASED))
@@ -80,7 +78,7 @@ def _power_on(setup: MachineSetup, bay: DriveBay, *, number: int) -> Iterator[_D
     try:
         with Machine(setup, drives=bay.attached(power_on=number)) as machine:
             terminal.attach(machine.serial_socket)
-            machine.wait_event("ready", timeout_s=_READY_S)
+            machine.wait_event("ready", timeout_s=PATIENCE_S)
             yield _Desk(machine, Monitor(machine, font), terminal)
     finally:
         terminal.close()
@@ -135,7 +133,7 @@ def _stop(desk: _Desk, picture: Path) -> None:
 
     It lasts seconds, and reading the picture may take longer: a key is pressed until one meets it.
     """
-    deadline = time.monotonic() + _READY_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         desk.monitor.press("x")
         try:
@@ -155,9 +153,9 @@ def _resume(desk: _Desk) -> None:
 
 def _wait_until_measured(bay: DriveBay, machine: Machine) -> None:
     """Until the small system on the released drive has begun to start."""
-    machine.qmp.wait_event("RESET", timeout_s=_READY_S)
+    machine.qmp.wait_event("RESET", timeout_s=PATIENCE_S)
     before = _read_traffic(bay, _RELEASED)
-    deadline = time.monotonic() + _BOOT_S
+    deadline = time.monotonic() + PATIENCE_S
     while _read_traffic(bay, _RELEASED).since(before).read_bytes < _STARTED_BYTES:
         if time.monotonic() > deadline:
             raise LabTimeoutError(f"nothing starts from {_RELEASED}")

@@ -7,11 +7,10 @@ import pytest
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.plug import plug, unplug
 from tests.lab.stick import make_stick
 
-_READY_S = 900
 _STALLED = "LAB-STALLED"
 _DEAD = "LAB-DEAD"
 _LATE = "LAB-LATE"
@@ -48,15 +47,15 @@ def test_the_list_is_there_at_once_and_follows_what_is_plugged(out: Path) -> Non
     with DriveBay([*_drives(), late, dead], folder=out / "drives") as bay:
         *here, (absent, its_socket), (silent, silent_socket) = bay.attached(power_on=1)
         with Machine(setup, drives=here) as machine:
-            machine.wait_for(r"lab-agent: plug-in", timeout_s=_READY_S)
+            machine.wait_for(r"lab-agent: plug-in", timeout_s=PATIENCE_S)
             plug(machine, absent, its_socket)
-            machine.wait_for(r"lab-agent: plug-out", timeout_s=_READY_S)
+            machine.wait_for(r"lab-agent: plug-out", timeout_s=PATIENCE_S)
             unplug(machine, absent, its_socket)
-            machine.wait_for(r"lab-agent: plug-dead", timeout_s=_READY_S)
+            machine.wait_for(r"lab-agent: plug-dead", timeout_s=PATIENCE_S)
             plug(machine, silent, silent_socket)
-            machine.wait_for(r"lab-agent: stall", timeout_s=_READY_S)
+            machine.wait_for(r"lab-agent: stall", timeout_s=PATIENCE_S)
             bay.stop_answering(_STALLED)
-            said = machine.listen(timeout_s=_READY_S)
+            said = machine.listen(timeout_s=PATIENCE_S)
         (out / "said.txt").write_text(f"{said}\n")
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 

@@ -6,11 +6,10 @@ import pytest
 
 from tests.lab.campaign import IMAGE, Result, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.stick import make_stick
 
 _HOSTILE = 'a/b "c" d\'e'
-_READY_S = 900
 # As campaign/power.py sets it, and what the loader will read at its next start.
 _ONE_SHOT = """\
 bootctl set-oneshot measure-01.conf
@@ -31,8 +30,8 @@ def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) 
         agent=_ONE_SHOT,
     )
     with Machine(setup) as machine:
-        ready = machine.wait_event("ready", timeout_s=_READY_S)
-        said = machine.listen(timeout_s=_READY_S)
+        ready = machine.wait_event("ready", timeout_s=PATIENCE_S)
+        said = machine.listen(timeout_s=PATIENCE_S)
     assert ready.fields["firmware"] == "secureboot"
     assert said["loader"].startswith("kaltstart-")
     assert said["oneshot"] == "measure-01.conf"

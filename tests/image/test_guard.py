@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.foreign import make_foreign_images
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.plug import plug, unplug
 from tests.lab.stick import get_database, make_stick, put_file
 
@@ -64,8 +64,6 @@ _REFUSED = {
     "another": (_HEAD + '[[drive]]\nserial = "G-GPT"\nerase = "G-MINE"\n' + _STEP, "erase"),
 }
 _SCRIPT = (Path(__file__).parent / "guard.sh").read_text()
-_S = 600
-_CAMPAIGN_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +111,17 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
         first, other, larger = bay.drives[-3:]
         plugged = [pair for pair in bay.attached(power_on=1) if pair[0] not in (other, larger)]
         with Machine(setup, drives=plugged) as machine:
-            clearing = machine.wait_event("clearing", timeout_s=_S)
-            done = machine.wait_event("campaign-done", timeout_s=_CAMPAIGN_S)
-            machine.wait_for(r"lab-agent: ready-serial", timeout_s=_S)
+            clearing = machine.wait_event("clearing", timeout_s=PATIENCE_S)
+            done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
+            machine.wait_for(r"lab-agent: ready-serial", timeout_s=PATIENCE_S)
             unplug(machine, first, bay.socket(first))
             plug(machine, other, bay.socket(other))
-            machine.wait_for(r"lab-agent: ready-size", timeout_s=_S)
+            machine.wait_for(r"lab-agent: ready-size", timeout_s=PATIENCE_S)
             unplug(machine, other, bay.socket(other))
             plug(machine, larger, bay.socket(larger))
             said = _all_said(machine)
             machine.press_power_button()
-            machine.wait_off(timeout_s=120)
+            machine.wait_off(timeout_s=PATIENCE_S)
         untouched = [drive for drive in bay.drives if drive.serial != "G-MINE"]
     # The drives' processes have ended: their accounts are complete.
     for drive in untouched:
@@ -157,7 +155,7 @@ def _refused_plans() -> str:
 
 def _all_said(machine: Machine) -> dict[str, str]:
     """What the agent said from its start to its end."""
-    machine.listen(timeout_s=_S)
+    machine.listen(timeout_s=PATIENCE_S)
     lines = [line for line in machine.text.splitlines() if "lab-agent: " in line]
     words = [line.partition("lab-agent: ")[2].partition(" ") for line in lines]
     return {key: text for key, _, text in words}

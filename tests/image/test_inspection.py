@@ -6,15 +6,13 @@ from pathlib import Path
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
-from tests.lab.machine import MachineSetup
+from tests.lab.machine import PATIENCE_S, MachineSetup
 from tests.lab.monitor import Monitor
 from tests.lab.saved import restored
 from tests.lab.screens import load_look
 from tests.lab.stick import get_database, make_stick
 from tests.lab.terminal import Terminal
 
-_READY_S = 300
-_INSPECTION_S = 900
 # On SATA: of what QEMU emulates only its ATA drives know a self-test.
 _DRIVES = [
     ModelledDrive(serial=f"LAB-NEW-{number}", name=f"new-{number}", size_bytes=256 << 20)
@@ -38,7 +36,7 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
             # Only looked at: both consoles show the same, and a dialog is that of one of them.
             terminal.attach(machine.serial_socket)
             monitor = Monitor(machine, font)
-            machine.wait_event("ready", timeout_s=_READY_S)
+            machine.wait_event("ready", timeout_s=PATIENCE_S)
             for drive in _DRIVES:
                 monitor.wait_for(rf"^ sd. .* {drive.serial} ")
             monitor.wait_for("Enter inspect all")
@@ -48,12 +46,12 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
             monitor.wait_for("> Start <")
             machine.screenshot(out / "vga-offer.png")
             monitor.press("ret")
-            started = machine.wait_event("campaign-start", timeout_s=_READY_S)
+            started = machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
             verdicts = {}
             for _ in _DRIVES:
-                said = machine.wait_event("verdict", timeout_s=_INSPECTION_S).fields
+                said = machine.wait_event("verdict", timeout_s=PATIENCE_S).fields
                 verdicts[said["drive"]] = said["verdict"]
-            done = machine.wait_event("campaign-done", timeout_s=_READY_S)
+            done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
             for screen in (monitor, terminal):
                 screen.wait_for("DONE, 6 of 6 steps")
             monitor.press("4")
@@ -61,7 +59,7 @@ def test_two_keys_on_the_screen_inspect_all_drives(out: Path) -> None:
                 monitor.wait_for(rf"(?i)^ +{serial} +{verdict}$")
             machine.screenshot(out / "vga-done.png")
             machine.press_power_button()
-            machine.wait_off(timeout_s=_READY_S)
+            machine.wait_off(timeout_s=PATIENCE_S)
         accounts = [account for drive in bay.drives for account in bay.stats(drive)]
     finally:
         terminal.close()

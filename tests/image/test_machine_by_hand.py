@@ -6,13 +6,12 @@ import pytest
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
-from tests.lab.machine import MachineSetup
+from tests.lab.machine import PATIENCE_S, MachineSetup
 from tests.lab.saved import restored
 from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
 from tests.report.database import make_database
 
-_READY_S = 300
 # Quotes within the words: what is typed is on the screen too, and must not look like the answer.
 _GERMAN = "dumpkeys -C /dev/tty1 | grep -Eqi 'adiaeresis|00e4' && echo ger''man"
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
@@ -32,7 +31,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
             restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             terminal.attach(machine.serial_socket)
-            machine.wait_event("ready", timeout_s=_READY_S)
+            machine.wait_event("ready", timeout_s=PATIENCE_S)
             _take_over_campaign_and_write_reports(terminal)
             terminal.send("5")
             terminal.wait_for("free of")

@@ -8,13 +8,12 @@ import pytest
 from tests.lab.campaign import IMAGE
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import DriveBay, ModelledDrive
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.saved import restored
 from tests.lab.stick import make_stick, put_file
 
 _HEAD = 'version = 1\n[campaign]\nname = "bad"\n'
 _BOOT = '[boot]\nboot_set = "4M"\n'
-_READY_S = 300
 _HOSTILE = 'it\'s "a"/../b \x1b[31m'
 
 
@@ -86,8 +85,8 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     put_file(setup.stick, "plan.toml", _PLANS["unknown-key"][0])
     with DriveBay(drives, folder=out / "drives") as bay:
         with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
-            refused = machine.wait_event("refused", timeout_s=_READY_S)
-            said = machine.listen(timeout_s=_READY_S)
+            refused = machine.wait_event("refused", timeout_s=PATIENCE_S)
+            said = machine.listen(timeout_s=PATIENCE_S)
             _assert_clean(machine.text)
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 
@@ -125,7 +124,7 @@ def test_two_sticks_are_refused(out: Path) -> None:
     drive = ModelledDrive(serial="LAB-A")
     with DriveBay([drive], folder=out / "drives") as bay:
         with Machine(setup, drives=bay.attached(power_on=1)) as machine:
-            refused: ConsoleLine = machine.wait_event("refused", timeout_s=_READY_S)
+            refused: ConsoleLine = machine.wait_event("refused", timeout_s=PATIENCE_S)
         written = sum(one["write_bytes"] for one in bay.stats(bay.drives[0]))
     assert "2 Kaltstart sticks" in refused.fields["reason"]
     assert written == 0

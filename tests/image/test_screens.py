@@ -7,7 +7,7 @@ from PIL import Image
 
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.monitor import Monitor
 from tests.lab.picture import draw_screen
 from tests.lab.saved import restored
@@ -15,7 +15,6 @@ from tests.lab.screens import load_look
 from tests.lab.stick import make_stick, put_file
 from tests.lab.terminal import Terminal
 
-_READY_S = 300
 _PLAN = """\
 version = 1
 [campaign]
@@ -43,7 +42,7 @@ def test_pages_on_vga_and_serial_and_a_campaign_started_and_stopped_by_keys(out:
         try:
             with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
                 terminal.attach(machine.serial_socket)
-                machine.wait_event("ready", timeout_s=_READY_S)
+                machine.wait_event("ready", timeout_s=PATIENCE_S)
                 font, _ = load_look()
                 monitor = Monitor(machine, font)
                 pages = {"1": "Drives", "2": "Plan", "3": "Run", "4": "Results", "5": "Machine"}
@@ -94,13 +93,13 @@ def _start_and_stop(machine: Machine, terminal: Terminal, out: Path) -> None:
     terminal.wait_for("Start and erase")
     terminal.send("Tab")
     terminal.send("Enter")
-    started = machine.wait_event("campaign-start", timeout_s=_READY_S)
+    started = machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
     assert started.fields["name"] == "by hand"
     terminal.wait_for("press any key")
     (out / "serial-countdown.txt").write_text(terminal.screen())
     machine.screenshot(out / "vga-countdown.png")
     terminal.send("x")
-    paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
     assert "key" in paused.fields["reason"]
     terminal.wait_for("PAUSED")
     (out / "serial-paused.txt").write_text(terminal.screen())
@@ -150,7 +149,7 @@ def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: P
             restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine,
         ):
             terminal.attach(machine.serial_socket)
-            machine.wait_event("ready", timeout_s=_READY_S)
+            machine.wait_event("ready", timeout_s=PATIENCE_S)
             terminal.send("2")
             terminal.wait_for("[2 Plan]")
             terminal.send("n")
@@ -166,18 +165,18 @@ def test_a_workload_is_watched_stopped_paused_skipped_and_resumed_by_keys(out: P
             terminal.send("s")
             terminal.wait_for("Start and erase")
             terminal.send("Tab", "Enter")
-            machine.wait_event("step-done", timeout_s=_READY_S)
+            machine.wait_event("step-done", timeout_s=PATIENCE_S)
             terminal.wait_for("lottery")
             (out / "serial-step.txt").write_text(terminal.screen())
             machine.screenshot(out / "vga-step.png")
             terminal.send("s")
-            paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+            paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
             assert "key" in paused.fields["reason"]
             terminal.wait_for("PAUSED")
             _go_on(terminal)
             _pause_and_skip(machine, terminal, out)
             _go_on(terminal)
-            done = machine.wait_event("campaign-done", timeout_s=_READY_S)
+            done = machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
             assert (done.fields["steps"], done.fields["failed"]) == ("2", "0")
             terminal.send("4")
             terminal.wait_for("[4 Results]")
@@ -193,7 +192,7 @@ def _pause_and_skip(machine: Machine, terminal: Terminal, out: Path) -> None:
     """Pause behind a part, and give up the step that is next."""
     terminal.wait_for("h pause")
     terminal.send("h")
-    paused = machine.wait_event("campaign-paused", timeout_s=_READY_S)
+    paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
     assert paused.fields["reason"] == "paused by a person"
     terminal.wait_for("k skip step")
     (out / "serial-paused.txt").write_text(terminal.screen())
@@ -201,7 +200,7 @@ def _pause_and_skip(machine: Machine, terminal: Terminal, out: Path) -> None:
     terminal.wait_for("Skip this step")
     (out / "serial-skip.txt").write_text(terminal.screen())
     terminal.send("Tab", "Enter")
-    skipped = machine.wait_event("step-skipped", timeout_s=_READY_S)
+    skipped = machine.wait_event("step-skipped", timeout_s=PATIENCE_S)
     assert (skipped.fields["kind"], skipped.fields["reason"]) == ("lottery", "by a person")
     terminal.wait_for("is skipped")
 

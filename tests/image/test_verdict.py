@@ -10,12 +10,10 @@ import pytest
 from tests.lab.campaign import IMAGE
 from tests.lab.drives import DriveBay, ModelledDrive
 from tests.lab.faults import parse_faults
-from tests.lab.machine import MachineSetup
+from tests.lab.machine import PATIENCE_S, MachineSetup
 from tests.lab.saved import restored
 from tests.lab.stick import get_database, get_report, make_stick, put_file
 
-_READY_S = 300
-_SCAN_S = 900
 _PLAN = """\
 version = 1
 [campaign]
@@ -77,12 +75,12 @@ def test_each_drive_gets_its_verdict_and_another_policy_another_one(out: Path) -
     put_file(setup.stick, "policy.toml", _POLICY)
     with DriveBay(drives, folder=out / "drives") as bay:
         with restored(setup, image=IMAGE, drives=bay.attached(power_on=1)) as machine:
-            machine.wait_event("campaign-start", timeout_s=_READY_S)
-            first = [machine.wait_event("verdict", timeout_s=_SCAN_S).fields for _ in drives]
-            machine.wait_event("campaign-done", timeout_s=_READY_S)
-            said = machine.listen(timeout_s=_READY_S)
+            machine.wait_event("campaign-start", timeout_s=PATIENCE_S)
+            first = [machine.wait_event("verdict", timeout_s=PATIENCE_S).fields for _ in drives]
+            machine.wait_event("campaign-done", timeout_s=PATIENCE_S)
+            said = machine.listen(timeout_s=PATIENCE_S)
             machine.press_power_button()
-            machine.wait_off(timeout_s=_READY_S)
+            machine.wait_off(timeout_s=PATIENCE_S)
         written = sum(one["write_bytes"] for drive in bay.drives for one in bay.stats(drive))
 
     assert [(line["drive"], line["verdict"]) for line in first] == [

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.lab.console import ConsoleLine
 from tests.lab.drives import DEFAULT_DRIVES, DriveBay, ModelledDrive
-from tests.lab.machine import Machine, MachineSetup
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.qmp import QmpError
 from tests.lab.saved import restored
 from tests.lab.stick import get_database, get_report, make_stick, put_file
@@ -46,12 +46,12 @@ class Cut:
 class Limits:
     """How long the operator waits before calling it a failure, in seconds."""
 
-    first_line_s: float = 600
-    """From power-on to the first `kaltstart:` line; a modelled disk boots slowly."""
-    between_lines_s: float = 1800
+    first_line_s: float = PATIENCE_S
+    """From power-on to the first `kaltstart:` line."""
+    between_lines_s: float = PATIENCE_S
     """Installing onto several drives happens between two lines."""
     off_after_done_s: float = 120
-    total_s: float = 3600
+    total_s: float = 4 * PATIENCE_S
     power_ons: int = 0
     """0: what the plan may need at most."""
 

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tests.lab.campaign import BootTime, Limits, Result, Trial, run_campaign
+from tests.lab.campaign import BootTime, Result, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES
 from tests.lab.stick import StickError
 
@@ -58,7 +58,6 @@ def run_demo(out: Path, *, cycles: int = CYCLES, await_off: bool = True) -> Resu
             drives=_DRIVES,
             icount_shift=_ICOUNT_SHIFT,
             from_start=True,
-            limits=replace(Limits(), total_s=5400),
             await_off=await_off,
         )
     )

@@ -24,6 +24,9 @@ FIRMWARES = ("uefi", "secureboot", "bios")
 _OVMF = Path("/usr/share/OVMF")
 _CODE = {"uefi": "OVMF_CODE_4M.fd", "secureboot": "OVMF_CODE_4M.secboot.fd"}
 _VARS = {"uefi": "OVMF_VARS_4M.fd", "secureboot": "OVMF_VARS_4M.ms.fd"}
+PATIENCE_S = 1800
+"""For whatever is awaited: far longer than it takes on a slow host beside other work. It ends tests
+that hang, and measures nothing."""
 _POLL_S = 0.2
 _USB_PORTS = 8
 _SETTLE_TURNS = 40
@@ -306,7 +309,7 @@ class Machine:
         """Wait for a `kaltstart: EVENT` line."""
         self.wait_for(rf"kaltstart: {re.escape(event)}(?= |$)", timeout_s=timeout_s)
         start = self.text.rfind("\n", 0, self._searched) + 1
-        self.wait_for(r"(?=\n)", timeout_s=10)
+        self.wait_for(r"(?=\n)", timeout_s=PATIENCE_S)
         line = parse_line(self.text[start:].partition("\n")[0])
         if line is None:
             raise LabTimeoutError(f"the line with {event!r} is not one of the appliance's")

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.lab.machine import LabTimeoutError, Machine
+from tests.lab.machine import PATIENCE_S, LabTimeoutError, Machine
 from tests.lab.psf import ConsoleFont
 from tests.lab.screentext import read_screen
 
-_READY_S = 300
 _POLL_S = 0.3
 
 
@@ -33,7 +32,7 @@ class Monitor:
                     self._read = (content, read_screen(picture, self._font))
         return self._read[1]
 
-    def wait_for(self, pattern: str, *, timeout_s: float = _READY_S) -> re.Match[str]:
+    def wait_for(self, pattern: str, *, timeout_s: float = PATIENCE_S) -> re.Match[str]:
         """Wait until what stands there has `pattern` in it, lines being lines."""
         wanted = re.compile(pattern, re.MULTILINE)
         deadline = time.monotonic() + timeout_s
@@ -46,7 +45,7 @@ class Monitor:
     def wait_gone(self, pattern: str) -> None:
         """Wait until it is not there any more."""
         unwanted = re.compile(pattern, re.MULTILINE)
-        deadline = time.monotonic() + _READY_S
+        deadline = time.monotonic() + PATIENCE_S
         while unwanted.search(self.text()):
             if time.monotonic() > deadline:
                 raise LabTimeoutError(f"{pattern!r} stays on the monitor:\n{self.text()}")

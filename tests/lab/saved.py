@@ -23,13 +23,11 @@ from pathlib import Path
 from tests.lab.credentials import AGENT_PRELUDE, INTERFACE_WANTED
 from tests.lab.devices import NVME_SLOTS
 from tests.lab.drives import ModelledDrive
-from tests.lab.machine import LabTimeoutError, Machine, MachineSetup, qemu_command
+from tests.lab.machine import PATIENCE_S, LabTimeoutError, Machine, MachineSetup, qemu_command
 from tests.lab.plug import plug
 from tests.lab.qmp import QmpError
 from tests.lab.stick import make_stick
 
-_START_S = 1800
-_SAVE_S = 300
 _FOUND_S = 120
 _POLL_S = 0.1
 # Of a USB drive the saved controller knows nothing, and QEMU saves no NVMe drives.
@@ -149,7 +147,7 @@ def _save(setup: MachineSetup, image: Path, folder: Path) -> None:
         told=None,
     )
     with Machine(plain, hold=True) as machine:
-        machine.wait_for("lab-order: awaited", timeout_s=_START_S)
+        machine.wait_for("lab-order: awaited", timeout_s=PATIENCE_S)
         (folder / "processor-seconds").write_text(f"{machine.processor_s():.1f}\n")
         machine.qmp.execute("stop")
         machine.qmp.execute("migrate", uri=f"file:{folder / 'state'}")
@@ -158,7 +156,7 @@ def _save(setup: MachineSetup, image: Path, folder: Path) -> None:
 
 
 def _wait_for_status(machine: Machine, wanted: str) -> None:
-    deadline = time.monotonic() + _SAVE_S
+    deadline = time.monotonic() + PATIENCE_S
     while (status := machine.qmp.execute("query-migrate").get("status")) != wanted:
         if status == "failed" or time.monotonic() > deadline:
             raise QmpError(f"the machine's state is {status}, not {wanted}")
@@ -170,11 +168,11 @@ def _give(machine: Machine, order: str) -> None:
     line = base64.b64encode(order.encode()) + b"\n"
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(machine.order_socket))
-        connection.settimeout(_START_S)
+        connection.settimeout(PATIENCE_S)
         try:
             connection.sendall(line)
         except TimeoutError:
             raise LabTimeoutError("the machine does not take its order") from None
         # Until the machine has read it all, the line must not hang up.
         connection.settimeout(None)
-        machine.wait_for("lab-order: taken", timeout_s=_START_S)
+        machine.wait_for("lab-order: taken", timeout_s=PATIENCE_S)

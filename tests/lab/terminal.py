@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-_READY_S = 300
+from tests.lab.machine import PATIENCE_S
 
 
 class Terminal:
@@ -35,14 +35,14 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Wait until a text is on the screen."""
-        deadline = time.monotonic() + _READY_S
+        deadline = time.monotonic() + PATIENCE_S
         while text not in self.screen():
             assert time.monotonic() < deadline, f"no {text!r} on the terminal:\n{self.screen()}"
             time.sleep(1)
 
     def wait_gone(self, text: str) -> None:
         """Wait until it is not there any more."""
-        deadline = time.monotonic() + _READY_S
+        deadline = time.monotonic() + PATIENCE_S
         while text in self.screen():
             assert time.monotonic() < deadline, f"{text!r} stays on the terminal"
             time.sleep(1)
