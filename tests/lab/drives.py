@@ -216,6 +216,11 @@ def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
     )
 
 
+def clock_of(socket: Path) -> Path:
+    """Where a machine with a time of its own tells it to the drive that is served at `socket`."""
+    return socket.with_suffix(".clock")
+
+
 def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> list[str]:
     """The command that serves `drive` from `folder` until it is told to end."""
     return [
@@ -224,6 +229,7 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
         f"logfile={folder / drive.name}.log",
         f"file={folder / drive.name}.raw",
         f"stats={folder / drive.name}.stats.json",
+        f"clock={clock_of(socket_path)}",
         f"model={drive.model}",
         f"nand={drive.nand_bytes}",
         f"seek_min={drive.curve.min_s}",

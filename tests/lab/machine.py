@@ -17,7 +17,7 @@ from typing import Self
 from tests.lab.console import ConsoleLine, parse_line, strip_escapes
 from tests.lab.credentials import NO_INTERFACE, agent_credentials, hold_credentials
 from tests.lab.devices import USB_BUS, nvme_slots, qemu_arguments
-from tests.lab.drives import ModelledDrive
+from tests.lab.drives import ModelledDrive, clock_of
 from tests.lab.qmp import Qmp, QmpError, keys_for
 
 FIRMWARES = ("uefi", "secureboot", "bios")
@@ -61,7 +61,7 @@ class MachineSetup:
     another takes time from both."""
     icount_shift: int | None = None
     """An instruction takes 2^shift ns of the machine's own time, however quick or busy the host is:
-    for what is timed inside. Waiting for a drive takes as long as outside. Costs a third more."""
+    for what is timed inside. Drives take their time by that clock, too. Costs a third more."""
     told: Path | None = None
     """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
     all, and a character may come out twice or not at all."""
@@ -105,7 +105,6 @@ def qemu_command(
     words = [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config",
         "-machine", "q35,smm=on" if secure else "q35",
-        "-accel", "tcg,thread=multi" if setup.icount_shift is None else "tcg,thread=single",
         "-cpu", "max",
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
         *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
@@ -127,8 +126,7 @@ def qemu_command(
         where = f"path={sockets}/serial.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=serial,{where},{log}"]
     words += ["-serial", "chardev:serial"]
-    if setup.icount_shift is not None:
-        words += ["-icount", f"shift={setup.icount_shift},sleep=on"]
+    words += _clock_arguments(setup, drives)
     if hold or state:
         where = f"path={sockets}/order.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=order,{where}", "-serial", "chardev:order"]
@@ -158,6 +156,18 @@ def qemu_command(
         encoded = base64.b64encode(content.encode()).decode()
         words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={encoded}"]
     return words + qemu_arguments(drives)
+
+
+def _clock_arguments(
+    setup: MachineSetup, drives: Sequence[tuple[ModelledDrive, Path]]
+) -> list[str]:
+    """A time of the machine's own, and a monitor for each drive to read it at."""
+    if setup.icount_shift is None:
+        return ["-accel", "tcg,thread=multi"]
+    words = ["-accel", "tcg,thread=single", "-icount", f"shift={setup.icount_shift},sleep=on"]
+    for _, socket in drives:
+        words += ["-qmp", f"unix:{clock_of(socket)},server=on,wait=off"]
+    return words
 
 
 class Machine:

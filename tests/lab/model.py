@@ -3,7 +3,8 @@
 Loaded by `nbdkit python`, one process per drive, which outlives the machine under test: what the
 drive has learned survives power-offs exactly as in a real one. Flushes do not reach the host's
 disk: the lab kills machines, not the host. Parameters: file=, model=hdd|sshd|ssd, nand=BYTES,
-stats=FILE, fault=TEXT (repeated), seek_min=, seek_half=, seek_max= (seconds).
+stats=FILE, clock=SOCKET (see machine_clock), fault=TEXT (repeated), seek_min=, seek_half=,
+seek_max= (seconds).
 
 `stats` is one JSON object with the list `power_ons`: what reached the drive over each connection
 QEMU made. One QEMU process makes one, so a warm reboot does not start a new element; a drive that
@@ -21,6 +22,7 @@ from pathlib import Path
 import nbdkit
 
 from tests.lab.faults import Faults, UndoLog, parse_faults
+from tests.lab.machine_clock import MachineClock
 from tests.lab.timing import Clockwork, Nand, SeekCurve
 
 API_VERSION = 2
@@ -28,7 +30,7 @@ API_VERSION = 2
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 _STATS_EVERY_S = 2.0
 _STALL_S = 1 << 30  # for ever
-_SETTINGS = ("file", "model", "nand", "stats", "seek_min", "seek_half", "seek_max")
+_SETTINGS = ("file", "model", "nand", "stats", "clock", "seek_min", "seek_half", "seek_max")
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
 
@@ -64,6 +66,7 @@ class _Drive:
     )
     power_ons: list[Counts] = field(default_factory=list)
     undo: UndoLog = field(default_factory=lambda: UndoLog(0))
+    clock: MachineClock = field(default_factory=lambda: MachineClock(Path()))
     first_open: float | None = None
     last_open: float = 0.0
     stats_at: float = 0.0
@@ -73,6 +76,7 @@ class _Drive:
         self.faults = parse_faults(self.fault_texts)
         self.undo = UndoLog(self.faults.forgotten_bytes)
         self.fd = os.open(self.settings["file"], os.O_RDWR)
+        self.clock = MachineClock(Path(self.settings["clock"]))
         self.size_bytes = os.fstat(self.fd).st_size
         model = self.settings["model"]
         curve = SeekCurve(
@@ -99,7 +103,7 @@ class _Drive:
             self.power_ons[-1].seek_s += seconds
         seconds = self.faults.slowed(seconds, offset, length)
         if seconds > 0:
-            time.sleep(seconds)
+            self.clock.wait(seconds)
 
     def answer_or_not(self) -> None:
         """Fail each request once the drive has vanished; keep silent once it has stalled."""
@@ -202,6 +206,7 @@ def cleanup() -> None:
 def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit's name and form
     """QEMU connects: a power-on."""
     _drive.forget()  # where the end of the machine before was not seen yet
+    _drive.clock.forget()
     _drive.last_open = time.monotonic()
     if _drive.first_open is None:
         _drive.first_open = _drive.last_open
