@@ -111,7 +111,7 @@ def _save_once(setup: MachineSetup, image: Path) -> Path:
         if not folder.exists():
             for old in folder.parent.glob(f"{setup.firmware}-*/"):
                 if old.stat().st_mtime < image.stat().st_mtime:
-                    shutil.rmtree(old)
+                    shutil.rmtree(old, ignore_errors=True)  # another test may do so, too
             new = folder.with_suffix(".new")
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir()
