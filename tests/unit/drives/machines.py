@@ -1,12 +1,10 @@
 """Captured machines (tests/fixtures/machines), replayed through the code that reads real ones."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from appliance.drives.asking import DEADLINE_S, Answer
@@ -28,7 +26,7 @@ class FoundMachine:
     """What discovery finds in a captured machine."""
 
     drives: tuple[Drive, ...]
-    answers: Mapping[str, Answer]
+    answers: dict[str, Answer]
     """By path, what became of asking the drives; nothing in machines that were not asked."""
 
     @property
@@ -77,7 +75,7 @@ def _find_machine(captured: dict[str, Any], folder: Path) -> FoundMachine:
                 ),
                 health=parse_health(smart) if smart else None,
             )
-    return FoundMachine(drives, MappingProxyType(answers))
+    return FoundMachine(drives, answers)
 
 
 def _state(smart: str, read: str | None) -> tuple[str, str]:
