@@ -3,6 +3,7 @@
 They start no process and tell the kernel's log nothing.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,13 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_audit)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: rubbish is not looked for among them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

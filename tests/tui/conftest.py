@@ -1,8 +1,11 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from tests.tui import quiet
@@ -29,6 +32,24 @@ def _quick_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual.app.wait_for_idle", quiet.wait_for_idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", quiet.wait_for_idle)
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_parsed_once() -> Iterator[None]:
+    """Textual parses the styles of each app anew, and twice; they are always the same."""
+    known: dict[tuple[object, ...], list[RuleSet]] = {}
+    parse = Stylesheet._parse_rules
+
+    def look_up(sheet: Stylesheet, css: str, *args: Any, **options: Any) -> list[RuleSet]:  # noqa: ANN401
+        variables = frozenset(sheet._variables.items())
+        key = (variables, css, args, frozenset(options.items()))
+        if key not in known:
+            known[key] = parse(sheet, css, *args, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", look_up)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
