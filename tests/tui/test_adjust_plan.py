@@ -27,6 +27,8 @@ from tui.port import Port
 from tui.screens.compose import ComposeDialog
 from tui.screens.page import Page
 
+pytestmark = pytest.mark.slow
+
 _HEAD = 'version = 1\n[campaign]\nname = "Rack 4"\n'
 _HDD = f'[[drive]]\nserial = "{HDD.serial}"\n'
 _SSHD = f'[[drive]]\nserial = "{SSHD.serial}"\nrole = "control"\n'

@@ -10,6 +10,8 @@ from tui.app import KaltstartApp
 from tui.charset import ALLOWED, drawable
 from tui.widgets.table import Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_machine_is_drawn_drive_by_drive(

@@ -1,5 +1,7 @@
 """The keys of `ci/screens` lead to what their scenes are called, and ask the engine for nothing."""
 
+import pytest
+
 from tests.lab.pictured import KEPT, SCENES
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
@@ -8,6 +10,8 @@ from tests.tui.machine_scenes import show_manual
 from tests.tui.raw_scenes import show_raw
 from tests.tui.steps import drawn, press, settle
 from tui.app import KaltstartApp
+
+pytestmark = pytest.mark.slow
 
 # What no other scene shows.
 _SHOWN = {

@@ -27,6 +27,8 @@ from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
+pytestmark = pytest.mark.slow
+
 KINDS = tuple(
     kind for kind, keys in read_defaults().keys.items() if "kind" in keys and "on" in keys
 )
