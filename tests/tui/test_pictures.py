@@ -47,7 +47,7 @@ def test_each_page_is_among_those_looked_at_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    list_pictures(),
+    list(list_pictures()),
     ids=lambda value: value if isinstance(value, str) else f"{value[0]}x{value[1]}",
 )
 def test_scene_looks_the_same_in_allowed_characters(
