@@ -1,5 +1,10 @@
-"""For all tests. Those of tests/unit, report and tui are pure: they start no process."""
+"""For all tests. Those of tests/unit, report and tui are pure.
 
+They start no process and tell the kernel's log nothing.
+"""
+
+import gc
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +12,8 @@ from typing import override
 
 import pytest
 
+from appliance import console
+from tests.databases import make_databases_quickly
 from tests.minutes import pytest_terminal_summary
 
 __all__ = ["pytest_terminal_summary"]  # a hook: pytest finds it by its name
@@ -23,6 +30,7 @@ _STARTS_A_PROCESS = {
     "pty.spawn",
     "subprocess.Popen",
 }
+_KERNEL_LOG = "/dev/kmsg"
 _forbidden = False
 
 
@@ -34,18 +42,59 @@ class ProcessStarted(BaseException):
         return f"tests/{{{','.join(sorted(_PURE))}}} start no process: {super().__str__()}"
 
 
+class KernelTold(BaseException):
+    """A test that must be pure opened the kernel's log of the machine that it runs on."""
+
+    @override
+    def __str__(self) -> str:
+        return f"tests/{{{','.join(sorted(_PURE))}}} have no kernel to tell: {super().__str__()}"
+
+
 def _audit(event: str, args: tuple[object, ...]) -> None:
-    if _forbidden and event in _STARTS_A_PROCESS:
+    if not _forbidden:
+        return
+    if event in _STARTS_A_PROCESS:
         raise ProcessStarted(f"{event} {args[:2]}")
+    if event == "open" and args[0] == _KERNEL_LOG:
+        raise KernelTold(f"{event} {args[:2]}")
 
 
 sys.addaudithook(_audit)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay to the end: rubbish is not looked for among them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
 def no_processes(request: pytest.FixtureRequest) -> Iterator[type[ProcessStarted]]:
     """Forbid processes, whatever starts them, in the folders that must be pure."""
     global _forbidden  # noqa: PLW0603 - an audit hook cannot be taken out again
-    _forbidden = request.path.relative_to(TESTS).parts[0] in _PURE
+    _forbidden = _is_pure(request)
     yield ProcessStarted
     _forbidden = False
+
+
+@pytest.fixture(autouse=True)
+def no_kernel_log(request: pytest.FixtureRequest) -> Iterator[type[KernelTold]]:
+    """Lines of the console go nowhere in the same folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        if _is_pure(request):
+            patch.setattr(console, "_KMSG", Path(os.devnull))
+        yield KernelTold
+
+
+@pytest.fixture(autouse=True)
+def quick_databases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each is made as quickly as can be in the same folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        if _is_pure(request):
+            make_databases_quickly(patch)
+        yield
+
+
+def _is_pure(request: pytest.FixtureRequest) -> bool:
+    return request.path.relative_to(TESTS).parts[0] in _PURE

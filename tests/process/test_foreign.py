@@ -18,6 +18,8 @@ from appliance.drives.clear_holders import (
 )
 from tests.lab.foreign import EXPECTED, make_foreign_images
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

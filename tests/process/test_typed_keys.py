@@ -12,6 +12,8 @@ from tests.lab.keys_inside import Typist
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 
+pytestmark = pytest.mark.slow
+
 _KEYS = (*(b"2", b"3", b"4", b"5", b"1"),) * 2
 _TITLES = {b"1": b"Drives", b"2": b"Plan", b"3": b"Run", b"4": b"Results", b"5": b"Machine"}
 _PATIENCE_S = 60.0

@@ -11,6 +11,8 @@ from tests.lab.keys_inside import Typist
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 
+pytestmark = pytest.mark.slow
+
 _QUIET_S = 3.0
 # As /dev/kmsg gives them: an error of a disk's, and a message no console shows.
 _ERROR = b"3,1042,116855856,-;ata1.00: failed command: READ DMA\n SUBSYSTEM=scsi\n"

@@ -71,8 +71,6 @@ def make_database(
 ) -> sqlite3.Connection:
     """A campaign with id 1, done, at fixed times."""
     connection = open_database(path)
-    # Nobody pulls the plug on a test.
-    connection.execute("PRAGMA synchronous = OFF")
     with transaction(connection):
         add_campaign(connection, name=name, disks=disks)
     return connection

@@ -1,8 +1,14 @@
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 
+from tests.tui import quiet
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
 from tests.tui.texts import compile_catalogues
@@ -20,9 +26,30 @@ def engine(tmp_path: Path) -> FakeEngine:
 
 @pytest.fixture(autouse=True)
 def _quick_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pilot looks every 20 ms, twice per key, whether the app is idle; look more often."""
-    monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
-    monkeypatch.setattr("textual._wait.SLEEP_IDLE", 0.0004)
+    """Pilot waits for the interface to be quiet; as on the stick, scrolling takes no time."""
+    monkeypatch.setattr(asyncio, "to_thread", quiet.to_thread)
+    monkeypatch.setattr(Pilot, "_wait_for_screen", quiet.wait_for_screen)
+    monkeypatch.setattr("textual.app.wait_for_idle", quiet.wait_for_idle)
+    monkeypatch.setattr("textual.pilot.wait_for_idle", quiet.wait_for_idle)
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_parsed_once() -> Iterator[None]:
+    """Textual parses the styles of each app anew, and twice; they are always the same."""
+    known: dict[tuple[object, ...], list[RuleSet]] = {}
+    parse = Stylesheet._parse_rules
+
+    def look_up(sheet: Stylesheet, css: str, *args: Any, **options: Any) -> list[RuleSet]:  # noqa: ANN401
+        variables = frozenset(sheet._variables.items())
+        key = (variables, css, args, frozenset(options.items()))
+        if key not in known:
+            known[key] = parse(sheet, css, *args, **options)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", look_up)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

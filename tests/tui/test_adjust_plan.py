@@ -1,6 +1,5 @@
 """A kept plan in the form: all of it, or none; and never with a release."""
 
-import threading
 import tomllib
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from textual.pilot import Pilot
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.kept_scenes import keep
+from tests.tui.quiet import Gate
 from tests.tui.steps import (
     answer,
     drawn,
@@ -26,6 +26,8 @@ from tui.composed import ComposedCampaign, Mistake
 from tui.port import Port
 from tui.screens.compose import ComposeDialog
 from tui.screens.page import Page
+
+pytestmark = pytest.mark.slow
 
 _HEAD = 'version = 1\n[campaign]\nname = "Rack 4"\n'
 _HDD = f'[[drive]]\nserial = "{HDD.serial}"\n'
@@ -167,7 +169,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(engine, "a.toml", TOO_MUCH["another order"][0])
-    may_answer = threading.Event()
+    may_answer = Gate()
     find_lost = Port.find_lost
 
     def find_late(port: Port, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
@@ -182,7 +184,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
             await press(pilot, "f2")
             await shown(pilot, "#text")
         finally:
-            may_answer.set()
+            may_answer.open()
         await finish(pilot, "check")
         assert "Estimated duration" in drawn(pilot), "it is not taken from whoever reads it"
         await press(pilot, "escape")
@@ -193,7 +195,7 @@ async def test_it_is_told_as_soon_as_no_box_lies_over_the_form(
 async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_answer = threading.Event()
+    may_answer = Gate()
     check_plan = Port.check_plan
 
     def check_late(port: Port, composed: ComposedCampaign) -> tuple[Mistake, ...]:
@@ -210,7 +212,7 @@ async def test_what_is_checked_meanwhile_takes_no_box_from_whoever_reads_it(
             await press(pilot, "enter", "f2")
             await shown(pilot, "#text")
         finally:
-            may_answer.set()
+            may_answer.open()
         await finish(pilot, "check")
         assert "Estimated duration" in drawn(pilot)
         await press(pilot, "escape", "enter")

@@ -19,6 +19,8 @@ from tui.screens.plan import PlanPage
 from tui.screens.test_row import WorkloadRow
 from tui.screens.workload_keys import KeysDialog
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

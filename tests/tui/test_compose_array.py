@@ -17,6 +17,8 @@ from tui.screens.release import ReleaseDialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = {
     "kind": "bcache",
     "cache_mode": "writeback",

@@ -27,6 +27,8 @@ from tui.screens.plan import PlanPage
 from tui.screens.release import ReleaseDialog
 from tui.widgets.line import Line
 
+pytestmark = pytest.mark.slow
+
 
 async def test_tests_that_only_read_start_without_a_release(engine: FakeEngine) -> None:
     async with KaltstartApp(engine.port()).run_test() as pilot:

@@ -27,6 +27,8 @@ from tui.screens.release import ReleaseDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
+pytestmark = pytest.mark.slow
+
 _HEAD = f'version = 1\n[campaign]\nname = "Rack 4"\n[[drive]]\nserial = "{HDD.serial}"\n'
 _SAID_ONCE = {("boot", "mode"), ("array", "kind")}
 """Keys that have one value alone."""

@@ -18,6 +18,8 @@ from tui.screens.page import PAGES
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
+pytestmark = pytest.mark.slow
+
 _SIZE = (80, 24)
 _PICTURED = (
     *("drives-asked", "plan-valid", "run-step", "results-steps", "machine"),

@@ -16,6 +16,8 @@ from tui.screens.compose import ComposeDialog
 from tui.screens.dialog import Ask
 from tui.screens.kept_plans import KeptPlansDialog
 
+pytestmark = pytest.mark.slow
+
 _READS = '[[workload]]\nkind = "surface"\nsample = 0.1\n'
 _WRITES = '[[workload]]\nkind = "verify"\non = "W761CPRN"\nsize = "1G"\n'
 _WRITES_WWN = '[[workload]]\nkind = "verify"\nsize = "1G"\n'

@@ -1,7 +1,5 @@
 """Each captured machine (tests/fixtures/machines) on the drives page."""
 
-from pathlib import Path
-
 import pytest
 
 from appliance.campaign.drive_list import compose_rows
@@ -12,12 +10,15 @@ from tui.app import KaltstartApp
 from tui.charset import ALLOWED, drawable
 from tui.widgets.table import Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_machine_is_drawn_drive_by_drive(
-    name: str, engine: FakeEngine, tmp_path: Path
+    name: str,
+    engine: FakeEngine,
 ) -> None:
-    machine = load_machine(name, tmp_path / "sys")
+    machine = load_machine(name)
     rows = compose_rows(machine.drives, machine.answers, {}, stick=machine.stick)
     engine._write("drives.json", {"looking": False, "drives": rows})
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:

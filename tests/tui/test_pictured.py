@@ -1,8 +1,6 @@
 """The keys of `ci/screens` lead to what their scenes are called, and ask the engine for nothing."""
 
-from typing import Any
-
-from textual.pilot import Pilot
+import pytest
 
 from tests.lab.pictured import KEPT, SCENES
 from tests.tui.fake import FakeEngine
@@ -13,7 +11,8 @@ from tests.tui.raw_scenes import show_raw
 from tests.tui.steps import drawn, press, settle
 from tui.app import KaltstartApp
 
-_TURNS = 30
+pytestmark = pytest.mark.slow
+
 # What no other scene shows.
 _SHOWN = {
     "drives-details": "all details",
@@ -43,17 +42,6 @@ _SHOWN = {
 }
 
 
-async def _rest(pilot: Pilot[Any]) -> None:
-    """Until threads have answered and nothing more is drawn."""
-    before, same = "", 0
-    for _ in range(_TURNS):
-        await settle(pilot)
-        now = drawn(pilot)
-        before, same = now, same + 1 if now == before else 0
-        if same > 1:
-            return
-
-
 async def test_each_scene_is_reached_and_left_without_anything_being_asked(
     engine: FakeEngine,
 ) -> None:
@@ -64,16 +52,16 @@ async def test_each_scene_is_reached_and_left_without_anything_being_asked(
     engine.show_drives(HDD, SSHD)
     keep(engine, "pictures.toml", KEPT.replace("LAB-SSD-1", HDD.serial))
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
-        await _rest(pilot)
+        await settle(pilot)
         left = dict(_SHOWN)
         for scene in SCENES:
             for key in scene.keys:
                 await press(pilot, key if len(key) == 1 else key.lower())
-                await _rest(pilot)
+                await settle(pilot)
             now = drawn(pilot)
             assert left.pop(scene.name, "") in now, f"{scene.name}:\n{now}"
             for key in scene.back:
                 await press(pilot, key.lower())
-                await _rest(pilot)
+                await settle(pilot)
         assert engine.requests() == []
         assert left == {}

@@ -1,9 +1,10 @@
 """Every scene looks as it did, and holds no character that the console font lacks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from textual.pilot import Pilot
 
 from tests.tui.fake import FakeEngine
@@ -11,6 +12,7 @@ from tests.tui.scenes import SCENES, play
 from tests.tui.steps import drawn, drawn_colours
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
+from tui.screens.page import PAGES
 
 # Ink and paper that tests/unit/test_palette.py finds readable.
 READABLE = {(ink, 0) for ink in range(1, 16) if ink != 8} | {(0, 7)}
@@ -23,11 +25,29 @@ LARGE_TOO = (
     *("plan-kept", "plan-kept-adjusted", "plan-kept-too-much"),
     *("plan-templates", "compose-template", "results-raw", "results-raw-text", "results-spreads"),
 )
+# Each page, and what there is of boxes over them: for who cannot wait for all.
+AT_ONCE = {
+    *("drives-asked", "plan-valid", "run-step", "results", "machine"),
+    *("help", "power", "compose", "compose-keys", "array", "further", "release", "drives-inspect"),
+}
+
+
+def list_pictures() -> Iterator[ParameterSet]:
+    """Each scene in each of its sizes."""
+    for name in SCENES:
+        yield pytest.param(name, SMALL, marks=() if name in AT_ONCE else pytest.mark.slow)
+    for name in LARGE_TOO:
+        yield pytest.param(name, LARGE, marks=pytest.mark.slow)
+
+
+def test_each_page_is_among_those_looked_at_at_once() -> None:
+    assert set(SCENES) >= AT_ONCE
+    assert {name for _, name, _ in PAGES} <= {name.partition("-")[0] for name in AT_ONCE}
 
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [(name, SMALL) for name in SCENES] + [(name, LARGE) for name in LARGE_TOO],
+    list(list_pictures()),
     ids=lambda value: value if isinstance(value, str) else f"{value[0]}x{value[1]}",
 )
 def test_scene_looks_the_same_in_allowed_characters(

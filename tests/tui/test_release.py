@@ -18,6 +18,8 @@ from tui.screens.plan import PlanPage
 from tui.screens.release import ReleaseDialog
 from tui.widgets.field import Field
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_composed_campaign_needs_every_drive_released_and_starts(
     engine: FakeEngine,

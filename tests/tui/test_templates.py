@@ -16,6 +16,8 @@ from tui.screens.dialog import Ask
 from tui.screens.templates import TemplatesDialog
 from tui.widgets.field import Field
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def few(engine: FakeEngine) -> FakeEngine:

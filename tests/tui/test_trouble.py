@@ -1,6 +1,5 @@
 """Whatever is wrong around it, the interface says so and stays."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from appliance.stick import SAVE_FIRST
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
+from tests.tui.quiet import Gate
 from tests.tui.scenes import SCENES
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import port as port_module
@@ -160,7 +160,7 @@ async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(
 async def test_a_stick_that_hangs_is_told_until_it_answers(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = threading.Event()
+    answers = Gate()
     read = Port.read_snapshot
 
     def hang(port: Port) -> Snapshot:
@@ -180,7 +180,7 @@ async def test_a_stick_that_hangs_is_told_until_it_answers(
             assert text_of(pilot, "#banner").startswith("THE STICK DOES NOT ANSWER. What is shown")
             assert "not answering" in text_of(pilot, "#header")
         finally:
-            answers.set()
+            answers.open()
         await finish(pilot, "read")
         assert text_of(pilot, "#banner") == ""
 

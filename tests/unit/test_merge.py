@@ -96,6 +96,7 @@ def test_more_than_there_is_memory_for_is_refused_before_it_is_read(
     assert _dump(mine) == before
 
 
+@pytest.mark.slow
 def test_others_read_on_until_all_is_stored(
     tmp_path: Path, mine: sqlite3.Connection, theirs: Path
 ) -> None:

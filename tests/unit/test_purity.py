@@ -2,8 +2,11 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
+
+from appliance import console
 
 
 def test_no_process_can_be_started(no_processes: type[BaseException]) -> None:
@@ -19,3 +22,13 @@ def test_no_process_can_be_started(no_processes: type[BaseException]) -> None:
 
 def test_what_forbids_it_cannot_be_caught_by_mistake(no_processes: type[BaseException]) -> None:
     assert not issubclass(no_processes, Exception)
+
+
+def test_the_kernel_is_told_nothing(
+    no_kernel_log: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not issubclass(no_kernel_log, Exception)
+    console.announce("ready")
+    monkeypatch.setattr(console, "_KMSG", Path("/dev/kmsg"))
+    with pytest.raises(no_kernel_log, match="have no kernel to tell: open"):
+        console.announce("ready")

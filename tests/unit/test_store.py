@@ -42,6 +42,11 @@ VIEWS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def quick_databases() -> None:
+    """Nothing of the kind: these are made and flushed as on the stick."""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "kaltstart.sqlite"

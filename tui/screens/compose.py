@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
 
+from textual import events
 from textual.binding import Binding, BindingType
 
 from tui.composed import ComposedCampaign, Mistake, PlanTable
@@ -81,10 +82,14 @@ class ComposeDialog(CampaignForm):
             self.query_one("#problem", Line).show("")
         self._must_leave = not fitting
         if self.is_active:
-            self.on_screen_resume()
+            self._leave_if_unfit()
 
-    def on_screen_resume(self) -> None:
-        """Nothing lies over it any more: leave, if it was found unfit meanwhile."""
+    @override
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Nothing lies over it any more."""
+        self._leave_if_unfit()
+
+    def _leave_if_unfit(self) -> None:
         if self._must_leave:
             self._must_leave = False  # this may come twice
             self.dismiss(None)

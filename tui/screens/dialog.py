@@ -6,6 +6,7 @@ Esc always leaves and does nothing; the focus starts where nothing happens.
 from abc import abstractmethod
 from typing import ClassVar, override
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -47,6 +48,11 @@ class Dialog[T](ModalScreen[T | None]):
         with Vertical(id="box") as box:
             box.border_title = self._title.replace("[", r"\[")
             yield from self.compose_box()
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """It comes up, or nothing lies over it any more."""
+        # All was styled when it was made, and nothing else changes the styles of what is not seen.
+        event.refresh_styles = False
 
     @abstractmethod
     def compose_box(self) -> ComposeResult:

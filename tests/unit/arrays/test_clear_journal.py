@@ -58,6 +58,7 @@ def work(stop_at_bytes: int = -1) -> None:
     make_cache(cache, block_bytes=512, plan=PLAN, set_uuid="a", tell=tell)
 
 
+@pytest.mark.slow
 def test_all_is_on_the_drive_before_the_cache_is_made(log: list[tuple[str, int]]) -> None:
     work()
     assert [number for what, number in log if what == "write"] == [
@@ -66,6 +67,7 @@ def test_all_is_on_the_drive_before_the_cache_is_made(log: list[tuple[str, int]]
     assert log[-2:] == [("fsync", MIB), ("make", 0)]
 
 
+@pytest.mark.slow
 def test_never_more_than_64_mib_are_waited_for(log: list[tuple[str, int]]) -> None:
     work()
     assert max(number for what, number in log if what == "fsync") == 64 * MIB

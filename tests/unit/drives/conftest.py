@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from appliance.drives.model import Drive
@@ -7,12 +5,12 @@ from tests.unit.drives.machines import load_drives
 
 
 @pytest.fixture
-def zoo(tmp_path: Path) -> dict[str, Drive]:
+def zoo() -> dict[str, Drive]:
     """Drives of the captured machine with everything in it, by kernel name."""
-    return {drive.name: drive for drive in load_drives("zoo", tmp_path)}
+    return {drive.name: drive for drive in load_drives("zoo")}
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> dict[str, Drive]:
+def held() -> dict[str, Drive]:
     """Drives of the captured machine with everything in use, by kernel name."""
-    return {drive.name: drive for drive in load_drives("held", tmp_path)}
+    return {drive.name: drive for drive in load_drives("held")}

@@ -1,8 +1,10 @@
 """Captured machines (tests/fixtures/machines), replayed through the code that reads real ones."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from appliance.drives.asking import DEADLINE_S, Answer
@@ -24,7 +26,7 @@ class FoundMachine:
     """What discovery finds in a captured machine."""
 
     drives: tuple[Drive, ...]
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answer]
     """By path, what became of asking the drives; nothing in machines that were not asked."""
 
     @property
@@ -34,14 +36,20 @@ class FoundMachine:
         return sticks[0] if len(sticks) == 1 else None
 
 
-def load_drives(machine: str, folder: Path) -> tuple[Drive, ...]:
-    """What `find_drives` would have found there. `folder` gets the machine's part of /sys."""
-    return load_machine(machine, folder).drives
+def load_drives(machine: str) -> tuple[Drive, ...]:
+    """What `find_drives` would have found there."""
+    return load_machine(machine).drives
 
 
-def load_machine(machine: str, folder: Path) -> FoundMachine:
-    """The drives and their answers. `folder` gets the machine's part of /sys."""
-    captured = json.loads((FOLDER / f"{machine}.json").read_text())
+@cache
+def load_machine(machine: str) -> FoundMachine:
+    """The drives and their answers: found once, as nothing in them can be changed."""
+    with TemporaryDirectory() as folder:
+        return _find_machine(json.loads((FOLDER / f"{machine}.json").read_text()), Path(folder))
+
+
+def _find_machine(captured: dict[str, Any], folder: Path) -> FoundMachine:
+    """`folder` gets the machine's part of /sys."""
     lay_out(captured, folder)
     listed = hang_loops(json.dumps(captured["lsblk"]), read_loops(sys=folder))
     drives = parse_lsblk(listed)

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -46,8 +45,8 @@ class Drives:
 
 
 @pytest.fixture
-def drives(tmp_path: Path) -> tuple[Drive, ...]:
-    return load_drives("zoo", tmp_path)[:6]
+def drives() -> tuple[Drive, ...]:
+    return load_drives("zoo")[:6]
 
 
 @pytest.fixture

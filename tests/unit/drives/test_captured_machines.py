@@ -1,7 +1,6 @@
 """Each captured machine through discovery, guard, details, health and verdict."""
 
 import unicodedata
-from pathlib import Path
 
 import pytest
 
@@ -15,16 +14,16 @@ def test_there_are_machines_enough() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_machine_is_seen_as_it_was(name: str, tmp_path: Path) -> None:
+def test_a_machine_is_seen_as_it_was(name: str) -> None:
     # After a wanted change: python3 -m tests.unit.drives.describe
-    assert describe(load_machine(name, tmp_path)) == (FOLDER / f"{name}.txt").read_text()
+    assert describe(load_machine(name)) == (FOLDER / f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_writable_without_its_own_identity_or_beside_two_sticks(
-    name: str, tmp_path: Path
+    name: str,
 ) -> None:
-    machine = load_machine(name, tmp_path)
+    machine = load_machine(name)
     for drive in machine.drives:
         assert not may_write(drive, stick=None, released_identity=drive.identity)[0]
         assert not may_write(drive, stick=machine.stick, released_identity="")[0]
@@ -34,8 +33,8 @@ def test_nothing_is_writable_without_its_own_identity_or_beside_two_sticks(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_drive_has_a_class_or_a_reason_why_not(name: str, tmp_path: Path) -> None:
-    machine = load_machine(name, tmp_path)
+def test_every_drive_has_a_class_or_a_reason_why_not(name: str) -> None:
+    machine = load_machine(name)
     verdicts = judge_health(machine)
     assert len(verdicts) == len(machine.drives)
     for drive in machine.drives:
@@ -51,8 +50,8 @@ def test_every_drive_has_a_class_or_a_reason_why_not(name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_reason_carries_what_a_terminal_acts_on(name: str, tmp_path: Path) -> None:
-    machine = load_machine(name, tmp_path)
+def test_no_reason_carries_what_a_terminal_acts_on(name: str) -> None:
+    machine = load_machine(name)
     reasons = [may_offer(drive, stick=machine.stick)[1] for drive in machine.drives]
     reasons += [
         may_write(drive, stick=machine.stick, released_identity="something else")[1]

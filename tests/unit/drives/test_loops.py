@@ -32,8 +32,8 @@ def listed(*loops: tuple[str, str], **on_loop: object) -> Drive:
     return drive
 
 
-def test_a_drive_under_a_loop_device_is_neither_offered_nor_written_to(tmp_path: Path) -> None:
-    drives = load_drives("in-use", tmp_path)
+def test_a_drive_under_a_loop_device_is_neither_offered_nor_written_to() -> None:
+    drives = load_drives("in-use")
     drive = by_serial(drives, "IN-USE-LOOP")
     assert drive.holders == ("loop7 (loop)",)
     stick = by_serial(drives, "LAB-STICK-1")
@@ -42,8 +42,8 @@ def test_a_drive_under_a_loop_device_is_neither_offered_nor_written_to(tmp_path:
     assert may_write(drive, stick=stick, released_identity=drive.serial) == refused
 
 
-def test_one_over_a_file_is_no_ones_holder(tmp_path: Path) -> None:
-    drives = load_drives("held", tmp_path)
+def test_one_over_a_file_is_no_ones_holder() -> None:
+    drives = load_drives("held")
     assert not [drive for drive in drives if any("loop" in each for each in drive.holders)]
 
 

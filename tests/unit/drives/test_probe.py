@@ -51,10 +51,8 @@ def test_a_wwn_is_no_serial_number_but_an_identity(zoo: Drives) -> None:
     assert zoo["sdl"].identity == zoo["sdl"].wwn == "0x5000c500aaaaaaaa"
 
 
-def test_the_name_the_kernel_gives_an_nvme_drive_without_serial_number_is_no_identity(
-    tmp_path: Path,
-) -> None:
-    drives = {drive.name: drive for drive in load_drives("ata-nvme", tmp_path)}
+def test_the_name_the_kernel_gives_an_nvme_drive_without_serial_number_is_no_identity() -> None:
+    drives = {drive.name: drive for drive in load_drives("ata-nvme")}
     assert (drives["nvme3n1"].wwn, drives["nvme3n1"].identity) == ("", "")
     assert drives["nvme4n1"].wwn.startswith("nvme.1b36-4e564d452d344b6e-")
 
@@ -136,10 +134,8 @@ def test_twins_know_each_other(zoo: Drives) -> None:
 
 
 @pytest.mark.parametrize(("machine", "stick"), [("guarded", "sdu"), ("hotplug", "sda")])
-def test_the_guard_rule_made_every_disk_read_only_but_the_stick(
-    machine: str, stick: str, tmp_path: Path
-) -> None:
-    drives = load_drives(machine, tmp_path)
+def test_the_guard_rule_made_every_disk_read_only_but_the_stick(machine: str, stick: str) -> None:
+    drives = load_drives(machine)
     assert [drive.name for drive in drives if not drive.read_only] == [stick]
 
 

@@ -60,6 +60,7 @@ def test_string_updates_are_scattered_and_hit_no_row_twice() -> None:
     assert all(1 <= key <= DATA.rows for key in keys)
 
 
+@pytest.mark.slow
 def test_the_answers_take_little_memory() -> None:
     """Data larger than the RAM are what the test is for."""
     small, large = 4 << 20, 12 << 20

@@ -65,6 +65,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_POLL_S", -1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_skip_because_of_a_bad_place_does_not_lose_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

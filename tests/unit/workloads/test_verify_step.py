@@ -113,6 +113,7 @@ def test_unreadable_blocks_are_narrowed_down_and_the_rest_is_read(make: Make) ->
     assert lab.value("read", "mismatch_bytes") == 0
 
 
+@pytest.mark.slow
 def test_a_hopeless_drive_is_not_read_to_its_end(make: Make) -> None:
     lab = make(size_bytes=256 * MIB)
     workload = lab.start()
@@ -127,6 +128,7 @@ def test_a_hopeless_drive_is_not_read_to_its_end(make: Make) -> None:
     assert "not all of it was read" in lab.stored["read"].notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recovers", [False, True])
 def test_a_part_that_was_hopeless_and_never_stored_is_done_again(
     make: Make, *, recovers: bool
