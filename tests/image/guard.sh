@@ -23,6 +23,7 @@ code partition dd if=/dev/zero of="$part" bs=512 count=1 conv=notrunc,fsync
 code disk dd if=/dev/zero of="${part%1}" bs=512 count=1 conv=notrunc,fsync
 code mounted mount -o rw "$part" /mnt; umount /mnt 2> /dev/null
 # A loop device is in no holders/ of the drive it lies over.
+modprobe loop
 loop=$(losetup --find --show --read-only "${part%1}")
 code looped python3 -c '
 import sys

@@ -35,6 +35,7 @@ def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) 
         ready = machine.wait_event("ready", timeout_s=PATIENCE_S)
         said = machine.listen(timeout_s=PATIENCE_S)
     assert ready.fields["firmware"] == "secureboot"
+    assert "Failed to start" not in machine.text, "people read it on both consoles"
     selected, one_shot = said["entries"].split(" ", 1)
     assert selected.startswith("kaltstart-"), said
     assert one_shot == "measure-01.conf"
