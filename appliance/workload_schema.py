@@ -110,7 +110,7 @@ class LotteryTable(WorkloadTable):
         Once,
         Allowed("an array of at least one pass"),
         AllowedEach(one_of("cold", "warm", "direct", "mmap", "buffered-app").text),
-    ] = ["cold", "warm", "direct"]  # noqa: RUF012 - pydantic copies it
+    ] = ["direct", "cold", "warm", "mmap"]  # noqa: RUF012 - pydantic copies it
     repeat: Annotated[
         int,
         Field(ge=1, le=100, description="How often all passes are done: repeats feed the drive."),

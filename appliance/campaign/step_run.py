@@ -40,6 +40,7 @@ from appliance.store.steps import (
     insert_tickets,
     select_moved,
     select_parts,
+    select_served,
     select_steps,
     update_step_ended,
     update_step_interrupted,
@@ -240,7 +241,8 @@ class StepRun:
                 self._come_from_power_off(part, partial(workload.write_last, bench))
             if self._watch:
                 self._watch.begin_part()
-            ready = self._after_power(bench)
+            served_before = select_served(connection, self.step.id)
+            ready = replace(self._after_power(bench), served_before=served_before)
             try:
                 with _failing_as_step(part):
                     result = workload.run_part(ready, part, finished=finished)

@@ -32,7 +32,8 @@ WORKLOAD_RULES = (
     (
         "Lottery: bytes over seconds of all repeats divided by those of all first touches. It is"
         f" called the drive's gain from a factor of {_GAIN:.1f} on in a pass whose repeats RAM"
-        f" answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %."
+        f" answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files the drive"
+        " had not served before. The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
 )
@@ -65,24 +66,54 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
 
 def _judge_lottery(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
+        untrained: tuple[lottery.Pass, lottery.Touches] | None = None
         for one in lottery.find_passes(step):
-            touches = lottery.find_touches(one.tickets)
-            if touches is not None and _all_proven(one.figures):
-                yield _judge_pass(step.label, one, touches)
+            touches = lottery.find_touches(one)
+            if touches is None or not touches.proven or not _all_valid(one.figures):
+                continue
+            if touches.served_before_share <= lottery.DRIVE_SHARE:
+                untrained = untrained or (one, touches)
+            yield _judge_pass(step.label, one, touches, untrained)
 
 
-def _judge_pass(label: str, one: lottery.Pass, touches: lottery.Touches) -> Finding:
+def _judge_pass(
+    label: str,
+    one: lottery.Pass,
+    touches: lottery.Touches,
+    untrained: tuple[lottery.Pass, lottery.Touches] | None,
+) -> Finding:
+    """`untrained` is the first pass whose first touches the drive had not served before."""
     times, share = touches.ratio, touches.repeat_ram_share
-    how = f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
     text = (
-        f"in the lottery's {one.label} pass repeats were {how} first touches"
+        f"in the lottery's {one.label} pass repeats were {_say_times(times)} first touches"
         f" ({format_rate(touches.first_bytes_s)} MB/s, then"
         f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
         f" {touches.repeats} reads); RAM answered {format_share(share)} of the repeats"
     )
     if share > lottery.DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.")
-    return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+    if touches.is_of_drive:
+        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+    text = (
+        f"{text}. The drive had served {format_share(touches.served_before_share)} of the files"
+        " before, so these first touches do not show what it learns by reading"
+    )
+    if untrained is None:
+        return Finding("flat", label, f'{text}: that takes "direct" as the first pass.')
+    first, at_first = untrained
+    times = touches.first_bytes_s / at_first.first_bytes_s
+    text += (
+        f": they were {_say_times(times)} those of the {first.label} pass"
+        f" ({format_rate(at_first.first_bytes_s)} MB/s)"
+    )
+    if first.name == one.name:
+        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+    text += ', which reads in another way; with "direct" as the first pass both read alike.'
+    return Finding("flat", label, text)
+
+
+def _say_times(times: float) -> str:
+    return f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
 
 
 def _judge_fio(workload: Workload) -> Iterable[Finding]:
@@ -241,6 +272,10 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
             " here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
+
+
+def _all_valid(figures: Iterable[Figure]) -> bool:
+    return all(figure.valid for figure in figures)
 
 
 def _all_proven(figures: Iterable[Figure]) -> bool:

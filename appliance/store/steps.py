@@ -208,6 +208,15 @@ def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterab
     )
 
 
+def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
+    """By file: the bytes that the device has served for the draws of a step's stored parts."""
+    rows = connection.execute(
+        "SELECT file, sum(device_read_bytes) FROM ticket WHERE step_id = ? GROUP BY file",
+        (step_id,),
+    )
+    return {str(file): int(served) for file, served in rows}
+
+
 def insert_activity(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[ActivitySample]
 ) -> None:

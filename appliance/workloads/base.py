@@ -5,7 +5,7 @@ a step that was interrupted goes on with the first part that is not stored.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -75,6 +75,8 @@ class Bench:
     """What the device has served until now; the device's own, not its partitions'."""
     drive_state: str
     """What is known of the drive's own cache when the step begins."""
+    served_before: Mapping[str, int] = field(default_factory=dict)
+    """By file: the bytes that the device has served for it in the step's stored parts."""
     array: ArrayControl | None = None
     """None: the bench is a single drive."""
 

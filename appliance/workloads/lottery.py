@@ -24,7 +24,6 @@ from appliance.workloads.lottery_draw import (
     Draw,
     LotteryFile,
     PassPart,
-    count_reads_before,
     draw_tickets,
     list_parts,
 )
@@ -80,8 +79,7 @@ class LotteryWorkload(Workload):
             proven=proven,
             reason=reason,
             drive_state=bench.drive_state,
-            finished=len(finished),
-            reads_before=count_reads_before(self._plan, finished),
+            served_before=self._count_served(bench, this, finished),
         )
         return PartResult(
             rows.of_files(tickets) + rows.of_pass(tickets, self._draws(this)),
@@ -91,6 +89,20 @@ class LotteryWorkload(Workload):
 
     def _draws(self, part: PassPart) -> tuple[Draw, ...]:
         return draw_tickets(self._plan.tickets, seed=self._plan.seed, repetition=part.repetition)
+
+    def _count_served(
+        self, bench: Bench, part: PassPart, finished: Mapping[str, int]
+    ) -> dict[str, int]:
+        """By file: the bytes its drive has served for it in this step before the part's tickets.
+
+        Warming reads each file from the drive, except for what was in RAM; how much that was is
+        not stored, so a file that has been warmed counts as read.
+        """
+        warmed = part.kind == "warm" or any(self._parts[name].kind == "warm" for name in finished)
+        return {
+            name: max(bench.served_before.get(name, 0), file.length if warmed else 0)
+            for name, file in self._files.items()
+        }
 
     def _targets(self, bench: Bench) -> list[Target]:
         if bench.folder is None:
@@ -187,15 +199,13 @@ class _Rows:
         proven: bool,
         reason: str,
         drive_state: str,
-        finished: int,
-        reads_before: Mapping[str, int],
+        served_before: Mapping[str, int],
     ) -> None:
         self._part = part
         self._proven = proven
         self._reason = reason
         self._drive_state = drive_state
-        self._finished = finished
-        self._reads_before = reads_before
+        self._served_before = served_before
 
     def of_files(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
         """Per file: its mean rate, and who answered."""
@@ -204,7 +214,7 @@ class _Rows:
         for ticket in tickets:
             by_file.setdefault(ticket.file, []).append(ticket)
         for name, own in sorted(by_file.items()):
-            cache = self._judge(own, f"{self._reads_before.get(name, 0)} reads")
+            cache = self._judge(own)
             app, device, seconds = _sums(own)
             variant = self._part.variant(name)
             results += [
@@ -226,11 +236,13 @@ class _Rows:
         ratio = _rate(repeats) / _rate(first)
         return (Result(self._part.variant(), "touch_ratio", ratio, self._judge(tickets)),)
 
-    def _judge(self, tickets: Sequence[Ticket], trained: str = "") -> CacheState:
+    def _judge(self, tickets: Sequence[Ticket]) -> CacheState:
         app, device, _ = _sums(tickets)
+        files = {ticket.file: ticket.bytes for ticket in tickets}
+        served = sum(self._served_before.get(file, 0) for file in files)
         words = [self._drive_state]
-        if self._finished:
-            words += [f"trained {self._finished} passes", trained]
+        if served:
+            words.append(f"trained {served / sum(files.values()):.3g} times")
         return judge_reads(
             wished=_WISHED[self._part.kind],
             proven_before=self._proven,

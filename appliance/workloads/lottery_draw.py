@@ -5,7 +5,7 @@ Must never need a database: a resumed step computes the same order again.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,20 +96,6 @@ def draw_tickets(
             )
         )
     return tuple(draws)
-
-
-def count_reads_before(plan: LotteryPlan, finished: Iterable[str]) -> Counter[str]:
-    """How often each file was asked of the drive in the passes that are finished.
-
-    A pass through the page cache asks for each file once, a direct one once for each ticket.
-    """
-    done = set(finished)
-    reads: Counter[str] = Counter()
-    for part in list_parts(plan):
-        if part.name in done:
-            for file, count in plan.tickets:
-                reads[file] += count if part.kind == "direct" else min(count, 1)
-    return reads
 
 
 def spread_regions(

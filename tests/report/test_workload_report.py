@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,10 +12,12 @@ import pytest
 
 from appliance.measure.samples import ActivitySample, Result, Ticket
 from appliance.report.figures import group_workloads
+from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery
 from appliance.report.kinds.activity import Interval, thin
 from appliance.report.rows import select_campaign
 from appliance.report.workload_charts import _find_scale, _five_numbers
+from appliance.report.workload_findings import find_workload_findings
 from appliance.report.workload_rows import RESULTS, TICKETS
 from appliance.stats import find_quartiles
 from appliance.store import steps as store
@@ -23,7 +26,6 @@ from tests.report.pages_read import export, read_page, words_of
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import (
     BYPASS,
-    COLD,
     MB,
     PARTIAL,
     add_results,
@@ -74,8 +76,59 @@ def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
     assert gains[0].startswith(
         "<strong>LAB-SSHD-1</strong>: in the lottery&#39;s direct pass repeats were 3.0 times"
     )
-    assert "warm pass repeats were 1.0 times as fast as first touches" in text
-    assert "RAM answered 100 % of the repeats, so this does not show the drive." in text
+    # The trap: the page cache makes every drive look that fast. Its figures are of mixed states.
+    told = re.findall(r"cold pass repeats were [\d.]+ times as fast as first touches", text)
+    assert len(told) == 3
+    assert text.count("RAM answered 100 % of the repeats, so this does not show the drive.") == 3
+    assert "warm pass repeats" not in text
+
+
+def add_direct(
+    connection: sqlite3.Connection, step: int, name: str, seconds: Sequence[float]
+) -> None:
+    """A pass over one file of 100 bytes that the drive serves each time."""
+    rate = 100 * len(seconds) / sum(seconds)
+    add_results(connection, step, make_results(f"{name}/a", BYPASS, rate_bytes_s=rate))
+    states = {"direct": "bypass", "mmap": "cold"}
+    tickets = [
+        Ticket(name, states[name], nth, "a", nth, 100, s, 0, 100, 0)  # type: ignore[arg-type]  # a literal
+        for nth, s in enumerate(seconds, start=1)
+    ]
+    store.insert_tickets(connection, step, tickets)
+
+
+def find_lottery_findings(connection: sqlite3.Connection) -> list[Finding]:
+    found = find_workload_findings(group_workloads(select_campaign(connection, campaign_id=1)))
+    return [finding for finding in found if "lottery" in finding.text]
+
+
+def test_a_direct_pass_behind_another_is_no_witness_against_the_drive(
+    one: sqlite3.Connection,
+) -> None:
+    step = add_step(one, "lottery", "A", position=0)
+    # A hybrid: its first read from the platters, all others from flash.
+    add_direct(one, step, "mmap", (10.0, 1.0))
+    add_direct(one, step, "direct", (1.0, 1.0))
+    first, second = find_lottery_findings(one)
+    assert (first.kind, second.kind) == ("gain", "flat")
+    assert "mmap pass repeats were 10.0 times as fast" in first.text
+    assert "The drive had served 100 % of the files before" in second.text
+    assert "they were 10.0 times as fast as those of the mmap pass" in second.text
+    assert 'with "direct" as the first pass' in second.text
+
+
+def test_a_drive_that_learns_late_gains_in_the_second_repetition(one: sqlite3.Connection) -> None:
+    step = add_step(one, "lottery", "A", position=0)
+    for variant in ("direct/a", "direct/a/2"):
+        add_results(one, step, make_results(variant, BYPASS, rate_bytes_s=1.0))
+    tickets = [
+        Ticket("direct", "bypass", nth, "a", nth, 100, s, 0, 100, 0)
+        for nth, s in enumerate((4.0, 4.0, 1.0, 1.0), start=1)
+    ]
+    store.insert_tickets(one, step, tickets)
+    gain, flat = find_lottery_findings(one)
+    assert (gain.kind, flat.kind) == ("gain", "flat")
+    assert "they were 4.0 times as fast as those of the direct pass" in gain.text
 
 
 def test_each_line_has_its_caches(workloads: Path) -> None:
@@ -135,7 +188,7 @@ def test_json_has_steps_results_and_tickets(workloads: Path) -> None:
         "sweep",
         "sql",
     ]
-    assert found["results"][0]["proof_reason"] == COLD.proof_reason
+    assert found["results"][0]["proof_reason"].startswith(BYPASS.proof_reason)
     assert list(found["tickets"][0]) == list(TICKETS)
     assert "activity" not in found
 
@@ -226,7 +279,7 @@ def test_repetitions_of_a_pass_are_told_apart(one: sqlite3.Connection) -> None:
     (workload,) = group_workloads(select_campaign(one, campaign_id=1))
     passes = lottery.find_passes(workload.steps[0])
     assert [one.label for one in passes] == ["direct", "direct, repetition 2"]
-    ratios = [touches.ratio for one in passes if (touches := lottery.find_touches(one.tickets))]
+    ratios = [touches.ratio for one in passes if (touches := lottery.find_touches(one))]
     assert ratios == [4.0, 2.0]
 
 

@@ -66,7 +66,7 @@ DEFAULTS: list[tuple[str, WorkloadPlan]] = [
             filesystem="ext4",
             file_size_bytes=100 * MIB,
             tickets=tuple(zip("abcdefghij", (4, 6, 8, 10, 12, 24, 18, 10, 6, 2), strict=True)),
-            passes=("cold", "warm", "direct"),
+            passes=("direct", "cold", "warm", "mmap"),
             repeat=1,
             seed=1,
         ),

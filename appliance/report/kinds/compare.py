@@ -211,13 +211,18 @@ def _read_sweep(step: StepFigures) -> Iterator[_Row]:
 
 def _read_lottery(step: StepFigures) -> Iterator[_Row]:
     for one in lottery.find_passes(step):
-        touches = lottery.find_touches(one.tickets)
+        touches = lottery.find_touches(one)
         if touches is None or not all(figure.valid for figure in one.figures):
             continue
         yield f"{one.label}, first touch", "MB/s", False, touches.first_bytes_s, one.figures
         # Repeats that RAM answered say nothing about any of the three.
-        of_drive = touches.repeat_ram_share <= lottery.DRIVE_SHARE
-        yield f"{one.label}, repeats", "MB/s", of_drive, touches.repeat_bytes_s, one.figures
+        yield (
+            f"{one.label}, repeats",
+            "MB/s",
+            touches.is_of_drive,
+            touches.repeat_bytes_s,
+            one.figures,
+        )
 
 
 _READERS = {

@@ -5,7 +5,7 @@ nothing about the drive.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.report.blocks import (
@@ -49,6 +49,8 @@ class Pass:
     """Its files."""
     tickets: tuple[TicketRow, ...]
     """Its draws, in their order."""
+    served_before: Mapping[str, int]
+    """By file: the bytes the drive has served for it in earlier passes of the step."""
 
     @property
     def label(self) -> str:
@@ -66,11 +68,20 @@ class Touches:
     repeat_bytes_s: float
     repeat_ram_share: float
     """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
+    served_before_share: float
+    """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1."""
+    proven: bool
+    """Whether the drive served all first touches, with nothing of them in RAM before."""
 
     @property
     def ratio(self) -> float:
         """How many times as fast repeats are as first touches."""
         return self.repeat_bytes_s / self.first_bytes_s
+
+    @property
+    def is_of_drive(self) -> bool:
+        """Whether the drive answered the repeats, and had not learned the files before."""
+        return self.repeat_ram_share <= DRIVE_SHARE and self.served_before_share <= DRIVE_SHARE
 
 
 def find_passes(step: StepFigures) -> tuple[Pass, ...]:
@@ -84,15 +95,17 @@ def find_passes(step: StepFigures) -> tuple[Pass, ...]:
             repetition = int(parts[2]) if len(parts) > 2 and parts[2].isdecimal() else 1
             found.setdefault((parts[0], repetition), []).append(figure)
     repetitions = Counter(name for name, _ in found)
-    return tuple(
-        Pass(
-            name=name,
-            repetition=repetition,
-            figures=tuple(figures),
-            tickets=_slice(step.tickets, name, repetition=repetition, of=repetitions[name]),
-        )
-        for (name, repetition), figures in found.items()
-    )
+    passes: list[Pass] = []
+    served: Counter[str] = Counter()
+    for (name, repetition), figures in found.items():
+        tickets = _slice(step.tickets, name, repetition=repetition, of=repetitions[name])
+        if name == "warm":
+            # It is filled from the drive, except for what was in RAM; that is not recorded.
+            served.update({t.file: max(0, t.bytes - served[t.file]) for t in tickets if t.nth == 1})
+        passes.append(Pass(name, repetition, tuple(figures), tickets, dict(served)))
+        for ticket in tickets:
+            served[ticket.file] += ticket.device_read_bytes
+    return tuple(passes)
 
 
 def _slice(
@@ -104,12 +117,12 @@ def _slice(
     return tuple(own[(repetition - 1) * length : repetition * length])
 
 
-def find_touches(tickets: Sequence[TicketRow]) -> Touches | None:
+def find_touches(one: Pass) -> Touches | None:
     """First touches against repeats; None where one of both is missing."""
     firsts: list[TicketRow] = []
     repeats: list[TicketRow] = []
     seen: set[str] = set()
-    for ticket in tickets:
+    for ticket in one.tickets:
         (repeats if ticket.file in seen else firsts).append(ticket)
         seen.add(ticket.file)
     first_bytes_s, repeat_bytes_s = _find_rate(firsts), _find_rate(repeats)
@@ -117,12 +130,19 @@ def find_touches(tickets: Sequence[TicketRow]) -> Touches | None:
         return None
     asked = sum(ticket.bytes for ticket in repeats)
     served = sum(ticket.device_read_bytes for ticket in repeats)
+    known = sum(min(one.served_before.get(ticket.file, 0), ticket.bytes) for ticket in firsts)
     return Touches(
         firsts=len(firsts),
         repeats=len(repeats),
         first_bytes_s=first_bytes_s,
         repeat_bytes_s=repeat_bytes_s,
         repeat_ram_share=max(0.0, 1.0 - served / asked),
+        served_before_share=known / sum(ticket.bytes for ticket in firsts),
+        proven=all(
+            ticket.page_cache in {"cold", "bypass"}
+            and ticket.device_read_bytes >= ticket.bytes * (1 - DRIVE_SHARE)
+            for ticket in firsts
+        ),
     )
 
 
@@ -219,7 +239,7 @@ def _make_table(workload: Workload) -> TableView:
 
 def _make_line(step: StepFigures, one: Pass) -> LineView:
     invalid = explain_invalid(one.figures)
-    touches = find_touches(one.tickets)
+    touches = find_touches(one)
     return LineView(
         heads=(step.label, one.label),
         values=(

@@ -13,7 +13,7 @@ from appliance.campaign.step_run import ShowStep
 from appliance.campaign.steps import run_steps
 from appliance.drives.model import Drive
 from appliance.measure.diskstats import DiskStats
-from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample
+from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample, Ticket
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import LotteryPlan, WorkloadPlan
 from appliance.progress import Progress
@@ -52,6 +52,8 @@ class Machine:
     """What happens in the middle of a part."""
     counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
     """What the part that runs is given to read."""
+    served_before: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    """By part: what it was told that the drive had served for each file."""
     progress: Progress = lambda *_: None
     """What it is given to tell how far it is."""
     show: ShowStep = lambda *_: None
@@ -149,6 +151,7 @@ class Machine:
         self.log.append(part)
         self.counters = place.read_counters
         self.progress = place.progress
+        self.served_before[part] = place.served_before
         name = Path(place.device).name
         self.read(name, 4096)
         if part in self.during:
@@ -159,6 +162,7 @@ class Machine:
                 Result(part, "device_read_bytes", 4096, COLD),
                 Result(part, "seconds", 1.5, COLD),
             ),
+            tickets=(Ticket(part, "cold", 1, "a", 1, 4096, 1.5, 0, 4096, 0),),
             slices=(SliceSample(self.parts.index(part), 0, 4096, 4096, 0, 1.0, 2.0, 3.0),),
             ranges=(LbaRange("slow", 0, 4096, 0.5, f"in {part}"),),
             notes=("all well",),

@@ -53,6 +53,19 @@ def test_drives_take_turns_and_every_byte_is_accounted_for(machine: Machine) -> 
     assert ("step-note", "lottery on LAB-HDD-1: one: all well") in machine.world.events()
 
 
+def test_a_part_knows_what_the_drive_has_served_for_its_files(machine: Machine) -> None:
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    machine.during["two"] = stop
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert machine.served_before == {"one": {}, "two": {"a": 4096}}
+    machine.served_before.clear()
+    machine.run()  # a later start, which has the database alone
+    assert machine.served_before["two"] == {"a": 4096}
+
+
 def test_a_stop_keeps_the_finished_part_and_costs_no_attempt(machine: Machine) -> None:
     def stop() -> None:
         raise StoppedByPersonError

@@ -11,7 +11,6 @@ from appliance.plan_workloads import LotteryPlan
 from appliance.workloads.lottery_draw import (
     ALIGNMENT_BYTES,
     LotteryFile,
-    count_reads_before,
     draw_tickets,
     list_parts,
     spread_regions,
@@ -76,14 +75,6 @@ def test_parts_and_the_names_of_their_rows() -> None:
     assert [part.name for part in parts] == ["cold/1", "direct/1", "cold/2", "direct/2"]
     assert [part.variant("f") for part in parts] == ["cold/f", "direct/f", "cold/f/2", "direct/f/2"]
     assert [part.variant() for part in parts] == ["cold", "direct", "cold/2", "direct/2"]
-
-
-def test_what_finished_passes_have_taught_the_drive() -> None:
-    plan = make_plan(repeat=2)
-
-    assert count_reads_before(plan, ()) == {}
-    assert count_reads_before(plan, ["cold/1"])["f"] == 1
-    assert count_reads_before(plan, ["cold/1", "direct/1", "cold/2"])["f"] == 26
 
 
 @pytest.mark.parametrize("device_bytes", [10 << 20, 1_000_204_886_016, 15_931_539_456])

@@ -1,6 +1,6 @@
 """Whole passes on real files, with a page cache and a drive that only count."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,17 +162,28 @@ def test_without_repeats_there_is_no_touch_ratio(bench: Bench) -> None:
     assert "touch_ratio" not in {r.metric for r in done.results}
 
 
-def test_what_the_drive_has_seen_of_this_step_is_kept(bench: Bench) -> None:
+def test_how_often_the_drive_has_served_a_file_is_counted_by_its_bytes(bench: Bench) -> None:
     workload = LotteryWorkload(PLAN)
     workload.prepare(bench)
 
-    first = workload.run_part(bench, "cold", finished={})
-    later = workload.run_part(bench, "mmap", finished={"cold": 1, "direct": 1})
+    def states(part: str, finished: Mapping[str, int], served: Mapping[str, int]) -> dict[str, str]:
+        done = workload.run_part(
+            replace(bench, served_before=served), part, finished=dict(finished)
+        )
+        return {r.variant: r.cache.drive_state for r in done.results}
 
-    assert {r.cache.drive_state for r in first.results} == {"first step on it"}
-    states = {r.variant: r.cache.drive_state for r in later.results}
-    assert states["mmap/b"] == "first step on it, trained 2 passes, 4 reads"
-    assert states["mmap"] == "first step on it, trained 2 passes"
+    first = states("cold", {}, {})
+    # Its repeats came out of RAM: one read, however many tickets there were.
+    after_cold = states("direct", {"cold": 16}, dict.fromkeys("abc", SIZE))
+    after_direct = states("mmap", {"direct": 16}, {"a": SIZE, "b": 3 * SIZE, "c": 2 * SIZE})
+    # RAM was filled from the drive: what that read is in no ticket.
+    after_warm = states("direct", {"warm": 16}, dict.fromkeys("abc", 0))
+
+    assert set(first.values()) == {"first step on it"}
+    assert after_cold["direct/b"] == "first step on it, trained 1 times"
+    assert after_direct["mmap/b"] == "first step on it, trained 3 times"
+    assert after_direct["mmap"] == "first step on it, trained 2 times"
+    assert after_warm["direct/b"] == "first step on it, trained 1 times"
 
 
 def test_a_new_engine_draws_what_the_old_one_would_have(bench: Bench) -> None:
