@@ -173,8 +173,8 @@ class Appliance:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
             return
-        # A start that is not the end of a counted action counts too: a machine that panics
-        # while a drive is written restarts by itself.
+        # Counted before it happens: from here on a panic may restart the machine, and what resets
+        # it without one is counted too.
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
@@ -195,6 +195,7 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
+            power.restart_after_panic(wanted=True)
             with self.drives.quiet() as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
@@ -202,6 +203,13 @@ class Appliance:
             pause(self.site, campaign_id, error.reason)
         except KaltstartError as error:
             self._pause_for(campaign_id, error)
+        finally:
+            power.restart_after_panic(wanted=False)
+
+    def _run_anew(self, campaign_id: int) -> None:
+        """The same for one that a person, or its plan, lets run in this boot."""
+        count_power_action(self.connection, campaign_id)
+        self._run_campaign(campaign_id)
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
@@ -244,6 +252,7 @@ class Appliance:
         if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
+            count_power_action(self.connection, campaign_id)
             leave(self.site, action)
             wait_for_the_end()
 
@@ -298,7 +307,7 @@ class Appliance:
         except KaltstartError as error:
             refuse(self.connection, self.this_boot, reasons_of(error))
             return
-        self._run_campaign(campaign_id)
+        self._run_anew(campaign_id)
 
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or Refusal with all reasons."""
@@ -327,12 +336,12 @@ class Appliance:
                     campaign_id = self._admit(str(payload["plan_toml"]))
                     said = (f"campaign {campaign_id} started", check_policy(self.site))
                     self._accept(request, "; ".join(filter(None, said)))
-                    self._run_campaign(campaign_id)
+                    self._run_anew(campaign_id)
                 case "resume":
                     campaign_id = int(payload["campaign_id"])
                     resume_campaign(self.site, campaign_id)
                     self._accept(request, f"campaign {campaign_id} goes on")
-                    self._run_campaign(campaign_id)
+                    self._run_anew(campaign_id)
                 case "merge":
                     take_over(self.site, self.screen, request.id, str(payload["file_name"]))
                 case kind if kind in WRITES_FOR_PEOPLE:

@@ -17,6 +17,8 @@ from appliance.stick import FAT, SAVE_FIRST, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
 _RTC = Path("/sys/class/rtc/rtc0")
+_PANIC = Path("/proc/sys/kernel/panic")
+_PANIC_S = 30
 
 
 def arm_entry(this_boot: ThisBoot, entry: str) -> None:
@@ -111,6 +113,14 @@ def clear_alarm() -> None:
     """No waking up by itself."""
     if can_wake():
         sysfs.write_text(_RTC / "wakealarm", "0")
+
+
+def restart_after_panic(*, wanted: bool) -> None:
+    """Whether a kernel that panics restarts the machine by itself; without that it stands still.
+
+    Only for a boot whose restart is counted already: the appliance's command line has panic=0.
+    """
+    sysfs.write_text(_PANIC, str(_PANIC_S if wanted else 0))
 
 
 def power_off() -> None:

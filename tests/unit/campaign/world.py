@@ -107,6 +107,7 @@ class World:
     loader: dict[str, str] = field(default_factory=dict)
     stuck: bool = False
     """Whether the firmware keeps a one-shot entry that is to be taken back."""
+    restarts_after_panic: bool = False
     kernel_started_at: float = 0.0
     now_s: float = 100.0
     """Seconds since then; only sleeping lets time pass."""
@@ -269,6 +270,10 @@ class World:
         """Let time pass."""
         self.now_s += seconds
 
+    def restart_after_panic(self, *, wanted: bool) -> None:
+        """Tell the kernel."""
+        self.restarts_after_panic = wanted
+
     def power_off(self) -> None:
         """Switch off."""
         self._power("power-off")
@@ -301,7 +306,14 @@ class World:
         monkeypatch.setattr(power, "entry_is_armed", lambda _: bool(self.entry))
         monkeypatch.setattr(power, "can_wake", lambda: self.can_wake)
         monkeypatch.setattr(power, "clear_alarm", lambda: self.log.append("clear alarm"))
-        for name in ("arm_entry", "disarm_entry", "arm_alarm", "power_off", "reboot"):
+        for name in (
+            "arm_entry",
+            "disarm_entry",
+            "arm_alarm",
+            "power_off",
+            "reboot",
+            "restart_after_panic",
+        ):
             monkeypatch.setattr(power, name, getattr(self, name))
 
 
