@@ -32,6 +32,12 @@ from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
+from appliance.campaign.started import (
+    find_earlier_start,
+    find_lost_actions,
+    forget_finished,
+    note_start,
+)
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold_if_asked
@@ -44,7 +50,8 @@ from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
-from appliance.errors import KaltstartError, SparingTrouble, StickTrouble
+from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
+from appliance.plan import parse_plan
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -124,6 +131,7 @@ class Appliance:
         self._machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
+        self._tidy_firmware()
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -139,6 +147,14 @@ class Appliance:
             if self._machine_drives.note():
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
+
+    def _tidy_firmware(self) -> None:
+        """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
+        try:
+            power.clear_alarm()
+            forget_finished(self.connection)
+        except (StepFailed, OSError) as error:
+            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
@@ -178,6 +194,14 @@ class Appliance:
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
+            return
+        if lost := find_lost_actions(campaign):
+            pause(
+                self.site,
+                campaign.id,
+                f"{lost} restarts of it are missing in the database: "
+                "the stick forgets what it stores",
+            )
             return
         boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
         works_here = not boots_left and has_steps_left(self.site, campaign.id)
@@ -296,6 +320,12 @@ class Appliance:
         plan = find_stick_plan(self.site, self.status, stick=self.stick)
         if plan is None or plan.is_known or not autostart or not plan.autostart:
             return
+        earlier = find_earlier_start(
+            self.connection, parse_plan(plan.toml), hash_plan(plan.toml), find_drives()
+        )
+        if earlier:
+            self._leave_to_person(earlier)
+            return
         said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
             declined = hash_plan(plan.toml)
@@ -307,7 +337,26 @@ class Appliance:
         except KaltstartError as error:
             refuse(self.connection, self.this_boot, reasons_of(error))
             return
+        try:
+            self._note_start(plan.toml)
+        except StickTrouble as error:
+            # Nothing is written to a drive before the stick keeps that it was started.
+            pause(self.site, campaign_id, str(error))
+            return
         self._run_anew(campaign_id)
+
+    def _note_start(self, text: str) -> None:
+        """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
+        try:
+            note_start(hash_plan(text))
+        except StepFailed as error:
+            record(self.connection, self.this_boot, "not-noted", str(error), level="warning")
+
+    def _leave_to_person(self, said: str) -> None:
+        """The plan can still be started with a key."""
+        refuse(self.connection, self.this_boot, (said,))
+        self.status.plan["is_known"] = True
+        self.screen.show("idle", said, campaign_id=None)
 
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or Refusal with all reasons."""
@@ -334,6 +383,8 @@ class Appliance:
             match request.kind:
                 case "start":
                     campaign_id = self._admit(str(payload["plan_toml"]))
+                    with suppress(StickTrouble):  # a person starts it, and sees it start
+                        self._note_start(str(payload["plan_toml"]))
                     said = (f"campaign {campaign_id} started", check_policy(self.site))
                     self._accept(request, "; ".join(filter(None, said)))
                     self._run_anew(campaign_id)

@@ -7,6 +7,7 @@ from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.journal import record
+from appliance.campaign.started import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
@@ -80,6 +81,7 @@ def leave(site: Site, action: Callable[[], None]) -> None:
 
     Raises StickTrouble where it does not: nothing can be stored from then on.
     """
+    note_power_action(site.connection)
     site.connection.close()
     try:
         action()

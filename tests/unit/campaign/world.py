@@ -26,6 +26,7 @@ from appliance.campaign import (
     rehearsal,
     sample_store,
     site,
+    started,
 )
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.site import Site
@@ -290,6 +291,7 @@ class World:
         """Stand in for the machine wherever the campaign's code reaches for it."""
         for module in (advance, attempts, journal, prepare, sample_store, site):
             monkeypatch.setattr(module, "announce", self.announce)
+        monkeypatch.setattr(started, "_VARIABLE", self.path.parent / "efivars/started")
         for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
         for module in (boot_sample, live_drives, sample_store):
