@@ -145,5 +145,8 @@ def _arm_and_leave(
                 level="warning",
             )
     update_left(site.connection, cycle.id)
+    if site.is_stopped():
+        pause(site, campaign.id, name_stop(site.connection, campaign.id))
+        return Outcome.PAUSED
     leave(site, power.power_off if off else power.reboot)
     return Outcome.LEAVING

@@ -115,7 +115,12 @@ class Appliance:
         self.connection = connection
         self.this_boot = read_this_boot()
         self.screen = Screen(status, connection, self.this_boot)
-        self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
+        self.site = Site(
+            connection,
+            self.this_boot,
+            countdown=self.screen.countdown,
+            is_stopped=self.screen.is_stop_asked,
+        )
         self._machine_drives = MachineDrives(self.site, stick, drives)
         self._machine = Machine(self.site, stick)
         self._beat_s = 0.0
@@ -277,6 +282,8 @@ class Appliance:
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             count_power_action(self.connection, campaign_id)
+            if self.screen.is_stop_asked():
+                return
             leave(self.site, action)
             wait_for_the_end()
 

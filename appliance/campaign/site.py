@@ -22,6 +22,8 @@ COUNTDOWN_S = 5
 
 Countdown = Callable[[str, str, int], bool]
 """Purpose, what comes next, seconds → whether somebody pressed a key."""
+LastLook = Callable[[], bool]
+"""Whether somebody pressed a key after the countdown: what is stored then takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Site:
     connection: sqlite3.Connection
     this_boot: ThisBoot
     countdown: Countdown
+    is_stopped: LastLook = lambda: False
 
 
 def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
