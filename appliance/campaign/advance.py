@@ -122,7 +122,9 @@ def _arm_and_leave(
             campaign_id=campaign.id,
         )
     try:
-        power.arm_entry(site.this_boot, entry)
+        power.arm_entry(
+            site.this_boot, entry, set_uuid=booted.array.set_uuid if booted.array else ""
+        )
     except KaltstartError as error:
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED

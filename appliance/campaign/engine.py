@@ -157,6 +157,7 @@ class Appliance:
         """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
         try:
             power.clear_alarm()
+            power.hand_over_set("")
             forget_finished(self.connection)
         except (StepFailed, OSError) as error:
             record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")

@@ -12,7 +12,7 @@ import pytest
 _FINALIZE = (Path(__file__).parents[2] / "mkosi.finalize").read_text()
 _PLAYED = """
 set() { declare -g "$1"; }
-load_env() { [ -f "$2" ] && declare -g "$3=$(< "$2")"; }
+load_env() { [ -f "$2" ] && { [ "$3" = set_uuid ] || declare -g "$3=$(< "$2")"; }; }
 save_env() { [ ! -e "$2.read-only" ] || return 1; [ -e "$2.forgets" ] || printf %s "${!3}" > "$2"; }
 normal() { echo "config=$1 root=$root prefix=$prefix"; exit; }
 """

@@ -137,7 +137,7 @@ def test_an_entry_the_firmware_does_not_keep_pauses(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    monkeypatch.setattr(power, "arm_entry", lambda _, entry: fail_to_leave(entry))
+    monkeypatch.setattr(power, "arm_entry", lambda _, entry, **__: fail_to_leave(entry))
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert world.campaign().reason == "measure-01 failed"
     assert world.states() == ["planned"] * 4

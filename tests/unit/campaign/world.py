@@ -109,6 +109,8 @@ class World:
     stuck: bool = False
     """Whether the firmware keeps a one-shot entry that is to be taken back."""
     restarts_after_panic: bool = False
+    handed_over: str = ""
+    """UUID of the only array that the next initrd may register."""
     kernel_started_at: float = 0.0
     now_s: float = 100.0
     """Seconds since then; only sleeping lets time pass."""
@@ -252,8 +254,9 @@ class World:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
         return PowerCycles(self.counts[drive.path], "ATA attribute 12")
 
-    def arm_entry(self, _this_boot: ThisBoot, entry: str) -> None:
+    def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
+        self.handed_over = set_uuid
         self.log.append(f"arm {entry}")
         self.entry = entry
 
@@ -291,6 +294,7 @@ class World:
         """Stand in for the machine wherever the campaign's code reaches for it."""
         for module in (advance, attempts, journal, prepare, sample_store, site):
             monkeypatch.setattr(module, "announce", self.announce)
+        monkeypatch.setattr(power, "_SET_VARIABLE", self.path.parent / "efivars/set")
         monkeypatch.setattr(started, "_VARIABLE", self.path.parent / "efivars/started")
         for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
