@@ -36,6 +36,7 @@ SAVE_FIRST = (
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _MIN_FREE_BYTES = 8 << 20
+_NOTHING_RUNS = "nosuid,nodev,noexec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def mount_data(stick: Stick) -> None:
                     "-t",
                     "ext4",
                     "-o",
-                    "noatime,errors=remount-ro",
+                    f"{_NOTHING_RUNS},noatime,errors=remount-ro",
                     stick.data_path,
                     str(DATA),
                 ]
@@ -165,7 +166,7 @@ def mount_fat(stick: Stick) -> None:
                 "-t",
                 "vfat",
                 "-o",
-                "ro,noatime,utf8,errors=remount-ro",
+                f"ro,{_NOTHING_RUNS},noatime,utf8,errors=remount-ro",
                 stick.fat_path,
                 str(FAT),
             ]
