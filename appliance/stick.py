@@ -13,6 +13,7 @@ from pathlib import Path
 
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
+from appliance.flush import flush
 from appliance.run import run
 
 RUN = Path("/run/kaltstart")
@@ -199,7 +200,7 @@ def unmount_all() -> None:
 
     A file system that stays busy is synced by the kernel.
     """
-    os.sync()
     for mounted in (FAT, DATA):
         if mounted.is_mount():
+            flush([mounted])
             run(["umount", str(mounted)], check=False)
