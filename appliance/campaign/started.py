@@ -15,6 +15,7 @@ import os
 import sqlite3
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,15 +75,13 @@ def note_start(plan_sha256: str) -> None:
 def note_power_action(connection: sqlite3.Connection) -> None:
     """Remember in the firmware how many power actions the campaign under way has counted.
 
-    A firmware that does not take it is no reason to stay: then the database is the only memory.
+    A firmware that does not take it is no reason to stay, nor is a database that can no longer be
+    read: a person may be switching off because of it.
     """
-    campaign = select_unfinished_campaign(connection)
-    if campaign is None or campaign.state == "paused":
-        return
-    try:
-        _write(Started(_hash(campaign), campaign.power_actions))
-    except StepFailed:
-        return
+    with suppress(StepFailed, sqlite3.Error):
+        campaign = select_unfinished_campaign(connection)
+        if campaign is not None and campaign.state != "paused":
+            _write(Started(_hash(campaign), campaign.power_actions))
 
 
 def find_lost_actions(campaign: CampaignRow) -> int:

@@ -168,6 +168,15 @@ def test_restarts_the_stick_forgot_pause_the_campaign(
     assert machine.campaign().reason.startswith("1 restarts of it are missing")
 
 
+def test_a_database_that_cannot_be_read_keeps_nobody_from_switching_off(machine: World) -> None:
+    machine.make_campaign([HDD])
+    site = machine.site()
+    site.connection.close()
+    off: list[str] = []
+    leave(site, lambda: off.append("off"))
+    assert off == ["off"]
+
+
 def test_restarts_the_stick_kept_let_it_go_on(
     machine: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
