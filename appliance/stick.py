@@ -13,6 +13,7 @@ from pathlib import Path
 
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
+from appliance.flush import flush
 from appliance.run import run
 
 RUN = Path("/run/kaltstart")
@@ -36,6 +37,7 @@ SAVE_FIRST = (
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _MIN_FREE_BYTES = 8 << 20
+_NOTHING_RUNS = "nosuid,nodev,noexec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def mount_data(stick: Stick) -> None:
                     "-t",
                     "ext4",
                     "-o",
-                    "noatime,errors=remount-ro",
+                    f"{_NOTHING_RUNS},noatime,errors=remount-ro",
                     stick.data_path,
                     str(DATA),
                 ]
@@ -165,7 +167,7 @@ def mount_fat(stick: Stick) -> None:
                 "-t",
                 "vfat",
                 "-o",
-                "ro,noatime,utf8,errors=remount-ro",
+                f"ro,{_NOTHING_RUNS},noatime,utf8,errors=remount-ro",
                 stick.fat_path,
                 str(FAT),
             ]
@@ -198,7 +200,7 @@ def unmount_all() -> None:
 
     A file system that stays busy is synced by the kernel.
     """
-    os.sync()
     for mounted in (FAT, DATA):
         if mounted.is_mount():
+            flush([mounted])
             run(["umount", str(mounted)], check=False)

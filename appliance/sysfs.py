@@ -1,12 +1,17 @@
 """The only place that writes /sys and /proc; reading them goes through here where a miss is normal.
 
-Owns no knowledge of what the files mean.
+The firmware's variables are in /sys too. Owns no knowledge of what the files mean.
 """
 
+import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import StepFailed
+
+_FS_IOC_SETFLAGS = 0x4008_6602
+"""linux/fs.h; its argument is an int all the same."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -34,3 +39,36 @@ def write_text(path: Path, text: str) -> None:
             os.close(fd)
     except OSError as error:
         raise StepFailed(f"the kernel refused {text!r} for {path}: {error.strerror}") from error
+
+
+def write_variable(path: Path, content: bytes) -> None:
+    """Set a variable of the firmware, its attributes first. Raises StepFailed."""
+    _unprotect(path)
+    try:
+        # In one write(): each is a SetVariable() of its own (fs/efivarfs/file.c).
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(fd, content)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StepFailed(f"the firmware did not take {path.name}: {error.strerror}") from error
+
+
+def remove_variable(path: Path) -> None:
+    """No such variable any more. Raises StepFailed."""
+    _unprotect(path)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StepFailed(f"the firmware kept {path.name}: {error.strerror}") from error
+
+
+def _unprotect(path: Path) -> None:
+    """The kernel marks variables it does not know as immutable, against `rm -r`."""
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.ioctl(fd, _FS_IOC_SETFLAGS, (0).to_bytes(8, "little"))
+        finally:
+            os.close(fd)

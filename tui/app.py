@@ -39,6 +39,7 @@ from tui.widgets.scrollbar import CellScrollBar
 _YOUNG_S = 10.0
 # A stick that collects its garbage is away for some seconds at most.
 _HUNG_S = 30.0
+_ALIVE_S = 2.0
 # What a key leads to is drawn by then, even where the processor is slow and shared.
 _KEY_AT_MOST_S = 2.0
 # Who presses keys presses the next one by then.
@@ -134,8 +135,14 @@ class KaltstartApp(App[None]):
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
         self.set_interval(TICK_S, self._read_if_due)
+        self.set_interval(_ALIVE_S, self._say_alive)
         if self._repainter is not None:
             self._repainter.follow()
+
+    def _say_alive(self) -> None:
+        # By the loop that hears keys: one that hangs says nothing.
+        if self._when_drawn is None and not self.snapshot.hung:
+            self.port.say_alive()
 
     def _read_if_due(self) -> None:
         priority.step_back_again(quiet_s=_KEY_AT_MOST_S)

@@ -23,7 +23,13 @@ EVENTS = (
     *(N_("cycle-done"), N_("cycle-failed")),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
     *(N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm"), N_("no-chart"), N_("no-verdict")),
-    *(N_("not-disarmed"), N_("not-released"), N_("pause-asked"), N_("pause-taken-back")),
+    *(
+        N_("not-disarmed"),
+        N_("not-noted"),
+        N_("not-released"),
+        N_("pause-asked"),
+        N_("pause-taken-back"),
+    ),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
@@ -69,6 +75,15 @@ SENTENCES = (
     N_("too many restarts; something makes the machine restart"),
     N_("{count} restarts are the limit of this campaign"),
     N_("none of the campaign's drives is in this machine"),
+    N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
+    N_(
+        "The plan does not start by itself: it was started before, "
+        "and the stick's database no longer knows of it"
+    ),
+    N_(
+        "The plan does not start by itself: drive {drive} carries a reference OS or an array "
+        "that the stick's database does not know of"
+    ),
     N_("the drive's power-cycle count was not read"),
     N_("the count before is not known"),
     N_("no power-cycle count was read"),

@@ -6,6 +6,7 @@ from contextlib import suppress
 READY = "tui-ready"
 """A file there, once a person can see the interface and press keys on one terminal at least."""
 _STARTING = "tui-starting-"
+_ALIVE = "tui-alive-"
 
 
 def find_run_folder() -> str:
@@ -29,6 +30,11 @@ def find_terminal() -> str:
 def name_starting(terminal: str) -> str:
     """A file there while the interface on that terminal is on its way: countdowns wait for it."""
     return f"{_STARTING}{terminal or 'none'}"
+
+
+def name_alive(terminal: str) -> str:
+    """A file there, touched while the interface on that terminal can hear keys."""
+    return f"{_ALIVE}{terminal or 'none'}"
 
 
 def say_starting() -> None:

@@ -1,7 +1,7 @@
 """UUIDs of the cache sets made here: they say whose an array is and which boot entries start it.
 
-Pure. A measured boot registers the array of its own slot and no other; in its initrd a shell script
-knows that by the UUID alone (mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/register-array).
+Pure. A measured boot registers the one array whose UUID it was handed over, and no other
+(mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/register-array).
 """
 
 import re

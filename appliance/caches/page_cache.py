@@ -28,6 +28,7 @@ from appliance.caches.cachestat import (
 )
 from appliance.caches.holders import find_mappers, mounted_file_system
 from appliance.errors import StepFailed
+from appliance.flush import flush
 from appliance.progress import Progress
 
 __all__ = [
@@ -92,12 +93,12 @@ def kept_open(targets: Sequence[Target]) -> Iterator[None]:
         yield
 
 
-def drop_caches() -> None:
-    """Write back everything, then empty the page cache of everything clean and unmapped.
+def drop_caches(paths: Sequence[Path]) -> None:
+    """Write back these, then empty the page cache of everything clean and unmapped.
 
     Raises StepFailed where the kernel does not allow it.
     """
-    os.sync()  # only clean pages are dropped
+    flush(paths)  # only clean pages are dropped
     sysfs.write_text(_DROP_CACHES, "3")
 
 
@@ -112,7 +113,7 @@ def drop_page_cache(targets: Sequence[Target]) -> Dropped:
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE_S)
-        drop_caches()
+        drop_caches([as_extent(target).path for target in targets])
         try:
             left = [
                 (target, pages)

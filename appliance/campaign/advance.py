@@ -122,7 +122,9 @@ def _arm_and_leave(
             campaign_id=campaign.id,
         )
     try:
-        power.arm_entry(site.this_boot, entry)
+        power.arm_entry(
+            site.this_boot, entry, set_uuid=booted.array.set_uuid if booted.array else ""
+        )
     except KaltstartError as error:
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED
@@ -145,5 +147,8 @@ def _arm_and_leave(
                 level="warning",
             )
     update_left(site.connection, cycle.id)
+    if site.is_stopped():
+        pause(site, campaign.id, name_stop(site.connection, campaign.id))
+        return Outcome.PAUSED
     leave(site, power.power_off if off else power.reboot)
     return Outcome.LEAVING

@@ -32,6 +32,12 @@ from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
+from appliance.campaign.started import (
+    find_earlier_start,
+    find_lost_actions,
+    forget_finished,
+    note_start,
+)
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold_if_asked
@@ -44,7 +50,8 @@ from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
-from appliance.errors import KaltstartError, SparingTrouble, StickTrouble
+from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
+from appliance.plan import parse_plan
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -108,7 +115,12 @@ class Appliance:
         self.connection = connection
         self.this_boot = read_this_boot()
         self.screen = Screen(status, connection, self.this_boot)
-        self.site = Site(connection, self.this_boot, countdown=self.screen.countdown)
+        self.site = Site(
+            connection,
+            self.this_boot,
+            countdown=self.screen.countdown,
+            is_stopped=self.screen.is_stop_asked,
+        )
         self._machine_drives = MachineDrives(self.site, stick, drives)
         self._machine = Machine(self.site, stick)
         self._beat_s = 0.0
@@ -124,6 +136,7 @@ class Appliance:
         self._machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
+        self._tidy_firmware()
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -139,6 +152,15 @@ class Appliance:
             if self._machine_drives.note():
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
+
+    def _tidy_firmware(self) -> None:
+        """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
+        try:
+            power.clear_alarm()
+            power.hand_over_set("")
+            forget_finished(self.connection)
+        except (StepFailed, OSError) as error:
+            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
@@ -173,11 +195,19 @@ class Appliance:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
             return
-        # A start that is not the end of a counted action counts too: a machine that panics
-        # while a drive is written restarts by itself.
+        # Counted before it happens: from here on a panic may restart the machine, and what resets
+        # it without one is counted too.
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
+            return
+        if lost := find_lost_actions(campaign):
+            pause(
+                self.site,
+                campaign.id,
+                f"{lost} restarts of it are missing in the database: "
+                "the stick forgets what it stores",
+            )
             return
         boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
         works_here = not boots_left and has_steps_left(self.site, campaign.id)
@@ -195,6 +225,7 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
+            power.restart_after_panic(wanted=True)
             with self.drives.quiet() as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
@@ -202,6 +233,13 @@ class Appliance:
             pause(self.site, campaign_id, error.reason)
         except KaltstartError as error:
             self._pause_for(campaign_id, error)
+        finally:
+            power.restart_after_panic(wanted=False)
+
+    def _run_anew(self, campaign_id: int) -> None:
+        """The same for one that a person, or its plan, lets run in this boot."""
+        count_power_action(self.connection, campaign_id)
+        self._run_campaign(campaign_id)
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
@@ -244,6 +282,9 @@ class Appliance:
         if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
+            count_power_action(self.connection, campaign_id)
+            if self.screen.is_stop_asked():
+                return
             leave(self.site, action)
             wait_for_the_end()
 
@@ -287,6 +328,12 @@ class Appliance:
         plan = find_stick_plan(self.site, self.status, stick=self.stick)
         if plan is None or plan.is_known or not autostart or not plan.autostart:
             return
+        earlier = find_earlier_start(
+            self.connection, parse_plan(plan.toml), hash_plan(plan.toml), find_drives()
+        )
+        if earlier:
+            self._leave_to_person(earlier)
+            return
         said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
             declined = hash_plan(plan.toml)
@@ -298,7 +345,26 @@ class Appliance:
         except KaltstartError as error:
             refuse(self.connection, self.this_boot, reasons_of(error))
             return
-        self._run_campaign(campaign_id)
+        try:
+            self._note_start(plan.toml)
+        except StickTrouble as error:
+            # Nothing is written to a drive before the stick keeps that it was started.
+            pause(self.site, campaign_id, str(error))
+            return
+        self._run_anew(campaign_id)
+
+    def _note_start(self, text: str) -> None:
+        """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
+        try:
+            note_start(hash_plan(text))
+        except StepFailed as error:
+            record(self.connection, self.this_boot, "not-noted", str(error), level="warning")
+
+    def _leave_to_person(self, said: str) -> None:
+        """The plan can still be started with a key."""
+        refuse(self.connection, self.this_boot, (said,))
+        self.status.plan["is_known"] = True
+        self.screen.show("idle", said, campaign_id=None)
 
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or Refusal with all reasons."""
@@ -325,14 +391,16 @@ class Appliance:
             match request.kind:
                 case "start":
                     campaign_id = self._admit(str(payload["plan_toml"]))
+                    with suppress(StickTrouble):  # a person starts it, and sees it start
+                        self._note_start(str(payload["plan_toml"]))
                     said = (f"campaign {campaign_id} started", check_policy(self.site))
                     self._accept(request, "; ".join(filter(None, said)))
-                    self._run_campaign(campaign_id)
+                    self._run_anew(campaign_id)
                 case "resume":
                     campaign_id = int(payload["campaign_id"])
                     resume_campaign(self.site, campaign_id)
                     self._accept(request, f"campaign {campaign_id} goes on")
-                    self._run_campaign(campaign_id)
+                    self._run_anew(campaign_id)
                 case "merge":
                     take_over(self.site, self.screen, request.id, str(payload["file_name"]))
                 case kind if kind in WRITES_FOR_PEOPLE:

@@ -63,7 +63,12 @@ def measure_boot() -> None:
         _give_back(this_boot, unmount_all)
         return
     with Consoles() as consoles:
-        site = Site(connection, this_boot, countdown=_ask(consoles))
+        site = Site(
+            connection,
+            this_boot,
+            countdown=_ask(consoles),
+            is_stopped=lambda: consoles.key_pressed(within_s=0),
+        )
         due = _find_due(site, this_boot.slot)
         if due is None:
             record(

@@ -7,6 +7,7 @@ here.
 import os
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 from appliance import sysfs
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
@@ -16,18 +17,26 @@ from appliance.run import run
 from appliance.stick import FAT, SAVE_FIRST, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
+_SET_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartSet-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
+"""What an initrd that UEFI has started is told: attributes, then the UUID's 16 bytes."""
+_KEPT_VARIABLE = (7).to_bytes(4, "little")
+"""Kept without power, for the boot loader and the system (UEFI specification 2.10, 8.2)."""
 _RTC = Path("/sys/class/rtc/rtc0")
+_PANIC = Path("/proc/sys/kernel/panic")
+_PANIC_S = 30
 
 
-def arm_entry(this_boot: ThisBoot, entry: str) -> None:
+def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
     """Make the boot loader take `entry` at the next start, once.
 
-    Raises StepFailed when that did not take.
+    `set_uuid` is of the array it starts from; its initrd registers no other one, and without it
+    none. Raises StepFailed when that did not take.
     """
     if this_boot.firmware == "bios":
-        _write_grubenv({"next_entry": entry})
+        _write_grubenv({"next_entry": entry} | ({"set_uuid": set_uuid} if set_uuid else {}))
         taken = _read_grubenv().get("next_entry", "")
     else:
+        hand_over_set(set_uuid)
         run(["bootctl", "set-oneshot", f"{entry}.conf"])
         taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
     if taken != entry:
@@ -38,8 +47,27 @@ def disarm_entry(this_boot: ThisBoot) -> None:
     """Take a one-shot entry back. The next start is the appliance's."""
     if this_boot.firmware == "bios":
         _write_grubenv({})
-    elif read_loader_variable("LoaderEntryOneShot"):
+        return
+    if read_loader_variable("LoaderEntryOneShot"):
         run(["bootctl", "set-oneshot", ""])
+    hand_over_set("")
+
+
+def hand_over_set(set_uuid: str) -> None:
+    """Have UEFI's firmware keep which array the next initrd may register; empty: none.
+
+    Raises StepFailed when that did not take.
+    """
+    if not set_uuid:
+        if _SET_VARIABLE.exists():
+            sysfs.remove_variable(_SET_VARIABLE)
+        return
+    content = _KEPT_VARIABLE + UUID(set_uuid).bytes
+    if sysfs.read_bytes(_SET_VARIABLE) == content:
+        return  # each boot of a campaign says the same: flash memory wears out
+    sysfs.write_variable(_SET_VARIABLE, content)
+    if sysfs.read_bytes(_SET_VARIABLE) != content:
+        raise StepFailed("the firmware did not keep which array the boot may start")
 
 
 def entry_is_armed(this_boot: ThisBoot) -> bool:
@@ -111,6 +139,14 @@ def clear_alarm() -> None:
     """No waking up by itself."""
     if can_wake():
         sysfs.write_text(_RTC / "wakealarm", "0")
+
+
+def restart_after_panic(*, wanted: bool) -> None:
+    """Whether a kernel that panics restarts the machine by itself; without that it stands still.
+
+    Only for a boot whose restart is counted already: the appliance's command line has panic=0.
+    """
+    sysfs.write_text(_PANIC, str(_PANIC_S if wanted else 0))
 
 
 def power_off() -> None:

@@ -40,6 +40,9 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
             update_rehearsed(site.connection, campaign_id)
             count_power_action(site.connection, campaign_id)
             record(site.connection, site.this_boot, _EVENT, campaign_id=campaign_id)
+        if site.is_stopped():
+            pause(site, campaign_id, name_stop(site.connection, campaign_id))
+            return Outcome.PAUSED
         leave(site, power.reboot)
         return Outcome.LEAVING
     # From the request to the kernel's next start: firmware and loader are in it, so it errs on the

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Protocol
 
+from appliance.campaign.keys import Listener
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import (
     SkippedByPersonError,
@@ -16,6 +17,7 @@ from appliance.campaign.step_run import (
 from appliance.campaign.thisboot import ThisBoot
 from appliance.campaign.wishes import Wish, take_wishes
 from appliance.stick import RUN
+from appliance.units import printable
 
 _POLL_S = 0.25
 _SHOW_EVERY_S = 2
@@ -51,8 +53,15 @@ class Screen:
         write_status(self._status)
 
     def countdown(self, purpose: str, then: str, seconds: int) -> bool:
-        """Count down on the screens; any key there becomes a request to stop."""
+        """Count down on the screens; any key stops it, by a request or without the interface."""
         self._wait_for_interface()
+        with Listener(RUN) as listener:
+            if self._is_stopped(listener, purpose, then, seconds):
+                return True
+        self.show("running", then, next=then)
+        return False
+
+    def _is_stopped(self, listener: Listener, purpose: str, then: str, seconds: int) -> bool:
         for left_s in range(seconds, 0, -1):
             self.show(
                 "countdown",
@@ -60,14 +69,20 @@ class Screen:
                 countdown={"purpose": purpose, "remaining_s": left_s},
                 next=then,
             )
+            listener.say(
+                f"Kaltstart: {purpose} in {left_s} s: {printable(then)}. Any key stops it."
+            )
             until_s = time.monotonic() + 1
             while time.monotonic() < until_s:
                 time.sleep(_POLL_S)
                 # Here is a safe point: to pause is to stop.
-                if self._take_wishes() in {Wish.STOP, Wish.PAUSE}:
+                if self.is_stop_asked() or listener.is_pressed():
                     return True
-        self.show("running", then, next=then)
         return False
+
+    def is_stop_asked(self) -> bool:
+        """Whether a person has asked for a stop, or a pause, that nobody has answered yet."""
+        return self._take_wishes() in {Wish.STOP, Wish.PAUSE}
 
     def _wait_for_interface(self) -> None:
         """Nobody can press a key before the interface is there, on each terminal that gets one.

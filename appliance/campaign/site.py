@@ -7,6 +7,7 @@ from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.journal import record
+from appliance.campaign.started import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
@@ -21,6 +22,8 @@ COUNTDOWN_S = 5
 
 Countdown = Callable[[str, str, int], bool]
 """Purpose, what comes next, seconds → whether somebody pressed a key."""
+LastLook = Callable[[], bool]
+"""Whether somebody pressed a key after the countdown: what is stored then takes its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Site:
     connection: sqlite3.Connection
     this_boot: ThisBoot
     countdown: Countdown
+    is_stopped: LastLook = lambda: False
 
 
 def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
@@ -80,6 +84,7 @@ def leave(site: Site, action: Callable[[], None]) -> None:
 
     Raises StickTrouble where it does not: nothing can be stored from then on.
     """
+    note_power_action(site.connection)
     site.connection.close()
     try:
         action()

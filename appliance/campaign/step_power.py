@@ -112,14 +112,22 @@ class StepPower:
         if site.countdown(
             "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
         ):
-            with transaction(connection):
-                delete_power_off(connection, self.step.id, part)
+            self._stay(part)
             return False
         self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):
             update_power_off_left(connection, power_off_id)
+        if site.is_stopped():
+            self._stay(part)
+            power.clear_alarm()
+            return False
         leave(site, partial(_go, write_last, hushed))
         return True
+
+    def _stay(self, part: str) -> None:
+        """A person stopped it."""
+        with transaction(self.site.connection):
+            delete_power_off(self.site.connection, self.step.id, part)
 
     def _select(self, part: str) -> PowerOffRow | None:
         rows = select_power_offs(self.site.connection, self.step.id)

@@ -14,7 +14,12 @@ from appliance.campaign.site import take_back_departure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal
-from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    select_campaign,
+    select_campaign_drives,
+    select_unfinished_campaign,
+)
 from appliance.store.connect import transaction
 from appliance.store.requests import Request, select_new_requests, update_request
 from appliance.store.steps import StepRow, select_parts, select_steps
@@ -29,8 +34,9 @@ from appliance.store.wishes import (
 WISHES = frozenset({"stop", "pause", "keep-running", "skip-step", "skip-boots"})
 """What a person may want of a campaign that is not over."""
 
-OUTLIVE_A_START = WISHES - {"stop"}
-"""Requests that are still meant after the machine was restarted: they name what they are about."""
+OUTLIVE_A_START = WISHES
+"""Requests that are still meant after the machine was restarted: they name what they are about, or
+were stored while power was going and mean whatever goes on by itself."""
 
 STOPPED = "stopped by a key"
 PAUSED = "paused by a person"
@@ -72,9 +78,12 @@ def take_wishes(connection: sqlite3.Connection, this_boot: ThisBoot, *, step_id:
 def is_pause_wanted(connection: sqlite3.Connection, this_boot: ThisBoot, campaign_id: int) -> bool:
     """Whether the campaign is to pause; hears of pauses only, and leaves all else to who asks next.
 
-    For a boot in which no interface runs: a pause may have been asked for while power was going.
+    For a boot in which no interface runs: a pause, or a stop, may have been asked for while power
+    was going. Here is a safe point: to stop is to pause.
     """
     for request in select_new_requests(connection):
+        if request.kind == "stop":
+            _pause_instead(connection, this_boot, request, campaign_id)
         if request.kind in {"pause", "keep-running"}:
             try:
                 _grant(connection, this_boot, request, step_id=0)
@@ -115,7 +124,11 @@ def grant_idle(connection: sqlite3.Connection, this_boot: ThisBoot, request: Req
     """
     match request.kind:
         case "stop":
-            update_request(connection, request.id, "accepted", "nothing is running", 0)
+            campaign = select_unfinished_campaign(connection)
+            if campaign is not None and campaign.state != "paused":
+                _pause_instead(connection, this_boot, request, campaign.id)
+            else:
+                update_request(connection, request.id, "accepted", "nothing is running", 0)
         case "pause":
             _grant_pause(connection, this_boot, request)
         case "keep-running":
@@ -126,6 +139,16 @@ def grant_idle(connection: sqlite3.Connection, this_boot: ThisBoot, request: Req
             _grant_skip_boots(connection, this_boot, request)
         case _:
             raise ValueError("it is no wish")
+
+
+def _pause_instead(
+    connection: sqlite3.Connection, this_boot: ThisBoot, request: Request, campaign_id: int
+) -> None:
+    """A stop that came when power was going already: it holds from the next safe point on."""
+    with transaction(connection):
+        update_pause_asked(connection, campaign_id)
+        record(connection, this_boot, "pause-asked", campaign_id=campaign_id)
+        update_request(connection, request.id, "accepted", "stopped", 0)
 
 
 def _grant_pause(connection: sqlite3.Connection, this_boot: ThisBoot, request: Request) -> None:

@@ -70,7 +70,9 @@ def mounted(path: str, kind: str) -> Iterator[Path]:
     Raises StillMountedError when it cannot be let go of.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
-    run(["mount", "-t", kind, "-o", "noatime", path, str(FOLDER)], timeout_s=600)
+    run(
+        ["mount", "-t", kind, "-o", "nosuid,nodev,noexec,noatime", path, str(FOLDER)], timeout_s=600
+    )
     try:
         yield FOLDER
     except BaseException:

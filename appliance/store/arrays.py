@@ -73,6 +73,12 @@ def select_leftover_arrays(connection: sqlite3.Connection) -> tuple[ArrayRow, ..
     return tuple(ArrayRow(**dict(row)) for row in rows)
 
 
+def knows_set(connection: sqlite3.Connection, set_uuid: str) -> bool:
+    """Whether a campaign made an array with this set, on whatever stick."""
+    found = connection.execute("SELECT 1 FROM array_made WHERE set_uuid = ?", (set_uuid,))
+    return found.fetchone() is not None
+
+
 def insert_array_samples(
     connection: sqlite3.Connection, step_id: int, samples: Iterable[DirtySample]
 ) -> None:

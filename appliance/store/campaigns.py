@@ -174,16 +174,33 @@ def select_unfinished_campaign(connection: sqlite3.Connection) -> CampaignRow | 
 
 
 def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
-    """Whether a campaign was already started from this very plan, or a person declined it."""
+    """Whether this stick started a campaign from this very plan, or a person declined it here.
+
+    Campaigns of other sticks do not count: they are done, in a boot of which no `ready` is here
+    (see select_unreported_campaign).
+    """
     found = connection.execute(
         """
-        SELECT 1 FROM campaign WHERE plan_sha256 = ?
+        SELECT 1 FROM campaign c WHERE plan_sha256 = ? AND (
+            state <> 'done' OR EXISTS (
+                SELECT 1 FROM event done JOIN event start ON start.boot_id = done.boot_id
+                WHERE done.campaign_id = c.id AND done.event = 'campaign-done'
+                AND start.campaign_id IS NULL AND start.event = 'ready'))
         UNION ALL
         SELECT 1 FROM event WHERE event = 'autostart-declined' AND detail = ? LIMIT 1
         """,
         (plan_sha256, plan_sha256),
     ).fetchone()
     return found is not None
+
+
+def knows_table(connection: sqlite3.Connection, install_uuid: str) -> bool:
+    """Whether a campaign made the partition table with this GUID, with its reference OS."""
+    found = connection.execute(
+        "SELECT 1 FROM campaign_drive WHERE install_uuid = ? AND install_uuid <> ''",
+        (install_uuid,),
+    )
+    return found.fetchone() is not None
 
 
 def select_campaign_drives(

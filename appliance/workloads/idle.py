@@ -4,11 +4,12 @@ Looks at the device's counters, and at what an array says of itself: what a driv
 nobody outside can see. Must never wait within a timed part.
 """
 
-import os
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import override
 
+from appliance.flush import flush
 from appliance.workloads.base import Bench
 
 QUIET_S = 5.0
@@ -49,7 +50,7 @@ def wait_idle(bench: Bench, *, timeout_s: float, quiet_s: float = QUIET_S) -> Re
     Writes back what RAM still holds first. Never raises for a drive that stays busy: the time-out
     is a result. Raises what `bench.progress` raises.
     """
-    os.sync()
+    flush([bench.folder] if bench.folder else [Path(bench.device)])
     start_s = quiet_since_s = time.monotonic()
     last = bench.read_counters()
     while True:

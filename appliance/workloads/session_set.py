@@ -6,11 +6,11 @@ seed.
 """
 
 import math
-import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.flush import flush
 from appliance.progress import Progress
 
 _SEED = 1
@@ -69,7 +69,7 @@ def write_session_set(folder: Path, total_bytes: int, *, progress: Progress) -> 
                 out.write(fill.randbytes(min(_CHUNK_BYTES, file.size_bytes - start)))
             if (done + file.size_bytes) // _FLUSH_BYTES > done // _FLUSH_BYTES:
                 # What is flushed at the end, all at once, nobody can stop.
-                os.sync()
+                flush([folder])
         done += file.size_bytes
 
 

@@ -31,7 +31,7 @@ from tui.language import _
 from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
-from tui.places import READY, find_run_folder, find_terminal, name_starting
+from tui.places import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.kept import Keeper, Kept, read_manual
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
@@ -149,6 +149,11 @@ class Port:
         with suppress(OSError):  # a trial on another machine: nobody waits
             (self.run / READY).touch()
             (self.run / name_starting(self.terminal)).unlink(missing_ok=True)
+
+    def say_alive(self) -> None:
+        """Tell the engine that keys on this terminal are heard. In RAM: may be called anywhere."""
+        with suppress(OSError):
+            (self.run / name_alive(self.terminal)).touch()
 
     def read_kept(self) -> Kept:
         """What this terminal's interface left behind when it ended."""

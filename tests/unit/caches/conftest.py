@@ -27,7 +27,7 @@ class Kernel:
         self.asked.append((name, offset, length))
         return self.pages.get(name, (0, 0, 0))
 
-    def drop(self) -> None:
+    def drop(self, _paths: object = ()) -> None:
         """As `drop_caches`."""
         self.drops += 1
         self.on_drop()

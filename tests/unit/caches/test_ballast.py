@@ -58,7 +58,7 @@ class Machine:
         available = self.total - self.used - filled
         return f"MemTotal: {self.total >> 10} kB\nMemAvailable: {available >> 10} kB"
 
-    def drop(self) -> None:
+    def drop(self, _paths: object = ()) -> None:
         """As `drop_caches`."""
         self.drops += 1
 

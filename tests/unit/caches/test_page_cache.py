@@ -137,10 +137,10 @@ def test_everything_is_written_back_before_it_is_dropped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     done: list[str] = []
-    monkeypatch.setattr(os, "sync", lambda: done.append("sync"))
+    monkeypatch.setattr(page_cache, "flush", lambda paths: done.append(f"flush {paths}"))
     monkeypatch.setattr(sysfs, "write_text", lambda path, text: done.append(f"{text} > {path}"))
-    page_cache.drop_caches()
-    assert done == ["sync", "3 > /proc/sys/vm/drop_caches"]
+    page_cache.drop_caches([tmp_path])
+    assert done == [f"flush {[tmp_path]}", "3 > /proc/sys/vm/drop_caches"]
 
 
 def test_a_warm_cache_holds_every_page(kernel: Kernel, files: list[Path]) -> None:

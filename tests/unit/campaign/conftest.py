@@ -4,12 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import boot_sample, measure
+from appliance.campaign import boot_sample, keys, measure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import STICK, Consoles, World, start_measured
+
+
+@pytest.fixture(autouse=True)
+def nobody_at_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads the keyboards and consoles of the machine it runs on."""
+    monkeypatch.setattr(keys, "_INPUT", tmp_path / "no-input")
+    monkeypatch.setattr(keys, "_CONSOLES", ())
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_an_entry_the_firmware_does_not_keep_pauses(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    monkeypatch.setattr(power, "arm_entry", lambda _, entry: fail_to_leave(entry))
+    monkeypatch.setattr(power, "arm_entry", lambda _, entry, **__: fail_to_leave(entry))
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert world.campaign().reason == "measure-01 failed"
     assert world.states() == ["planned"] * 4
@@ -293,3 +293,13 @@ def test_finished_when_every_boot_is_settled(world: World) -> None:
     assert go_on(world.site(), 1) is Outcome.FINISHED
     assert world.log == []
     assert world.campaign().power_actions == 0
+
+
+def test_a_key_while_the_last_rows_are_stored_still_stops_it(world: World) -> None:
+    world.make_campaign()
+    site = replace(world.site(), is_stopped=lambda: True)
+    assert go_on(site, world.campaign_id) is Outcome.PAUSED
+    assert not world.power_rows
+    assert (world.campaign().state, world.entry) == ("paused", "")
+    assert world.states()[0] == "planned"
+    assert world.log[-2:] == ["clear alarm", "disarm"]

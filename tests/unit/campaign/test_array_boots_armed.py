@@ -38,7 +38,7 @@ def arrayed(world: World) -> World:
 def test_an_array_boots_by_its_backing_drives_entry(arrayed: World) -> None:
     arrayed.counts = {HDD.path: 7, SSD.path: 31}
     assert go_on(arrayed.site(), 1) is Outcome.LEAVING
-    assert arrayed.entry == "measure-01"
+    assert (arrayed.entry, arrayed.handed_over) == ("measure-01", SET)
     assert [cycle.power_cycles_before for cycle in arrayed.cycles()] == [7, None]
     assert [cycle.cache_power_cycles_before for cycle in arrayed.cycles()] == [31, None]
 

@@ -1,11 +1,13 @@
 """A countdown begins when whoever stands at a terminal can stop it, and in the end without them."""
 
+import os
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import screen
+from appliance.campaign import keys, screen
 from appliance.campaign.screen import Screen
 from appliance.campaign.status import Status
 from tests.unit.campaign.world import World
@@ -64,3 +66,30 @@ def test_it_waits_for_every_terminal_that_is_on_its_way_but_not_for_ever(
     ended_s = terminals.now_s
     assert not shown.countdown("reboot", "restart", 5)
     assert terminals.began_s == [begins_s, ended_s], "who never came is waited for only once"
+
+
+def test_a_key_is_heard_although_no_interface_lives(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there once, and then it crashed: `tui-ready` stays."""
+    (tmp_path / "tui-ready").touch()
+    keyboard = tmp_path / "event0"
+    os.mkfifo(keyboard)
+    end = os.open(keyboard, os.O_RDWR)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        if not slept:
+            os.write(end, struct.pack("llHHi", 0, 0, 1, 57, 1))
+        slept.append(seconds)
+
+    monkeypatch.setattr(keys, "_INPUT", tmp_path)
+    clock = SimpleNamespace(monotonic=lambda: sum(slept), sleep=sleep)
+    monkeypatch.setattr(screen, "time", clock)
+    monkeypatch.setattr(screen, "RUN", tmp_path)
+    monkeypatch.setattr(screen, "write_status", lambda _: None)
+    world.make_campaign()
+    site = world.site()
+    assert Screen(Status(), site.connection, site.this_boot).countdown("reboot", "restart", 5)
+    assert len(slept) == 1, "at once"
+    os.close(end)

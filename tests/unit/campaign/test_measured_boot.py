@@ -148,24 +148,24 @@ def test_a_drive_that_no_longer_gives_the_programs_of_its_system_is_to_blame(
     assert row["blame"] == "drive"
 
 
-@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("asked", ["pause", "stop", ""])
 def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
-    booted: World, *, heard: bool
+    booted: World, asked: str
 ) -> None:
     connection = booted.site().connection
-    if heard:
-        update_pause_asked(connection, booted.campaign_id)
-    else:
+    if asked:
         payload = {"campaign_id": booted.campaign_id}
-        insert_request(connection, "pause", payload, at="2026-11-22T03:20:00.000Z", boot_id="b")
-    stop = insert_request(connection, "stop", {}, at="2026-11-22T03:20:00.000Z", boot_id="b")
+        insert_request(connection, asked, payload, at="2026-11-22T03:20:00.000Z", boot_id="b")
+    else:
+        update_pause_asked(connection, booted.campaign_id)
+    report = insert_request(connection, "report", {}, at="2026-11-22T03:20:00.000Z", boot_id="b")
     measure_boot()
     assert len(booted.boots()) == 1
     assert booted.states() == ["done", "planned", "planned", "planned"]
     assert (booted.campaign().state, booted.campaign().reason) == ("paused", "paused by a person")
     assert booted.log[-1] == "reboot", "the appliance, where a person is told"
     left = [request.id for request in select_new_requests(booted.site().connection)]
-    assert left == [stop], "what else was asked for is the appliance's to answer"
+    assert left == [report], "what else was asked for is the appliance's to answer"
 
 
 def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> None:

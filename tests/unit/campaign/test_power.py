@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +15,7 @@ from appliance.run import Finished
 
 BIOS = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="bios")
 UEFI = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+SET = "6b616c74-0003-4001-8f04-0ff8d2b0786a"
 RTC_NOW = 1_800_000_000
 
 
@@ -34,8 +36,9 @@ class Firmware:
 
 
 @pytest.fixture
-def firmware(monkeypatch: pytest.MonkeyPatch) -> Firmware:
+def firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Firmware:
     firmware = Firmware()
+    monkeypatch.setattr(power, "_SET_VARIABLE", tmp_path / "set")
     monkeypatch.setattr(power, "run", firmware.run)
     monkeypatch.setattr(
         power,
@@ -81,6 +84,22 @@ def test_firmware_that_forgets_at_once_is_found_out(firmware: Firmware) -> None:
     firmware.forgetful = True
     with pytest.raises(StepFailed, match="did not keep the one-shot boot entry measure-01"):
         power.arm_entry(UEFI, "measure-01")
+
+
+def test_uefi_hands_over_which_array_may_be_registered(firmware: Firmware, tmp_path: Path) -> None:
+    power.arm_entry(UEFI, "measure-01", set_uuid=SET)
+    assert (tmp_path / "set").read_bytes() == b"\x07\0\0\0" + UUID(SET).bytes
+    power.arm_entry(UEFI, "measure-02")
+    assert not (tmp_path / "set").exists(), "a drive that boots by itself: no array"
+    power.arm_entry(UEFI, "measure-01", set_uuid=SET)
+    power.disarm_entry(UEFI)
+    assert not (tmp_path / "set").exists()
+    assert firmware.one_shot == ""
+
+
+def test_grubs_block_hands_over_which_array_may_be_registered(grubenv: Path) -> None:
+    power.arm_entry(BIOS, "measure-01", set_uuid=SET)
+    assert parse_grubenv(grubenv.read_bytes()) == {"next_entry": "measure-01", "set_uuid": SET}
 
 
 def test_bios_has_grubs_block(grubenv: Path) -> None:

@@ -213,3 +213,12 @@ def test_with_nothing_running_a_pause_is_refused(
     appliance._answer(answer_to(machine.world, number))
     appliance.connection.close()
     assert answer_to(machine.world, number).answer == "campaign 1 does not run"
+
+
+def test_a_stop_that_was_stored_while_power_went_pauses_at_the_next_start(
+    machine: Machine, engine_of: Callable[[], Appliance]
+) -> None:
+    asked = ask(machine.world, "stop")
+    engine_of()._void_old_requests()
+    assert answer_to(machine.world, asked).state == "accepted"
+    assert is_pause_asked(machine.world.site().connection, machine.world.campaign_id)

@@ -26,6 +26,7 @@ from appliance.campaign import (
     rehearsal,
     sample_store,
     site,
+    started,
 )
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.site import Site
@@ -107,6 +108,9 @@ class World:
     loader: dict[str, str] = field(default_factory=dict)
     stuck: bool = False
     """Whether the firmware keeps a one-shot entry that is to be taken back."""
+    restarts_after_panic: bool = False
+    handed_over: str = ""
+    """UUID of the only array that the next initrd may register."""
     kernel_started_at: float = 0.0
     now_s: float = 100.0
     """Seconds since then; only sleeping lets time pass."""
@@ -250,8 +254,9 @@ class World:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
         return PowerCycles(self.counts[drive.path], "ATA attribute 12")
 
-    def arm_entry(self, _this_boot: ThisBoot, entry: str) -> None:
+    def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
+        self.handed_over = set_uuid
         self.log.append(f"arm {entry}")
         self.entry = entry
 
@@ -269,6 +274,10 @@ class World:
         """Let time pass."""
         self.now_s += seconds
 
+    def restart_after_panic(self, *, wanted: bool) -> None:
+        """Tell the kernel."""
+        self.restarts_after_panic = wanted
+
     def power_off(self) -> None:
         """Switch off."""
         self._power("power-off")
@@ -285,6 +294,8 @@ class World:
         """Stand in for the machine wherever the campaign's code reaches for it."""
         for module in (advance, attempts, journal, prepare, sample_store, site):
             monkeypatch.setattr(module, "announce", self.announce)
+        monkeypatch.setattr(power, "_SET_VARIABLE", self.path.parent / "efivars/set")
+        monkeypatch.setattr(started, "_VARIABLE", self.path.parent / "efivars/started")
         for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
         for module in (boot_sample, live_drives, sample_store):
@@ -301,7 +312,14 @@ class World:
         monkeypatch.setattr(power, "entry_is_armed", lambda _: bool(self.entry))
         monkeypatch.setattr(power, "can_wake", lambda: self.can_wake)
         monkeypatch.setattr(power, "clear_alarm", lambda: self.log.append("clear alarm"))
-        for name in ("arm_entry", "disarm_entry", "arm_alarm", "power_off", "reboot"):
+        for name in (
+            "arm_entry",
+            "disarm_entry",
+            "arm_alarm",
+            "power_off",
+            "reboot",
+            "restart_after_panic",
+        ):
             monkeypatch.setattr(power, name, getattr(self, name))
 
 

@@ -29,7 +29,7 @@ class FakeTime:
 def clock(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     made = FakeTime()
     monkeypatch.setattr(idle, "time", made)
-    monkeypatch.setattr("os.sync", lambda: None)
+    monkeypatch.setattr(idle, "flush", lambda _: None)
     return made
 
 

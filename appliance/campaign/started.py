@@ -1,0 +1,169 @@
+"""Which plan was started, and how often power went for it, remembered outside the database.
+
+A stick may lose its database, or forget at a power-off what it took. Then nothing in it says that a
+plan was started already, and `autostart` would erase its drives at each start, for ever. So this is
+kept in three places more: a file on KALTSTART for each plan; in UEFI machines one variable of our
+own in the firmware, which no stick can forget; and what campaigns leave on drives. Whatever one of
+them knows and the database does not is for a person to decide. On a BIOS machine a stick that
+forgets all it is told is known by the drives alone.
+
+Must never start anything, nor be the reason to write to a drive.
+"""
+
+import hashlib
+import os
+import sqlite3
+import struct
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.superblock import read_superblock
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed, StickTrouble
+from appliance.plan import Plan
+from appliance.stick import FAT, SAVE_FIRST, writable_fat
+from appliance.store.arrays import knows_set
+from appliance.store.campaigns import (
+    CampaignRow,
+    knows_plan,
+    knows_table,
+    select_unfinished_campaign,
+)
+from appliance.workloads.reference_os import SLOTS, root_partuuid
+
+_FOLDER = "kaltstart/started"
+_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
+_FORMAT = "<I32sI"
+"""Attributes, the plan's SHA-256, power actions; 7: kept without power, and for boot and system
+(UEFI specification 2.10, 8.2)."""
+_ATTRIBUTES = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the firmware remembers of the last campaign that was started on this machine."""
+
+    plan_sha256: str
+    power_actions: int
+
+
+def note_start(plan_sha256: str) -> None:
+    """Remember on KALTSTART and in the firmware that this plan is started now.
+
+    Raises StickTrouble where the stick, StepFailed where the firmware does not take it.
+    """
+    with writable_fat() as fat:
+        path = fat / _FOLDER / plan_sha256
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            for each in (path, path.parent, path.parent.parent):
+                _sync(each)
+        except OSError as error:
+            raise StickTrouble(
+                f"KALTSTART cannot be written: {error.strerror}",
+                hint=f"repair it on another machine, or {SAVE_FIRST}",
+            ) from error
+    _write(Started(plan_sha256, 0))
+
+
+def note_power_action(connection: sqlite3.Connection) -> None:
+    """Remember in the firmware how many power actions the campaign under way has counted.
+
+    A firmware that does not take it is no reason to stay, nor is a database that can no longer be
+    read: a person may be switching off because of it.
+    """
+    with suppress(StepFailed, sqlite3.Error):
+        campaign = select_unfinished_campaign(connection)
+        if campaign is not None and campaign.state != "paused":
+            _write(Started(_hash(campaign), campaign.power_actions))
+
+
+def find_lost_actions(campaign: CampaignRow) -> int:
+    """How many power actions of this campaign the firmware knows of and the database forgot."""
+    started = read_started()
+    if started is None or started.plan_sha256 != _hash(campaign):
+        return 0
+    return max(0, started.power_actions - campaign.power_actions)
+
+
+def find_earlier_start(
+    connection: sqlite3.Connection, plan: Plan, plan_sha256: str, drives: Sequence[Drive]
+) -> str:
+    """Why a plan the database does not know must not start by itself; empty where it may."""
+    started = read_started()
+    in_firmware = started is not None and started.plan_sha256 == plan_sha256
+    if in_firmware or (FAT / _FOLDER / plan_sha256).exists():
+        return (
+            "The plan does not start by itself: it was started before, "
+            "and the stick's database no longer knows of it"
+        )
+    for planned in plan.drives:
+        if not planned.released:
+            continue
+        drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
+        if _carries_unknown(connection, drive):
+            return (
+                f"The plan does not start by itself: drive {planned.identity} "
+                "carries a reference OS or an array "
+                "that the stick's database does not know of"
+            )
+    return ""
+
+
+def forget_finished(connection: sqlite3.Connection) -> None:
+    """Leave the firmware as it was found, once the campaign is over and a start still knows it."""
+    started = read_started()
+    if started is None or select_unfinished_campaign(connection) is not None:
+        return
+    if knows_plan(connection, started.plan_sha256):
+        sysfs.remove_variable(_VARIABLE)
+
+
+def read_started() -> Started | None:
+    """What the firmware remembers; None where there is nothing, or no UEFI."""
+    raw = sysfs.read_bytes(_VARIABLE)
+    if len(raw) != struct.calcsize(_FORMAT):
+        return None
+    _, digest, power_actions = struct.unpack(_FORMAT, raw)
+    return Started(digest.hex(), power_actions)
+
+
+def _write(started: Started) -> None:
+    if not _VARIABLE.parent.is_dir():
+        return  # started by BIOS
+    digest = bytes.fromhex(started.plan_sha256)
+    sysfs.write_variable(
+        _VARIABLE, struct.pack(_FORMAT, _ATTRIBUTES, digest, started.power_actions)
+    )
+
+
+def _hash(campaign: CampaignRow) -> str:
+    return hashlib.sha256(campaign.plan_toml.encode()).hexdigest()
+
+
+def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
+    if any(root_partuuid(slot) in drive.partition_uuids for slot in range(1, SLOTS + 1)):
+        return not knows_table(connection, drive.disk_uuid)
+    if drive.file_system != "bcache":
+        return False
+    try:
+        superblock = read_superblock(drive.path)
+    except StepFailed:
+        return False
+    if superblock is None or slot_of_set(superblock.set_uuid) is None:
+        return False  # somebody else's array
+    return not knows_set(connection, superblock.set_uuid)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,39 @@
+"""Writing back what RAM still holds, of one file system or one device, never of all.
+
+sync(2) waits for every block device of the machine (docs/decisions/010): one that hangs while it is
+found, or dirty pages of a dying one, would hold up whoever calls it, for ever.
+"""
+
+import ctypes
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def flush(paths: Iterable[Path]) -> None:
+    """Write back the devices, and the file systems of the files and folders, that `paths` name.
+
+    What cannot be written back stays in RAM, where whoever needs it gone looks for it.
+    """
+    done = set()
+    for path in paths:
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                is_device = stat.S_ISBLK(status.st_mode)
+                what = (is_device, status.st_rdev if is_device else status.st_dev)
+                if what not in done:
+                    done.add(what)
+                    (os.fsync if is_device else _syncfs)(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _syncfs(descriptor: int) -> None:
+    # syncfs(2): Python has none.
+    _LIBC.syncfs(descriptor)

@@ -1,0 +1,75 @@
+"""The machine restarts by itself only in a boot that was counted before, and never when idle."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import engine, power, screen
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StepFailed
+from appliance.store.connect import open_database
+from appliance.store.requests import insert_request, select_new_requests
+from tests.unit.campaign.world import HDD, STICK, World
+
+_ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    for module in (engine, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    world.make_campaign([HDD])
+    return Appliance(Status(), STICK, open_database(world.path), DriveList())
+
+
+def _see(world: World, seen: list[tuple[bool, int]]) -> Callable[[Appliance, int], None]:
+    def advance(_: Appliance, __: int) -> None:
+        seen.append((world.restarts_after_panic, world.campaign().power_actions))
+
+    return advance
+
+
+def test_a_campaign_that_is_resumed_is_counted_before_a_panic_may_restart(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[bool, int]] = []
+    monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
+    appliance.connection.execute("UPDATE campaign SET state = 'paused'")
+    insert_request(
+        appliance.connection, "resume", {"campaign_id": 1}, at="2026-11-21", boot_id="boot-0"
+    )
+    appliance._answer(select_new_requests(appliance.connection)[0])
+    assert seen == [(True, 1)]
+    assert not world.restarts_after_panic, "idle again"
+
+
+def test_trouble_leaves_a_machine_that_stands_still(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def advance(_: Appliance, __: int) -> None:
+        raise StepFailed("the drive does not answer")
+
+    monkeypatch.setattr(Appliance, "_advance", advance)
+    appliance._run_campaign(1)
+    assert world.campaign().state == "paused"
+    assert not world.restarts_after_panic
+
+
+def test_the_kernel_is_told_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    panic = tmp_path / "panic"
+    panic.write_text("0")
+    monkeypatch.setattr(power, "_PANIC", panic)
+    power.restart_after_panic(wanted=True)
+    assert panic.read_text() == "30"
+
+
+def test_the_appliance_is_started_without_a_restart_of_its_own() -> None:
+    options = (_ROOT / "mkosi.conf").read_text().split()
+    assert "panic=0" in options
+    assert "systemd.crash_action=freeze" in options

@@ -1,0 +1,229 @@
+"""A plan that was started stays started, whatever the stick forgets."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import engine, journal, screen, started, stick_plan
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance
+from appliance.campaign.site import leave
+from appliance.campaign.start import hash_plan, start_campaign
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StickTrouble
+from appliance.store.campaigns import (
+    count_power_action,
+    knows_plan,
+    select_unfinished_campaign,
+    update_campaign_state,
+)
+from appliance.store.connect import open_database
+from appliance.store.events import insert_event
+from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "rack 4"
+autostart = true
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+[[workload]]
+kind = "surface"
+"""
+_HASH = hash_plan(_PLAN)
+
+
+@pytest.fixture
+def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """KALTSTART with the plan, a firmware with room for variables, and one drive."""
+    fat = tmp_path / "fat"
+    (fat / "kaltstart").mkdir(parents=True)
+    (fat / "plan.toml").write_text(_PLAN)
+    (tmp_path / "efivars").mkdir()
+    world.drives = (HDD,)
+
+    @contextmanager
+    def writable_fat() -> Iterator[Path]:
+        world.log.append("KALTSTART is written")
+        yield fat
+
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr(started, "FAT", fat)
+    monkeypatch.setattr(started, "writable_fat", writable_fat)
+    monkeypatch.setattr(stick_plan, "_PLAN", fat / "plan.toml")
+    monkeypatch.setattr(Appliance, "_run_campaign", lambda *_: world.log.append("it runs"))
+    for module in (engine, stick_plan):
+        monkeypatch.setattr(module, "find_drives", lambda: world.drives)
+    for module in (engine, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    for module in (engine, journal):
+        monkeypatch.setattr(module, "announce", world.announce)
+    return world
+
+
+def _start(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    """The engine starts with whatever database there is, and looks at the plan."""
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    monkeypatch.setattr(appliance, "site", replace(appliance.site, countdown=lambda *_: False))
+    appliance._consider_plan(autostart=True)
+    return appliance
+
+
+@pytest.mark.parametrize("kept", ["KALTSTART", "the firmware"])
+def test_a_plan_whose_campaign_was_forgotten_does_not_start_again(
+    machine: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: str
+) -> None:
+    _start(machine, monkeypatch).connection.close()
+    assert machine.log == ["KALTSTART is written", "it runs"], "kept before the first write"
+    machine.path.unlink()
+    if kept == "KALTSTART":
+        (tmp_path / "efivars/started").unlink()
+    else:
+        (tmp_path / f"fat/kaltstart/started/{_HASH}").unlink()
+    appliance = _start(machine, monkeypatch)
+    assert machine.log.count("it runs") == 1
+    assert appliance.status.message.startswith(
+        "The plan does not start by itself: it was started before"
+    )
+    assert appliance.status.phase == "idle"
+
+
+def test_a_stick_that_does_not_keep_the_note_pauses_before_anything_is_written(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note_start(_: str) -> None:
+        raise StickTrouble("KALTSTART cannot be written")
+
+    monkeypatch.setattr(engine, "note_start", note_start)
+    appliance = _start(machine, monkeypatch)
+    assert machine.log == ["clear alarm", "disarm"]
+    campaign = select_unfinished_campaign(appliance.connection)
+    assert campaign is not None
+    assert campaign.state == "paused"
+
+
+def test_a_drive_of_an_unknown_campaign_is_left_to_a_person(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.drives = (installed(HDD, 1),)
+    appliance = _start(machine, monkeypatch)
+    assert machine.log == []
+    assert "drive LAB-HDD-1 carries" in appliance.status.message
+
+
+def test_a_drive_of_a_campaign_that_is_known_starts(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.make_campaign([HDD])
+    connection = open_database(machine.path)
+    update_campaign_state(connection, 1, "done")
+    connection.close()
+    assert machine.drives[0].disk_uuid == install_uuid(1)
+    _start(machine, monkeypatch)
+    assert "it runs" in machine.log
+
+
+def test_what_is_only_read_starts_whatever_it_carries(
+    machine: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = tmp_path / "fat/plan.toml"
+    plan.write_text(_PLAN.replace('erase = "LAB-HDD-1"\n', ""))
+    machine.drives = (installed(HDD, 1),)
+    _start(machine, monkeypatch)
+    assert "it runs" in machine.log
+
+
+def _lose_actions(world: World, monkeypatch: pytest.MonkeyPatch, *, lost: int) -> None:
+    """Power goes four times; the database that comes back has forgotten `lost` of them."""
+    world.make_campaign([HDD, SSD], plan_toml=_PLAN)
+    site = world.site()
+    for _ in range(4):
+        count_power_action(site.connection, 1)
+    leave(site, world.reboot)
+    connection = open_database(world.path)
+    connection.execute("UPDATE campaign SET power_actions = power_actions - ?", (lost,))
+    connection.close()
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    campaign = select_unfinished_campaign(appliance.connection)
+    assert campaign is not None
+    appliance._resume_after_start(campaign)
+
+
+def test_restarts_the_stick_forgot_pause_the_campaign(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _lose_actions(machine, monkeypatch, lost=1)
+    assert machine.campaign().state == "paused"
+    assert machine.campaign().reason.startswith("1 restarts of it are missing")
+
+
+def test_a_database_that_cannot_be_read_keeps_nobody_from_switching_off(machine: World) -> None:
+    machine.make_campaign([HDD])
+    site = machine.site()
+    site.connection.close()
+    off: list[str] = []
+    leave(site, lambda: off.append("off"))
+    assert off == ["off"]
+
+
+def test_restarts_the_stick_kept_let_it_go_on(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _lose_actions(machine, monkeypatch, lost=0)
+    assert machine.log[-1] == "it runs"
+
+
+def test_the_firmware_is_left_as_it_was_found(machine: World, tmp_path: Path) -> None:
+    connection = open_database(machine.path)
+    start_campaign(connection, _PLAN, drives=machine.drives, stick=STICK)
+    started.note_start(_HASH)
+    started.forget_finished(connection)
+    assert started.read_started() == started.Started(_HASH, 0), "it is under way"
+    update_campaign_state(connection, 1, "done")
+    _tell(connection, "boot-0", "ready", None)
+    _tell(connection, "boot-0", "campaign-done", 1)
+    started.forget_finished(connection)
+    assert not (tmp_path / "efivars/started").exists()
+
+
+@pytest.mark.parametrize(("boot_id", "known"), [("boot-0", True), ("of-another-stick", False)])
+def test_a_campaign_of_another_stick_does_not_make_its_plan_known(
+    machine: World, boot_id: str, *, known: bool
+) -> None:
+    connection = open_database(machine.path)
+    start_campaign(connection, _PLAN, drives=machine.drives, stick=STICK)
+    assert knows_plan(connection, _HASH), "it is under way, so it is this stick's"
+    update_campaign_state(connection, 1, "done")
+    _tell(connection, "boot-0", "ready", None)
+    _tell(connection, boot_id, "campaign-done", 1)
+    assert knows_plan(connection, _HASH) == known
+
+
+def test_an_alarm_nobody_waited_for_is_cleared_at_the_next_start(machine: World) -> None:
+    Appliance(Status(), STICK, open_database(machine.path), DriveList())._tidy_firmware()
+    assert machine.log == ["clear alarm"]
+
+
+def _tell(
+    connection: sqlite3.Connection, boot_id: str, event: str, campaign_id: int | None
+) -> None:
+    insert_event(
+        connection,
+        campaign_id=campaign_id,
+        boot_id=boot_id,
+        monotonic_s=1.0,
+        level="info",
+        event=event,
+        detail="",
+    )

@@ -1,0 +1,34 @@
+"""What the image's units and settings keep from happening."""
+
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+_LIB = Path(__file__).parents[2] / "mkosi.extra/usr/lib"
+
+
+def _read(name: str) -> ConfigParser:
+    parser = ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string((_LIB / name).read_text())
+    return parser
+
+
+def test_no_key_restarts_the_machine() -> None:
+    manager = _read("systemd/system.conf.d/50-kaltstart.conf")["Manager"]
+    assert manager["CtrlAltDelBurstAction"] == "none"
+    settings = (_LIB / "sysctl.d/50-kaltstart.conf").read_text().splitlines()
+    assert "kernel.sysrq = 0" in settings
+
+
+def test_an_interface_that_crashes_is_started_ever_more_seldom() -> None:
+    service = _read("systemd/system/kaltstart-tui@.service")["Service"]
+    assert int(service["RestartSteps"]) > 0
+    assert int(service["RestartMaxDelaySec"]) > int(service["RestartSec"])
+
+
+@pytest.mark.parametrize("unit", ["engine", "measure", "tui@"])
+def test_no_program_gains_rights(unit: str) -> None:
+    service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]
+    assert service["NoNewPrivileges"] == "yes"
