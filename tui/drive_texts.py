@@ -23,6 +23,7 @@ _COUNTERS = (
     *(N_("reallocated sectors"), N_("pending sectors"), N_("offline uncorrectable")),
     *(N_("reported uncorrectable"), N_("crc errors"), N_("media errors"), N_("grown defects")),
     *(N_("power on hours"), N_("power cycles"), N_("unsafe shutdowns")),
+    N_("start stop cycles"),
     *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
     *(N_("spare threshold"), N_("critical warning")),
 )

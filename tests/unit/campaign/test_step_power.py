@@ -112,6 +112,16 @@ def test_a_count_that_does_not_rise_by_one_proves_nothing(machine: Machine, rise
     assert [step.state for step in machine.steps()] == ["done"]
 
 
+def test_a_count_of_spindle_starts_proves_no_power_off(machine: Machine) -> None:
+    machine.world.count_source = "SCSI start-stop log"
+    _leave(machine)
+    _come_back(machine, counts=1)
+    machine.run()
+    ((proof, reason),) = machine.rows("SELECT cold_proof, cold_reason FROM power_offs")
+    assert proof == "unproven"
+    assert "7 → 8" in str(reason)
+
+
 def test_a_key_keeps_the_power_on(machine: Machine) -> None:
     folder = _switches(machine)
     machine.world.key = True

@@ -97,6 +97,7 @@ class World:
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
+    count_source: str = "ATA attribute 12"
     """Power-cycle counts by path; a drive without one offers none."""
     boot_id: str = "boot-0"
     can_wake: bool = True
@@ -248,7 +249,7 @@ class World:
         self.log.append(f"smart {drive.path}")
         if drive.path not in self.counts:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
-        return PowerCycles(self.counts[drive.path], "ATA attribute 12")
+        return PowerCycles(self.counts[drive.path], self.count_source)
 
     def arm_entry(self, _this_boot: ThisBoot, entry: str) -> None:
         """Set the one-shot entry."""
