@@ -83,6 +83,14 @@ SENTENCES = (
     N_("removable medium"),
     N_("has neither serial number nor WWN: can only be read"),
     N_("same identity as {twins}: can only be read"),
+    N_(
+        "the serial number is the USB bridge's or dock's, not the drive's own: "
+        "released by model and size as well"
+    ),
+    N_(
+        "the serial number is a placeholder that other drives show as well: "
+        "released by model and size as well"
+    ),
     N_("locked by an ATA password: nothing on it can be read or written"),
     N_("an ATA password is set: it will be locked after the next power-off"),
     N_(
