@@ -10,6 +10,7 @@ from pathlib import Path
 
 from appliance.arrays.model import Array
 from appliance.arrays.settings import describe_limit
+from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
@@ -64,7 +65,12 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     row = order.owner
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    with unlocked(drive, stick=stick.drive, released_identity=row.identity) as target:
+    with unlocked(
+        drive,
+        stick=stick.drive,
+        released_identity=row.identity,
+        noted=noted_identity(row),
+    ) as target:
         _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
