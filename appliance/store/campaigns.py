@@ -253,10 +253,21 @@ def update_installed(
     )
 
 
+def update_marked(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, mark_uuid: str
+) -> None:
+    """The drive carries an empty partition table with this GUID."""
+    connection.execute(
+        "UPDATE campaign_drive SET mark_uuid = ? WHERE campaign_id = ? AND drive_id = ?",
+        (mark_uuid, campaign_id, drive_id),
+    )
+
+
 def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
     """The reference OS is about to be overwritten."""
     connection.execute(
-        "UPDATE campaign_drive SET install_uuid = '' WHERE campaign_id = ? AND drive_id = ?",
+        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = ''"
+        " WHERE campaign_id = ? AND drive_id = ?",
         (campaign_id, drive_id),
     )
 
