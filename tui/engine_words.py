@@ -101,6 +101,11 @@ SENTENCES = (
         "write-protected by itself: it can only be read; look for a switch on it or on its case, "
         "worn-out flash memory protects itself for good"
     ),
+    N_(
+        "{hidden} of its {total} are in no namespace and cannot be tested; "
+        "only {offered} are tested"
+    ),
+    N_("{hidden} of its {total} are in no namespace and cannot be tested"),
     N_("it took {number} s to answer"),
     N_("connected with {link}, USB 2: try a port and a cable for USB 3"),
     N_(

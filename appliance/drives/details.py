@@ -10,6 +10,7 @@ from typing import Any
 
 from appliance.drives.findings import find_findings
 from appliance.drives.health import parse_answer, part
+from appliance.drives.hidden_capacity import find_hidden_capacity
 from appliance.drives.identify import Identify, parse_identify
 from appliance.drives.kernel_texts import KernelTexts
 from appliance.drives.links import find_link
@@ -116,6 +117,7 @@ def parse_details(
         zoned=details.zoned,
         security=details.security,
         took_s=took_s,
+        hidden=find_hidden_capacity(data),
     )
     return replace(details, findings=found)
 
