@@ -172,7 +172,10 @@ def _check_live(
         return
     if len(live) > 1:
         paths = " and ".join(printable(each.path) for each in live)
-        yield f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
+        yield (
+            f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
+            f"{_explain_sharing(live)}"
+        )
         return
     drive = live[0]
     yield from _check_identity(planned, drive)
@@ -188,6 +191,18 @@ def _check_live(
             "it or on its case and plug it in anew, or give it only tests that read"
         )
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
+
+
+def _explain_sharing(live: Sequence[Drive]) -> str:
+    """What cannot be taken apart: devices of one drive share its serial number."""
+    shared = {
+        "nvme": "namespaces of one NVMe drive",
+        "sas": "the two actuators of one SAS drive",
+    }
+    what = {shared.get(each.transport, "") for each in live}
+    if len(what) != 1 or "" in what:
+        return ""
+    return f"; if they are {what.pop()}, it cannot be tested"
 
 
 def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[str]:

@@ -213,3 +213,17 @@ def test_a_released_drive_in_doubt_is_never_started_automatically() -> None:
     assert "does not start automatically" in line
     read = "version = 1\n[[drive]]\n" + _NUMBER + '\n[[workload]]\nkind = "surface"\n'
     assert find_doubtful_releases(parse_plan(read), (_DOCKED, STICK)) == ()
+
+
+@pytest.mark.parametrize(
+    ("transport", "said"),
+    [
+        ("nvme", "; if they are namespaces of one NVMe drive, it cannot be tested"),
+        ("sas", "; if they are the two actuators of one SAS drive, it cannot be tested"),
+        ("sata", ""),
+    ],
+)
+def test_parts_of_one_drive_are_refused_and_it_is_said_why(transport: str, said: str) -> None:
+    pair = [replace(each, serial="S", transport=transport) for each in (HDD, SSD)]
+    (line,) = conflicts("=S", drives=(*pair, STICK))
+    assert line.endswith(f"report the same serial; take out all but one{said}")
