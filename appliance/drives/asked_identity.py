@@ -96,7 +96,8 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
     if now is None:
         raise Refusal(
             f"{drive.path} no longer answers who it is; when it was released it did: "
-            f"{printable(noted.serial or noted.model)!r}"
+            f"{printable(noted.serial or noted.model)!r}",
+            blame="drive",
         )
     for what, before, after in (
         ("serial number", noted.serial, now.serial),

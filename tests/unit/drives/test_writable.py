@@ -324,7 +324,7 @@ def test_a_drive_that_answers_as_another_one_is_not_unlocked(
     """What the kernel keeps of it, serial number and size, is as before."""
     machine.answer = answer
     with (
-        pytest.raises(Refusal, match=said),
+        pytest.raises(Refusal, match=said) as refused,
         unlocked(
             machine.drive,
             stick=machine.stick,
@@ -333,6 +333,8 @@ def test_a_drive_that_answers_as_another_one_is_not_unlocked(
         ),
     ):
         pytest.fail("unlocked")
+    # A changed disk is a person's doing; one that falls silent is the drive's.
+    assert refused.value.blame == ("other" if answer else "drive")
     assert SETRW not in machine.commands
     assert not machine.locked()
 
