@@ -106,6 +106,7 @@ SENTENCES = (
         "only {offered} are tested"
     ),
     N_("{hidden} of its {total} are in no namespace and cannot be tested"),
+    N_("a Host Protected Area hides {hidden} of its {total}: they are not tested"),
     N_("it took {number} s to answer"),
     N_("connected with {link}, USB 2: try a port and a cable for USB 3"),
     N_(

@@ -93,6 +93,7 @@ def parse_details(
     data = parse_answer(smart)
     identify = parse_identify(kernel.ata_page)
     link = find_link(drive, kernel, data)
+    unallocated = find_hidden_capacity(data)
     details = DriveDetails(
         form_factor=str(part(data, "form_factor").get("name") or ""),
         rotation_rpm=_rotation(data),
@@ -117,7 +118,7 @@ def parse_details(
         zoned=details.zoned,
         security=details.security,
         took_s=took_s,
-        hidden=find_hidden_capacity(data),
+        hidden=unallocated.sentence if unallocated else kernel.protected_area,
     )
     return replace(details, findings=found)
 

@@ -3,7 +3,6 @@
 States facts and what to do about them; whether a drive is good enough is not for this module.
 """
 
-from appliance.drives.hidden_capacity import HiddenCapacity
 from appliance.drives.links import Link
 from appliance.drives.model import Drive
 
@@ -22,7 +21,7 @@ def find_findings(
     zoned: str,
     security: str,
     took_s: float,
-    hidden: HiddenCapacity | None,
+    hidden: str,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
@@ -30,7 +29,7 @@ def find_findings(
         for sentence in (
             _security(security),
             _protection(drive),
-            hidden.sentence if hidden else "",
+            hidden,
             f"it took {took_s:.0f} s to answer" if took_s > _SLOW_ANSWER_S else "",
             _link(link),
             _cache(drive, write_cache),

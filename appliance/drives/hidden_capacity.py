@@ -5,7 +5,9 @@ UNVMCAP of Identify Controller, NVM Express Base Specification 2.0, figure 275),
 namespace at hand is a part of the whole.
 """
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from appliance.drives.health import find_complaint, number, parse_answer, part
@@ -48,3 +50,33 @@ def read_hidden_capacity(smart: str) -> HiddenCapacity | None:
     """The same of the output of health.SMARTCTL."""
     data = parse_answer(smart)
     return None if find_complaint(data) else find_hidden_capacity(data)
+
+
+def find_ata_name(name: str, *, sys: Path = Path("/sys")) -> str:
+    """What libata calls the disk with this kernel name: `ata1.00`; empty for any other disk.
+
+    Behind a port multiplier the number is the port's: such disks are left out.
+    """
+    folder = (sys / "block" / name).resolve()
+    port = next((each.name for each in folder.parents if re.fullmatch(r"ata\d+", each.name)), "")
+    target = next((each.name for each in folder.parents if each.name.startswith("target")), "")
+    place = re.fullmatch(r"target\d+:0:(\d+)", target)
+    return f"{port}.{int(place[1]):02}" if port and place else ""
+
+
+def find_protected_area(log: str, ata_name: str) -> str:
+    """What the kernel's log says of a Host Protected Area, as a sentence; empty without one.
+
+    libata reads the native size of each ATA disk once, when it finds the disk, and tells where it
+    is larger than the current one (ata_hpa_resize() in drivers/ata/libata-core.c). It leaves the
+    area alone. Sizes are in sectors of 512 bytes.
+    """
+    pattern = rf"\b{re.escape(ata_name)}: HPA detected: current (\d+), native (\d+)"
+    found = re.findall(pattern, log) if ata_name else []
+    if not found:
+        return ""
+    current, native = (int(each) * 512 for each in found[-1])
+    return (
+        f"a Host Protected Area hides {format_drive_size(native - current)} of its "
+        f"{format_drive_size(native)}: they are not tested"
+    )
