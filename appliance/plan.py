@@ -96,7 +96,14 @@ def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> Non
 def _build_plan(file: "PlanFile") -> Plan:
     boot = file.boot
     drives = tuple(
-        PlannedDrive(serial=each.serial, wwn=each.wwn, role=each.role, erase=each.erase)
+        PlannedDrive(
+            serial=each.serial,
+            wwn=each.wwn,
+            role=each.role,
+            erase=each.erase,
+            model=each.model,
+            size_bytes=each.size,
+        )
         for each in file.drive
     )
     return Plan(

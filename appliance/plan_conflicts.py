@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from appliance.drives.model import Drive
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
-from appliance.plan_text import show_size, show_value
+from appliance.plan_text import quote, show_size, show_value
 from appliance.plan_workloads import (
     ARRAY,
     WorkloadPlan,
@@ -168,16 +168,17 @@ def _check_live(
         yield f"{name} is the stick this runs from; it is never a drive to test"
         return
     if not live:
-        yield f"{name} is not here; {_list_drives(drives, stick=stick)}"
+        yield _describe_absence(planned, drives, stick=stick)
         return
     if len(live) > 1:
         paths = " and ".join(printable(each.path) for each in live)
-        yield f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
+        yield (
+            f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
+            f"{_explain_sharing(live)}"
+        )
         return
     drive = live[0]
-    if planned.wwn and drive.wwn != planned.wwn:
-        there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
-        yield f"{name} reports {there}, the plan says {show_value(planned.wwn)}"
+    yield from _check_identity(planned, drive)
     if drive.mountpoints:
         places = ", ".join(show_value(each) for each in drive.mountpoints)
         yield f"{name} ({printable(drive.path)}) is mounted at {places}"
@@ -190,6 +191,69 @@ def _check_live(
             "it or on its case and plug it in anew, or give it only tests that read"
         )
     yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
+
+
+def _explain_sharing(live: Sequence[Drive]) -> str:
+    """What cannot be taken apart: devices of one drive share its serial number."""
+    shared = {
+        "nvme": "namespaces of one NVMe drive",
+        "sas": "the two actuators of one SAS drive",
+    }
+    what = {shared.get(each.transport, "") for each in live}
+    if len(what) != 1 or "" in what:
+        return ""
+    return f"; if they are {what.pop()}, it cannot be tested"
+
+
+def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[str]:
+    """What the live drive is otherwise than the plan says."""
+    name = f"drive {show_value(planned.identity)}"
+    if planned.wwn and drive.wwn != planned.wwn:
+        there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
+        yield f"{name} reports {there}, the plan says {show_value(planned.wwn)}"
+    if planned.model and planned.model not in {drive.model, drive.bare_model}:
+        yield f"{name} is a {show_value(drive.model)}, the plan says {show_value(planned.model)}"
+    if planned.size_bytes and planned.size_bytes != drive.size_bytes:
+        yield f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}"
+    if not (planned.released and drive.serial_doubt):
+        return
+    # A number that other drives have too releases nothing alone.
+    needed = []
+    if drive.model and not planned.model:
+        needed.append(f"model = {quote(drive.model)}")
+    if not planned.size_bytes:
+        needed.append(f"size = {drive.size_bytes}")
+    if needed:
+        yield (
+            f"{name}: {drive.serial_doubt}; to release it add {' and '.join(needed)} beside "
+            "erase, if this is the drive you mean"
+        )
+
+
+def _describe_absence(
+    planned: PlannedDrive, drives: Sequence[Drive], *, stick: Drive | None
+) -> str:
+    name = f"drive {show_value(planned.identity)}"
+    housed = [
+        show_value(each.identity)
+        for each in drives
+        if planned.serial and each.enclosure_serial == planned.serial
+    ]
+    if housed:
+        return f"{name} is no drive but the enclosure of {' and '.join(housed)}; name the drive"
+    return f"{name} is not here; {_list_drives(drives, stick=stick)}"
+
+
+def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
+    """Why `plan` is not to start automatically, one line for each drive; empty where it may."""
+    return tuple(
+        f"drive {show_value(planned.identity)}: {drive.serial_doubt}; the plan does not start "
+        "automatically: look at the drive, then start it by hand"
+        for planned in plan.drives
+        if planned.released
+        for drive in _find_live(planned, drives)
+        if drive.serial_doubt
+    )
 
 
 def _is_written(plan: Plan, planned: PlannedDrive) -> bool:

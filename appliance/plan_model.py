@@ -30,6 +30,9 @@ class PlannedDrive:
     wwn: str
     role: Literal["target", "control", "cache", "backing"]
     erase: str
+    model: str = ""
+    size_bytes: int = 0
+    """0: not given."""
 
     @property
     def identity(self) -> str:

@@ -107,6 +107,26 @@ class DriveTable(Table):
         ),
         Allowed("the drive's serial number once more, as a text in quotes"),
     ] = ""
+    model: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=256,
+            description="The model, exactly. Needed beside erase where the serial number is not "
+            "the drive's own: behind USB bridges and docks.",
+            json_schema_extra=drop_default,
+        ),
+        Allowed("the drive's model as a text in quotes"),
+    ] = ""
+    size: Annotated[
+        Size,
+        Field(
+            ge=1,
+            description="The size, exactly. Needed where model is.",
+            json_schema_extra=drop_default,
+        ),
+        Allowed("the drive's size in bytes, a whole number"),
+    ] = 0
 
 
 class BootTable(Table):

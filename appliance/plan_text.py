@@ -83,7 +83,8 @@ def compose_plan(
     drives to compare with, `roles` gives others (cache, backing); all else are targets. `typed`
     is, by identity, what the person typed to release each drive: it goes into the plan as it is,
     so that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed`
-    every drive is released. `further` has other keys of `campaign`, `boot` and `array`, by table.
+    every drive is released. A drive whose number may be another's too is named by model and size as
+    well. `further` has other keys of `campaign`, `boot` and `array`, by table.
     Raises Refusal for a drive that no plan can name.
     """
     roles, further = roles or {}, further or {}
@@ -111,6 +112,10 @@ def compose_plan(
         ]
         if release is not None:
             lines.append(f"erase = {quote(release)}")
+        if drive.serial_doubt:
+            if _can_be_named(drive.model):
+                lines.append(f"model = {quote(drive.model)}")
+            lines.append(f"size = {drive.size_bytes}")
     if cycles is not None:
         lines += [
             "",

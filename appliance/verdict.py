@@ -13,6 +13,7 @@ from appliance.store.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 
 _NO_CLASS = "class"
+_CAPACITY = "tested_capacity"
 _COMPARED = "worse_than_model_percent"
 
 
@@ -59,6 +60,8 @@ class Evidence:
     doubts: tuple[Doubt, ...] = ()
     hybrid: bool = False
     """Whether it says itself that it is one."""
+    hidden_capacity: str = ""
+    """What it has and does not offer, in a sentence; empty where nothing is known of such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ def _judge_drive(policy: Policy, drive: Evidence, compared: Figure) -> Judged:
         rows.append(_remark_class(drive))
     elif drive_class == "sata-ssd" and drive.transport != "sata":
         rows.append(_note_nearest(drive, drive_class))
+    if drive.hidden_capacity:
+        rows.append(_remark_hidden(drive))
     limits = policy.limits_of(drive_class)
     for name, kind in LIMITS.items():
         limit = limits.get(name)
@@ -176,6 +181,10 @@ def _remark_class(drive: Evidence) -> LimitRow:
         f"a drive behind {printable(drive.transport) or 'an unknown bus'}, {medium}, may be "
         "anything: only the limits of all classes were held against it",
     )
+
+
+def _remark_hidden(drive: Evidence) -> LimitRow:
+    return LimitRow(_CAPACITY, "remark", "in part", "all of it tested", drive.hidden_capacity)
 
 
 def _note_nearest(drive: Evidence, nearest: DriveClass) -> LimitRow:

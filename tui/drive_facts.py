@@ -107,6 +107,11 @@ class DriveRow:
     answer_reason: str = ""
     details: Details | None = None
     health: Health | None = None
+    raw_model: str = ""
+    enclosure_serial: str = ""
+    """The USB bridge's or dock's; empty where it hangs on none."""
+    serial_doubt: str = ""
+    """Why the serial may be other drives' too; empty where it is the drive's own."""
 
     @property
     def has_remarks(self) -> bool:

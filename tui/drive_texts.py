@@ -23,6 +23,7 @@ _COUNTERS = (
     *(N_("reallocated sectors"), N_("pending sectors"), N_("offline uncorrectable")),
     *(N_("reported uncorrectable"), N_("crc errors"), N_("media errors"), N_("grown defects")),
     *(N_("power on hours"), N_("power cycles"), N_("unsafe shutdowns")),
+    N_("start stop cycles"),
     *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
     *(N_("spare threshold"), N_("critical warning")),
 )
@@ -38,6 +39,7 @@ def describe_drive(drive: DriveRow) -> list[str]:
             firmware=drive.firmware or "-",
         ),
         _("Serial {serial}   WWN {wwn}").format(serial=drive.serial or "-", wwn=drive.wwn or "-"),
+        *_describe_enclosure(drive),
         _("Offered: {state}").format(
             state=_join(_("yes") if drive.offered else _("NO"), say(drive.reason))
         ),
@@ -52,6 +54,12 @@ def describe_drive(drive: DriveRow) -> list[str]:
     lines += _describe_details(details) if details else []
     lines.append(_describe_content(drive))
     return lines
+
+
+def _describe_enclosure(drive: DriveRow) -> list[str]:
+    if drive.enclosure_serial in {"", drive.serial}:
+        return []
+    return [_("Enclosure serial {serial}").format(serial=drive.enclosure_serial)]
 
 
 def fit_lines(lines: Sequence[str], width: int, height: int) -> str:

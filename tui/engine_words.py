@@ -98,6 +98,14 @@ SENTENCES = (
     N_("removable medium"),
     N_("has neither serial number nor WWN: can only be read"),
     N_("same identity as {twins}: can only be read"),
+    N_(
+        "the serial number is the USB bridge's or dock's, not the drive's own: "
+        "released by model and size as well"
+    ),
+    N_(
+        "the serial number is a placeholder that other drives show as well: "
+        "released by model and size as well"
+    ),
     N_("locked by an ATA password: nothing on it can be read or written"),
     N_("an ATA password is set: it will be locked after the next power-off"),
     N_(
@@ -108,6 +116,12 @@ SENTENCES = (
         "write-protected by itself: it can only be read; look for a switch on it or on its case, "
         "worn-out flash memory protects itself for good"
     ),
+    N_(
+        "{hidden} of its {total} are in no namespace and cannot be tested; "
+        "only {offered} are tested"
+    ),
+    N_("{hidden} of its {total} are in no namespace and cannot be tested"),
+    N_("a Host Protected Area hides {hidden} of its {total}: they are not tested"),
     N_("it took {number} s to answer"),
     N_("connected with {link}, USB 2: try a port and a cable for USB 3"),
     N_(

@@ -56,6 +56,9 @@ def _parse_drive(drive: dict[str, Any], *, show_size: Callable[[int], str]) -> D
         answer_reason=drawable(drive.get("answer_reason", "")),
         details=None if details is None else _parse_details(details),
         health=None if health is None else _parse_health(health),
+        raw_model=drive["model"],
+        enclosure_serial=drawable(drive.get("enclosure_serial", "")),
+        serial_doubt=drawable(drive.get("serial_doubt", "")),
     )
 
 

@@ -17,7 +17,7 @@ from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.journal import record
-from appliance.campaign.live_drives import await_drive, find_released_drive
+from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
 from appliance.campaign.site import Site
 from appliance.console import announce
@@ -109,7 +109,14 @@ def open_array(
 
 
 def _unlock(stack: ExitStack, stick: Stick, row: CampaignDriveRow, drive: Drive) -> Unlocked:
-    return stack.enter_context(unlocked(drive, stick=stick.drive, released_identity=row.identity))
+    return stack.enter_context(
+        unlocked(
+            drive,
+            stick=stick.drive,
+            released_identity=row.identity,
+            noted=noted_identity(row),
+        )
+    )
 
 
 def _make(

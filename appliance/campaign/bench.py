@@ -10,18 +10,24 @@ from pathlib import Path
 
 from appliance.arrays.model import Array
 from appliance.arrays.settings import describe_limit
-from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
+from appliance.campaign.live_drives import noted_identity
+from appliance.campaign.marks import (
+    check_drive_marks,
+    check_file_system,
+    forget_marks,
+    leave_mark,
+)
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
-from appliance.drives.writable import Writable, unlocked
+from appliance.drives.writable import Unlocked, Writable, unlocked
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.progress import Progress
 from appliance.stick import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.campaigns import CampaignDriveRow, update_marked
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
@@ -64,7 +70,12 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     row = order.owner
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    with unlocked(drive, stick=stick.drive, released_identity=row.identity) as target:
+    with unlocked(
+        drive,
+        stick=stick.drive,
+        released_identity=row.identity,
+        noted=noted_identity(row),
+    ) as target:
         _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
@@ -116,6 +127,8 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
             _forget_marks(order)
             clear_holders(target, show=partial(order.record, "clearing"))
         yield replace(bench, writable=True)
+        if isinstance(target, Unlocked):
+            _leave_mark(order, target)
         return
     _provide_file_system(order, target)
     with mounted(target.path, order.filesystem) as folder:
@@ -157,6 +170,14 @@ def _name_device(step: StepRow) -> str:
 def _forget_marks(order: BenchOrder) -> None:
     with transaction(order.connection):
         forget_marks(order.connection, order.step.campaign_id, order.owner.drive_id)
+
+
+def _leave_mark(order: BenchOrder, target: Unlocked) -> None:
+    """At the end of a step on the bare drive: its next one finds out if the disk was changed."""
+    owner = order.owner
+    mark_uuid = leave_mark(target.path)
+    with transaction(order.connection):
+        update_marked(order.connection, order.step.campaign_id, owner.drive_id, mark_uuid=mark_uuid)
 
 
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:

@@ -9,6 +9,7 @@ from appliance.campaign import gathered_surface, gathered_verify
 from appliance.campaign.gathered_figures import MB, MS_NS, excuse_skipped, find_worst, take
 from appliance.campaign.gathered_health import read_health
 from appliance.drives.details import says_hybrid
+from appliance.drives.hidden_capacity import read_hidden_capacity
 from appliance.errors import PlanError
 from appliance.plan import parse_plan
 from appliance.plan_workloads import FioPlan
@@ -79,6 +80,8 @@ def _gather_drive(
         **_gather_steps(connection, campaign_id, drive, steps),
         **_gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)),
     }
+    texts = select_health_texts(connection, campaign_id, drive.drive_id)
+    hidden = next(filter(None, map(read_hidden_capacity, reversed(texts))), None)
     return Evidence(
         drive_id=drive.drive_id,
         identity=drive.identity,
@@ -87,7 +90,8 @@ def _gather_drive(
         rotational=drive.rotational,
         figures=figures,
         doubts=doubts,
-        hybrid=any(map(says_hybrid, select_health_texts(connection, campaign_id, drive.drive_id))),
+        hybrid=any(map(says_hybrid, texts)),
+        hidden_capacity=hidden.sentence if hidden else "",
     )
 
 

@@ -14,6 +14,7 @@ from appliance.campaign.booted_array import (
     read_sets,
 )
 from appliance.campaign.thisboot import monotonic_s
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
@@ -38,6 +39,12 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
             f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
         )
     return drive
+
+
+def noted_identity(row: CampaignDriveRow) -> AskedIdentity | None:
+    """What the drive itself answered when it was released; None where it did not."""
+    noted = AskedIdentity(row.asked_serial, row.asked_wwn, row.asked_model, row.asked_size_bytes)
+    return noted if noted.serial or noted.size_bytes else None
 
 
 def find_booted_drives(

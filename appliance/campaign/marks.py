@@ -1,16 +1,22 @@
-"""Marks: what a campaign has left on a drive of its own, its reference OS or a file system.
+"""Marks: what a campaign has left on a drive of its own, by which the drive is known again.
+
+Its reference OS, a file system, or behind a step on the bare drive an empty partition table.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
 means another disk: the serial number of a USB dock stays when the disk in it is changed.
 """
 
 import sqlite3
+import uuid
 
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import Refusal, StepFailed
+from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
 from appliance.store.steps import delete_file_system, select_file_system
+
+_TIMEOUT_S = 120
 
 
 def check_drive_marks(
@@ -20,8 +26,15 @@ def check_drive_marks(
     has_made = check_file_system(
         connection, campaign_id, row.drive_id, path=drive.path, name=f"drive {row.identity}"
     )
-    if not has_made and row.install_uuid and drive.disk_uuid != row.install_uuid:
+    if has_made:
+        return
+    if row.install_uuid and drive.disk_uuid != row.install_uuid:
         raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
+    if row.mark_uuid and drive.disk_uuid != row.mark_uuid:
+        raise Refusal(
+            f"drive {row.identity} no longer carries the partition table that the step before left",
+            blame="drive",
+        )
 
 
 def check_file_system(
@@ -41,3 +54,21 @@ def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int
     """Whatever this campaign left on the drive is about to be overwritten."""
     delete_file_system(connection, campaign_id, drive_id)
     update_uninstalled(connection, campaign_id, drive_id)
+
+
+def leave_mark(path: str) -> str:
+    """Write an empty partition table to the unlocked drive at `path`; return its GUID.
+
+    Empty where the drive does not take it: the step before it is done all the same.
+    """
+    mark_uuid = str(uuid.uuid4())
+    try:
+        # The whole disk is locked already, by us.
+        run(
+            ["sfdisk", "--lock=no", "--wipe=always", path],
+            stdin=f"label: gpt\nlabel-id: {mark_uuid}\n",
+            timeout_s=_TIMEOUT_S,
+        )
+    except StepFailed:
+        return ""
+    return mark_uuid

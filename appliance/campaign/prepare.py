@@ -3,7 +3,7 @@
 from functools import partial
 
 from appliance.campaign.journal import record
-from appliance.campaign.live_drives import await_drive, find_released_drive
+from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import hold_if_asked
@@ -124,6 +124,7 @@ def _install(
             drive,
             stick=stick,
             released_identity=row.identity,
+            noted=noted_identity(row),
             slot=row.slot,
             boot_set_bytes=boot_set_bytes,
             progress=tell,

@@ -72,7 +72,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             power=cycle.power,
             boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
         )
-        if None not in (before, after.count) and after.count != before:
+        if after.is_of_power and None not in (before, after.count) and after.count != before:
             lost_power.append(drive.identity)
     proof = join_proofs(proofs)
     valid = not (cycle.power == "warm" and lost_power)

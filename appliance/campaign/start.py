@@ -6,16 +6,19 @@ Everything is checked before anything is stored.
 import hashlib
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
+from appliance.drives.asked_identity import ask_identity, check_asked
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
 from appliance.plan import Plan, find_conflicts, parse_plan
 from appliance.plan_workloads import ARRAY, FioPlan, VerifyPlan
+from appliance.run import StillRunning
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     NewDrive,
@@ -89,6 +92,9 @@ def start_campaign(
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
         for planned in plan.drives
     ]
+    asked = {
+        planned.identity: _ask_released(drive) for planned, drive in chosen if planned.released
+    }
     # An array carries its slot's number too, booted or not.
     needs_slots = plan.boot is not None or plan.array is not None
     slots = (
@@ -121,6 +127,7 @@ def start_campaign(
                 slot=slot,
                 released_model=drive.model,
                 released_size_bytes=drive.size_bytes,
+                asked=asked.get(planned.identity, ("", "", "", 0)),
             )
         for cycle in cycles:
             insert_cycle(
@@ -144,6 +151,19 @@ def start_campaign(
                 workload_index=workload_index,
             )
     return campaign_id
+
+
+def _ask_released(drive: Drive) -> tuple[str, str, str, int]:
+    """What the drive itself answers now, to be compared before each writing.
+
+    Raises Refusal where it is not who the kernel takes it for.
+    """
+    try:
+        asked = ask_identity(drive)
+    except StillRunning as error:
+        raise Refusal(f"{drive.path} does not answer who it is", hint=error.hint) from error
+    check_asked(drive, None, asked)
+    return astuple(asked) if asked else ("", "", "", 0)
 
 
 def plan_steps(plan: Plan) -> tuple[tuple[int, str], ...]:

@@ -12,6 +12,7 @@ from functools import partial
 from appliance.campaign import power
 from appliance.campaign.journal import record
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign
+from appliance.drives.asked_identity import AskedIdentity, ask_identity, check_asked
 from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
 from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
@@ -48,6 +49,8 @@ class StepPower:
     step: StepRow
     drive: Drive
     drive_id: int
+    noted: AskedIdentity | None
+    """What the drive answered when it was released; None where it did not."""
 
     def settle(self, part: str) -> bool:
         """Whether the power was off before `part`; judges it where this is the start after it."""
@@ -121,13 +124,18 @@ class StepPower:
             self._stay(part)
             power.clear_alarm()
             return False
-        leave(site, partial(_go, write_last, hushed))
+        leave(site, partial(_go, partial(self._write_last, write_last), hushed))
         return True
 
     def _stay(self, part: str) -> None:
         """A person stopped it."""
         with transaction(self.site.connection):
             delete_power_off(self.site.connection, self.step.id, part)
+
+    def _write_last(self, write_last: Callable[[], None]) -> None:
+        """A countdown lies behind the unlocking: the drive is asked again who it is."""
+        check_asked(self.drive, self.noted, ask_identity(self.drive))
+        write_last()
 
     def _select(self, part: str) -> PowerOffRow | None:
         rows = select_power_offs(self.site.connection, self.step.id)

@@ -14,6 +14,7 @@ from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.journal import record
+from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.site import Site
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.step_given_up import store_found
@@ -161,7 +162,10 @@ class StepRun:
         is_whole = not select_parts(connection, step.id)
         self._watch = opened.watch
         if opened.drive is not None:
-            self._power = StepPower(self.site, step, opened.drive, self.subject.owner.drive_id)
+            owner = self.subject.owner
+            self._power = StepPower(
+                self.site, step, opened.drive, owner.drive_id, noted_identity(owner)
+            )
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()

@@ -9,6 +9,7 @@ from appliance.campaign.status import Status
 from appliance.drives.probe import find_drives
 from appliance.errors import KaltstartError, PlanError
 from appliance.plan import describe_plan, parse_plan, read_plan
+from appliance.plan_conflicts import find_doubtful_releases
 from appliance.stick import FAT, Stick
 from appliance.store.campaigns import knows_plan
 
@@ -22,6 +23,7 @@ class StickPlan:
     toml: str
     name: str
     autostart: bool
+    """Wanted, and every drive it erases is one that cannot be mistaken for another."""
     is_known: bool
     """It was run or declined before."""
 
@@ -41,8 +43,9 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         return None
     is_known = knows_plan(site.connection, hash_plan(text))
     problems: tuple[str, ...] = ()
+    drives = find_drives()
     try:
-        plan = check_plan(text, drives=find_drives(), stick=stick)
+        plan = check_plan(text, drives=drives, stick=stick)
     except Refusals as error:
         # Nothing in it has to be corrected: a drive is missing, or holds too little.
         plan, problems = parse_plan(text), error.problems
@@ -52,11 +55,13 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         if not is_known:
             refuse(site.connection, site.this_boot, problems)
         return None
+    doubts = find_doubtful_releases(plan, drives) if plan.campaign.autostart else ()
+    autostart = plan.campaign.autostart and not doubts
     status.plan |= {
         "state": "valid",
         "toml": text,
         "name": plan.campaign.name,
-        "autostart": plan.campaign.autostart,
+        "autostart": autostart,
         "is_known": is_known,
         "summary": describe_plan(plan),
         "problems": list(problems),
@@ -65,10 +70,12 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         if not is_known:
             refuse(site.connection, site.this_boot, problems)
         return None
+    if doubts and not is_known:
+        refuse(site.connection, site.this_boot, doubts)
     return StickPlan(
         toml=text,
         name=plan.campaign.name,
-        autostart=plan.campaign.autostart,
+        autostart=autostart,
         is_known=is_known,
     )
 

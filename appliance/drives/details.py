@@ -10,6 +10,7 @@ from typing import Any
 
 from appliance.drives.findings import find_findings
 from appliance.drives.health import parse_answer, part
+from appliance.drives.hidden_capacity import find_hidden_capacity
 from appliance.drives.identify import Identify, parse_identify
 from appliance.drives.kernel_texts import KernelTexts
 from appliance.drives.links import find_link
@@ -92,6 +93,7 @@ def parse_details(
     data = parse_answer(smart)
     identify = parse_identify(kernel.ata_page)
     link = find_link(drive, kernel, data)
+    unallocated = find_hidden_capacity(data)
     details = DriveDetails(
         form_factor=str(part(data, "form_factor").get("name") or ""),
         rotation_rpm=_rotation(data),
@@ -116,6 +118,7 @@ def parse_details(
         zoned=details.zoned,
         security=details.security,
         took_s=took_s,
+        hidden=unallocated.sentence if unallocated else kernel.protected_area,
     )
     return replace(details, findings=found)
 

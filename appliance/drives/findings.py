@@ -21,6 +21,7 @@ def find_findings(
     zoned: str,
     security: str,
     took_s: float,
+    hidden: str,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
@@ -28,6 +29,7 @@ def find_findings(
         for sentence in (
             _security(security),
             _protection(drive),
+            hidden,
             f"it took {took_s:.0f} s to answer" if took_s > _SLOW_ANSWER_S else "",
             _link(link),
             _cache(drive, write_cache),

@@ -269,7 +269,8 @@ def _scsi(data: Json) -> tuple[Counter, ...]:
         *_counter("pending_sectors", part(data, "scsi_pending_defects").get("count")),
         *_counter("percentage_used", used, "%"),
         *_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"),
-        *_counter("power_cycles", cycles),
+        # Not power cycles: see PowerCycles.is_of_power in drives.smart.
+        *_counter("start_stop_cycles", cycles),
     ]
     if uncorrected:
         counters.append(Counter("uncorrected_errors", sum(uncorrected), "1"))

@@ -27,6 +27,20 @@ class Identify:
     """The fastest SATA generation the drive knows: 1, 2, 3; 0: it does not say."""
 
 
+# ACS-3, 7.16.7.4: words 10 to 19, two characters in each, the first one in the upper byte.
+_SERIAL_AT = slice(2 * 10, 2 * 20)
+
+
+def parse_ata_serial(page: bytes) -> str:
+    """The serial number in IDENTIFY DEVICE, out of page 0x89; empty where it holds none."""
+    data = page[_IDENTIFY_AT : _IDENTIFY_AT + 2 * _WORDS]
+    if len(page) < 2 or page[1] != _PAGE or len(data) < 2 * _WORDS:
+        return ""
+    swapped = data[_SERIAL_AT]
+    raw = b"".join(swapped[at : at + 2][::-1] for at in range(0, len(swapped), 2))
+    return raw.decode("latin-1").strip(" \0")
+
+
 # ACS-3, 7.16.7.20 and ACS-4, 7.13.6.26: bits 1:0 of word 69.
 _ZONED = {1: "host-aware", 2: "drive-managed"}
 

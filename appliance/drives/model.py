@@ -42,6 +42,10 @@ class Drive:
     """`model` without the vendor's name, which SCSI and USB keep apart from it."""
     twins: tuple[str, ...] = ()
     """Paths of other drives that show the same identity."""
+    enclosure_serial: str = ""
+    """What the USB bridge or dock gives as the serial number; empty where there is none."""
+    serial_doubt: str = ""
+    """Why `serial` may be other drives' too; empty where it is this drive's own."""
 
     @property
     def identity(self) -> str:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from appliance import sysfs
+from appliance.drives.identify import parse_ata_serial
 from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
+from appliance.drives.serial_number import find_doubt
 from appliance.errors import StepFailed
 from appliance.run import run
 
@@ -75,7 +77,11 @@ def find_drives() -> tuple[Drive, ...]:
 def read_drives(text: str) -> tuple[Drive, ...]:
     """All drives of lsblk's JSON, with what it lacks or mangles. Raises StepFailed."""
     drives = parse_lsblk(text)
-    drives = merge_serials(drives, {drive.path: read_serial(drive.name) for drive in drives})
+    drives = merge_serials(
+        drives,
+        {drive.path: read_serial(drive.name) for drive in drives},
+        {drive.path: read_ata_serial(drive.name) for drive in drives if drive.transport == "usb"},
+    )
     return mark_protected(drives)
 
 
@@ -188,14 +194,36 @@ def _unique(texts: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def merge_serials(drives: Sequence[Drive], serials: Mapping[str, str]) -> tuple[Drive, ...]:
+def merge_serials(
+    drives: Sequence[Drive],
+    serials: Mapping[str, str],
+    ata_serials: Mapping[str, str] | None = None,
+) -> tuple[Drive, ...]:
     """`drives` with the serial numbers their paths have in `serials`, and with their twins. Pure.
+
+    Of a drive behind USB that number is the bridge's, whatever the bridge hands on with it; the
+    drive's own one is in `ata_serials`, where the bridge lets ATA commands through.
 
     lsblk's are no identity. udev makes blanks and quotes into underscores, and where a drive has no
     serial number it gives the WWN's digits or even the model's name in its place.
     """
-    exact = [replace(drive, serial=serials.get(drive.path, "")) for drive in drives]
+    own = ata_serials or {}
+    exact = [
+        _with_serial(drive, serials.get(drive.path, ""), own.get(drive.path, ""))
+        for drive in drives
+    ]
     return tuple(replace(drive, twins=_twins(drive, exact)) for drive in exact)
+
+
+def _with_serial(drive: Drive, serial: str, ata_serial: str) -> Drive:
+    is_usb = drive.transport == "usb"
+    shown = ata_serial or serial
+    return replace(
+        drive,
+        serial=shown,
+        enclosure_serial=serial if is_usb else "",
+        serial_doubt=find_doubt(shown, drive.wwn, is_of_bridge=is_usb and not ata_serial),
+    )
 
 
 def _twins(drive: Drive, drives: Sequence[Drive]) -> tuple[str, ...]:
@@ -221,6 +249,31 @@ def read_serial(name: str, *, sys: Path = Path("/sys")) -> str:
         or decoded(sysfs.read_bytes(folder / "serial"))  # virtio
         or decoded(_usb_serial(folder.resolve()))
     )
+
+
+def read_ata_serial(
+    name: str, *, sys: Path = Path("/sys"), udev: Path = Path("/run/udev/data")
+) -> str:
+    """The serial number in IDENTIFY DEVICE of a disk behind USB, as noted when it was found.
+
+    UAS bridges give it as a SCSI page, which the kernel reads; others pass the command on, which
+    udev's ata_id sends to drives without removable medium (60-persistent-storage.rules). Empty for
+    a bridge that does neither.
+    """
+    folder = sys / "block" / name
+    noted = udev / f"b{sysfs.read_text(folder / 'dev').strip()}"
+    return parse_ata_serial(sysfs.read_bytes(folder / "device/vpd_pg89")) or parse_udev_serial(
+        sysfs.read_text(noted)
+    )
+
+
+def parse_udev_serial(text: str) -> str:
+    """The serial number that ata_id has put into a disk's udev record; empty without one. Pure."""
+    pairs = [line[2:].partition("=") for line in text.splitlines() if line.startswith("E:")]
+    noted = {key: value for key, _, value in pairs}
+    # Without ID_BUS=ata the number is usb_id's: the bridge's.
+    is_of_ata = noted.get("ID_ATA") == "1" and noted.get("ID_BUS") == "ata"
+    return trimmed(noted.get("ID_SERIAL_SHORT", "")) if is_of_ata else ""
 
 
 def _usb_serial(folder: Path) -> bytes:

@@ -20,6 +20,8 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
         remarks.append("has neither serial number nor WWN: can only be read")
     if drive.twins:
         remarks.append(f"same identity as {', '.join(drive.twins)}: can only be read")
+    if drive.serial_doubt:
+        remarks.append(f"{drive.serial_doubt}: released by model and size as well")
     if drive.removable:
         remarks.append("removable medium")
     return True, "; ".join(remarks)

@@ -17,6 +17,7 @@ TIMEOUT_S = 20
 _ATA_POWER_CYCLE_COUNT = 12
 # smartctl's exit code is a mask; only bits 0 (bad command line) and 1 (open failed) mean no data.
 _NO_DATA = 0b11
+_START_STOP = "SCSI start-stop log"
 
 type Json = dict[str, Any]
 
@@ -28,6 +29,16 @@ class PowerCycles:
     count: int | None
     source: str = ""
     reason: str = ""
+
+    @property
+    def is_of_power(self) -> bool:
+        """Whether the count rises with each power-on and with nothing else.
+
+        SCSI's start-stop count does not: it counts how often the spindle starts, which a command or
+        an enclosure that keeps its power can cause, and without a spindle its meaning is the
+        maker's own (Seagate, SCSI Commands Reference Manual, Rev. J, Start-Stop Cycle Counter).
+        """
+        return self.source != _START_STOP
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ def _nvme(data: Json) -> PowerCycles | None:
 
 def _scsi(data: Json) -> PowerCycles | None:
     counter = _part(data, "scsi_start_stop_cycle_counter")
-    return _counted(counter.get("accumulated_start_stop_cycles"), "SCSI start-stop log")
+    return _counted(counter.get("accumulated_start_stop_cycles"), _START_STOP)
 
 
 def _counted(value: object, source: str) -> PowerCycles | None:
@@ -119,8 +130,10 @@ def judge_coldness(
 ) -> ColdProof:
     """What the counts before a power-off and after the next start prove. Pure.
 
-    A rise by exactly one is the only proof: emulated drives and some bridges show the same number
-    for ever, and more than one power-on means that somebody else was at work too.
+    A rise by exactly one of a count of power-ons is the only proof: emulated drives and some
+    bridges show the same number for ever, and more than one power-on means that the power was
+    switched another time as well. Where `before` comes from the database, `after` alone has the
+    source.
     """
     if power == "warm":
         return ColdProof("warm", "the machine was restarted without power-off")
@@ -131,6 +144,10 @@ def judge_coldness(
         return ColdProof("unproven", missing.reason or "no power-cycle count was read")
     counts = f"{before.count} → {after.count}"
     rise = after.count - before.count
+    if not after.is_of_power:
+        return ColdProof(
+            "unproven", f"{after.source} counts starts of the spindle, not power-ons: {counts}"
+        )
     if rise == 1:
         return ColdProof("proven", f"{after.source} rose by one: {counts}")
     if rise == 0:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from appliance import sysfs
+from appliance.drives.asked_identity import AskedIdentity, ask_identity, check_asked
 from appliance.drives.identity import check_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
@@ -84,10 +85,17 @@ class Unlocked:
 
 
 @contextmanager
-def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> Iterator[Unlocked]:
+def unlocked(
+    drive: Drive,
+    *,
+    stick: Drive | None,
+    released_identity: str,
+    noted: AskedIdentity | None,
+) -> Iterator[Unlocked]:
     """`drive`, writable and locked against udev for as long as the block lasts.
 
-    Looks at the drive again first. Raises Refusal when it is not the one that was released, is in
+    Looks at the drive again first, and asks it who it is: `noted` is what it answered when it was
+    released, None where it did not. Raises Refusal when it is not the one that was released, is in
     use, or may not be written to. Programs run inside must not lock the disk themselves (`sfdisk
     --lock`, systemd-repart): they would wait for ever.
     """
@@ -101,6 +109,7 @@ def unlocked(drive: Drive, *, stick: Drive | None, released_identity: str) -> It
         # same identity could have come; from here on the name cannot pass.
         now = _look_at(now, stick=stick, released_identity=released_identity)
         check_not_held(now.path)
+        check_asked(now, noted, ask_identity(now))
         undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
         _check_protection(now)

@@ -15,7 +15,15 @@ from appliance.store.health import HealthRow
 from appliance.units import printable
 
 # What every drive that is used gains: no news.
-_USE = frozenset({"power_on_hours", "power_cycles", "host_write_bytes", "host_read_bytes"})
+_USE = frozenset(
+    {
+        "power_on_hours",
+        "power_cycles",
+        "start_stop_cycles",
+        "host_write_bytes",
+        "host_read_bytes",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

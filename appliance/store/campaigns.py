@@ -43,6 +43,13 @@ class CampaignDriveRow:
     """GUID of the partition table that this campaign's installation made; empty before."""
     installed_at: str | None
     failed_reason: str
+    asked_serial: str = ""
+    """What the drive itself answered when it was released; all empty: it did not."""
+    asked_wwn: str = ""
+    asked_model: str = ""
+    asked_size_bytes: int = 0
+    mark_uuid: str = ""
+    """GUID of the empty partition table that this campaign's last step left; empty without one."""
 
     @property
     def identity(self) -> str:
@@ -139,15 +146,29 @@ def insert_campaign_drive(
     slot: int,
     released_model: str,
     released_size_bytes: int,
+    asked: tuple[str, str, str, int] = ("", "", "", 0),
 ) -> None:
-    """A drive's part in a campaign, with the bus and the medium that it was just seen with."""
+    """A drive's part in a campaign, with the bus and the medium that it was just seen with.
+
+    `asked` is what the drive itself answered: serial number, WWN, model, size in bytes.
+    """
     connection.execute(
         """
         INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
-                                    released_size_bytes, transport, rotational)
-        SELECT ?, id, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
+                                    released_size_bytes, asked_serial, asked_wwn, asked_model,
+                                    asked_size_bytes, transport, rotational)
+        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
         """,
-        (campaign_id, role, int(released), slot, released_model, released_size_bytes, drive_id),
+        (
+            campaign_id,
+            role,
+            int(released),
+            slot,
+            released_model,
+            released_size_bytes,
+            *asked,
+            drive_id,
+        ),
     )
 
 
@@ -211,7 +232,8 @@ def select_campaign_drives(
         """
         SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
-               cd.failed_reason
+               cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
+               cd.asked_size_bytes, cd.mark_uuid
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
@@ -248,10 +270,21 @@ def update_installed(
     )
 
 
+def update_marked(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, mark_uuid: str
+) -> None:
+    """The drive carries an empty partition table with this GUID."""
+    connection.execute(
+        "UPDATE campaign_drive SET mark_uuid = ? WHERE campaign_id = ? AND drive_id = ?",
+        (mark_uuid, campaign_id, drive_id),
+    )
+
+
 def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
     """The reference OS is about to be overwritten."""
     connection.execute(
-        "UPDATE campaign_drive SET install_uuid = '' WHERE campaign_id = ? AND drive_id = ?",
+        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = ''"
+        " WHERE campaign_id = ? AND drive_id = ?",
         (campaign_id, drive_id),
     )
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.model import Drive
 from appliance.drives.writable import unlocked
@@ -74,6 +75,7 @@ def install_reference_os(
     *,
     stick: Stick,
     released_identity: str,
+    noted: AskedIdentity | None,
     slot: int,
     boot_set_bytes: int,
     progress: Progress,
@@ -81,14 +83,17 @@ def install_reference_os(
 ) -> str:
     """Write the reference OS to a released drive, overwriting it.
 
-    `show` gets the plan of what is cleared for it, before anything is written. Returns the GUID of
-    the new partition table, by which this very installation is known again.
+    `noted` is what the drive answered when it was released. `show` gets the plan of what is cleared
+    for it, before anything is written. Returns the GUID of the new partition table, by which this
+    very installation is known again.
 
     Raises Refusal before anything is written when the drive is not the released one, StepFailed
     when the drive or a tool fails. Nothing is read back: that would train a hybrid drive before its
     first sample.
     """
-    with unlocked(drive, stick=stick.drive, released_identity=released_identity) as target:
+    with unlocked(
+        drive, stick=stick.drive, released_identity=released_identity, noted=noted
+    ) as target:
         clear_holders(target, show=show)
         return write_reference_os(
             target.path, slot=slot, boot_set_bytes=boot_set_bytes, progress=progress

@@ -42,7 +42,7 @@ def test_secure_boot_starts_the_appliance_and_takes_a_one_shot_entry(out: Path) 
 
 
 @pytest.mark.long
-def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
+def test_bios_runs_a_warm_campaign_on_nvme_and_scsi(out: Path) -> None:
     # The second drive's serial is one to break quoting with; the plan holds it escaped.
     plan = _plan(
         ["LAB-NVME-1", _HOSTILE.replace('"', '\\"')], 'cycles = 1\npower = "warm"\ncharts = "none"'
@@ -51,7 +51,7 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_usb(out: Path) -> None:
     plan += '[[workload]]\nkind = "lottery"\nfile_size = "1M"\npasses = ["direct"]\n'
     drives = [
         ModelledDrive(serial="LAB-NVME-1", bus="nvme"),
-        ModelledDrive(serial=_HOSTILE, bus="usb"),
+        ModelledDrive(serial=_HOSTILE, bus="scsi"),
     ]
     result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="bios", await_off=True))
 

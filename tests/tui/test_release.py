@@ -7,6 +7,7 @@ import pytest
 from textual import events
 
 from appliance.drives.model import Drive
+from appliance.units import format_drive_size
 from tests.tui.asked import WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
@@ -74,6 +75,27 @@ async def test_a_wrong_serial_is_refused_and_asked_for_again(engine: FakeEngine)
         await release(pilot, "7H2291")
         await finish(pilot, "flow")
         assert len(engine.requests()) == 1
+
+
+async def test_a_docks_number_is_released_with_the_model_and_the_size(engine: FakeEngine) -> None:
+    engine.show_drives(replace(HDD, serial_doubt="the dock's"), SSHD)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await compose(pilot, 0)
+        assert "other drives may show it too" in drawn(pilot)
+        await release(pilot, "7H2291")
+        assert isinstance(pilot.app.screen, ReleaseDialog)
+        assert text_of(pilot, "#problem").startswith("Not released")
+        pilot.app.screen.query_one("#cancel").focus()
+        await pilot.pause()
+        await release(pilot, f"7h2291 {HDD.model} {format_drive_size(HDD.size_bytes)}")
+        await finish(pilot, "flow")
+        (drive,) = (await started_plan(pilot, engine))["drive"]
+        assert (drive["erase"], drive["model"], drive["size"]) == (
+            HDD.serial,
+            HDD.model,
+            HDD.size_bytes,
+        )
 
 
 @pytest.mark.parametrize("leave", ["escape", "enter"])

@@ -1,5 +1,7 @@
 """Verdicts from figures: what is kept, remarked and rejected, and what is never called good."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.policy import Policy, parse_policy
@@ -243,3 +245,13 @@ def test_figures_read_as_people_write_them() -> None:
     assert show_figure(99.96, "%") == "99.96 %"
     assert show_figure(12.3456, "ms") == "12.346 ms"
     assert show_figure(3, "") == "3"
+
+
+def test_a_drive_that_hides_a_part_of_itself_is_never_simply_accepted() -> None:
+    drive = make_drive(crc_errors=0)
+    hiding = replace(drive, hidden_capacity="282 GB of its 2.0 TB are in no namespace")
+    limits = "crc_errors = { remark = 0, reject = 10 }\n"
+    assert judge_one(limits, drive).verdict == "accept"
+    judged = judge_one(limits, hiding)
+    assert judged.verdict == "accept with remarks"
+    assert judged.reasons == "tested capacity: in part (282 GB of its 2.0 TB are in no namespace)"

@@ -307,7 +307,7 @@ def test_the_manuals_examples_are_accepted() -> None:
             assert example in text
             parse_plan(text)
         examples += len(rows)
-    assert examples == 14 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
+    assert examples == 16 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
 
 
 def _put_into_plan(heading: str, key: str, example: str) -> str:
@@ -330,6 +330,6 @@ def _put_into_plan(heading: str, key: str, example: str) -> str:
     if table_name := re.search(r"\[(campaign|array)\]", heading):
         head = ARRAY if table_name[1] == "array" else minimal
         return f"{head}{table_name[0]}\n{example}\n"
-    if key in {"wwn", "role"}:
+    if key in {"wwn", "role", "model", "size"}:
         return minimal.replace("[boot]", f"{example}\n[boot]")
     return minimal if key in {"serial", "erase"} else f"{minimal}{example}\n"

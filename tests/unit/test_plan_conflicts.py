@@ -6,6 +6,7 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.plan import find_conflicts, parse_plan
+from appliance.plan_conflicts import find_doubtful_releases
 
 HDD = Drive(
     path="/dev/sda",
@@ -161,3 +162,68 @@ def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
 def test_every_conflict_is_reported_in_the_plans_order() -> None:
     lines = conflicts("=STICK-1", "=GONE\\u001B", "=LAB-HDD-1")
     assert [line.split(" is ")[0] for line in lines] == ['drive "STICK-1"', r'drive "GONE\x1b"']
+
+
+_DOCKED = replace(
+    HDD,
+    serial="0123456789ABCDEF",
+    enclosure_serial="0123456789ABCDEF",
+    serial_doubt="is the dock's",
+)
+_NUMBER = 'serial = "0123456789ABCDEF"'
+
+
+def test_a_number_of_a_dock_releases_no_drive_without_its_model_and_size() -> None:
+    (line,) = conflicts("=0123456789ABCDEF", drives=(_DOCKED, STICK))
+    assert line == (
+        'drive "0123456789ABCDEF": is the dock\'s; to release it add model = "hdd" and '
+        "size = 4000000000 beside erase, if this is the drive you mean"
+    )
+    named = f'{_NUMBER}\nerase = "0123456789ABCDEF"\nmodel = "hdd"\nsize = 4000000000'
+    assert conflicts(named, drives=(_DOCKED, STICK)) == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({"model": "other"}, 'is a "other", the plan says "hdd"'),
+        ({"size_bytes": 4_000_000_512}, "has 4000000512 bytes, the plan says 4000000000"),
+    ],
+)
+def test_another_disk_in_the_dock_is_not_the_one_that_was_released(
+    there: dict[str, str | int], said: str
+) -> None:
+    named = f'{_NUMBER}\nerase = "0123456789ABCDEF"\nmodel = "hdd"\nsize = 4000000000'
+    (line,) = conflicts(named, drives=(replace(_DOCKED, **there), STICK))  # type: ignore[arg-type]
+    assert line.endswith(said)
+
+
+def test_the_number_of_an_enclosure_is_no_drives() -> None:
+    housed = replace(HDD, enclosure_serial="152D00539000")
+    (line,) = conflicts("=152D00539000", drives=(housed, STICK))
+    assert line == (
+        'drive "152D00539000" is no drive but the enclosure of "LAB-HDD-1"; name the drive'
+    )
+
+
+def test_a_released_drive_in_doubt_is_never_started_automatically() -> None:
+    text = f"version = 1\nboot = {{}}\n[[drive]]\n{_NUMBER}\n"
+    plan = parse_plan(text + 'erase = "0123456789ABCDEF"\n')
+    (line,) = find_doubtful_releases(plan, (_DOCKED, STICK))
+    assert "does not start automatically" in line
+    read = "version = 1\n[[drive]]\n" + _NUMBER + '\n[[workload]]\nkind = "surface"\n'
+    assert find_doubtful_releases(parse_plan(read), (_DOCKED, STICK)) == ()
+
+
+@pytest.mark.parametrize(
+    ("transport", "said"),
+    [
+        ("nvme", "; if they are namespaces of one NVMe drive, it cannot be tested"),
+        ("sas", "; if they are the two actuators of one SAS drive, it cannot be tested"),
+        ("sata", ""),
+    ],
+)
+def test_parts_of_one_drive_are_refused_and_it_is_said_why(transport: str, said: str) -> None:
+    pair = [replace(each, serial="S", transport=transport) for each in (HDD, SSD)]
+    (line,) = conflicts("=S", drives=(*pair, STICK))
+    assert line.endswith(f"report the same serial; take out all but one{said}")

@@ -191,6 +191,35 @@ def test_an_older_campaign_gets_the_bus_and_medium_that_are_known(
     migrated.close()
 
 
+def test_what_spindle_starts_were_taken_to_prove_is_taken_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:7])
+        older.setattr(connect, "SCHEMA_VERSION", 7)
+        old = open_database(path)
+        insert_campaign(old)
+        insert_drive(old, serial="S", wwn="")
+        old.execute("INSERT INTO step (id, campaign_id, position, kind, device, state,"
+                    " workload_index) VALUES (1, 1, 0, 'verify', 'S', 'done', 0)")  # fmt: skip
+        for part, source in (("a", "SCSI start-stop log"), ("b", "ATA attribute 12")):
+            old.execute("INSERT INTO power_off (step_id, drive_id, part, manner, boot_id,"
+                        " cold_proof, cold_reason) VALUES (1, 1, ?, 'abrupt', 'x', 'proven', ?)",
+                        (part, f"{source} rose by one: 5 → 6"))  # fmt: skip
+        old.close()
+    migrated = open_database(path)
+    rows = migrated.execute("SELECT part, cold_proof, cold_reason FROM power_off ORDER BY part")
+    assert [row[:] for row in rows] == [
+        (
+            "a",
+            "unproven",
+            "SCSI start-stop log rose by one: 5 → 6 (starts of the spindle, not power-ons)",
+        ),
+        ("b", "proven", "ATA attribute 12 rose by one: 5 → 6"),
+    ]
+    migrated.close()
+
+
 def test_a_migration_that_fails_leaves_the_version_before(
     path: Path, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,7 @@ def _to_drive(row: DriveRow) -> Drive:
         path=f"/dev/{row.device}",
         serial=row.raw_serial,
         wwn=row.raw_wwn,
-        model=row.model,
+        model=row.raw_model,
         firmware=row.firmware,
         size_bytes=row.size_bytes,
         rotational=row.rotational,
@@ -61,4 +61,5 @@ def _to_drive(row: DriveRow) -> Drive:
         logical_block_bytes=row.logical_block_bytes,
         physical_block_bytes=row.physical_block_bytes,
         write_protected=row.write_protected,
+        serial_doubt=row.serial_doubt,
     )

@@ -25,15 +25,21 @@ def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     """What must be typed: the last six characters of the serial, or all of a shorter one.
 
     More where another drive ends alike, so that what is typed tells this one from all that are
-    here. The WWN stands in where there is no serial. What is shown is what is typed, escapes
-    included.
+    here. The WWN stands in where there is no serial. Where the serial may be other drives' too,
+    the model and the size follow. What is shown is what is typed, escapes included.
     """
     own = drive.identity
     endings = {each.identity.casefold() for each in others} - {own.casefold()}
     length = min(_TYPED, len(own))
     while length < len(own) and any(each.endswith(own[-length:].casefold()) for each in endings):
         length += 1
-    return own[-length:]
+    ending = own[-length:]
+    return _squeeze(f"{ending} {drive.model} {drive.size}") if drive.serial_doubt else ending
+
+
+def _squeeze(text: str) -> str:
+    """With single blanks between its words."""
+    return " ".join(text.split())
 
 
 def describe_identity(drive: DriveRow) -> str:
@@ -41,7 +47,7 @@ def describe_identity(drive: DriveRow) -> str:
     return "\n".join(
         (
             _name(_("Model"), drive.model or "-"),
-            _name(_("Serial"), drive.serial or _("- (none)")),
+            _name(_("Serial"), _describe_serial(drive)),
             _name("WWN", drive.wwn or "-"),
             _name(
                 _("Size"),
@@ -50,6 +56,13 @@ def describe_identity(drive: DriveRow) -> str:
             ),
         )
     )
+
+
+def _describe_serial(drive: DriveRow) -> str:
+    serial = drive.serial or _("- (none)")
+    if drive.serial_doubt:
+        return f"{serial}  {_('(other drives may show it too)')}"
+    return serial
 
 
 def describe_loss(drive: DriveRow) -> str:
@@ -108,11 +121,17 @@ class ReleaseDialog(ScrolledDialog[bool]):
         with VerticalScroll(id="text", can_focus=False):
             yield Line(describe_loss(self._drive))
         wanted = _("To release it, type the last {count} characters of its WWN:")
+        label = _("WWN ends in:")
         if self._drive.serial:
             wanted = _("To release it, type the last {count} characters of its serial number:")
-        yield Line(wanted.format(count=length), classes="gap")
+            label = _("Serial ends in:")
+        wanted = wanted.format(count=length)
+        if self._drive.serial_doubt:
+            wanted = _("To release it, type: {text}").format(text=self._wanted)
+            label = _("Number, model, size:")
+        yield Line(wanted, classes="gap")
         with Horizontal(classes="field"):
-            yield Line(_("Serial ends in:") if self._drive.serial else _("WWN ends in:"))
+            yield Line(label)
             yield Field(id="typed", placeholder="_" * length, max_length=4 * length)
         yield Line(id="problem")
         with Horizontal(classes="buttons"):
@@ -133,9 +152,9 @@ class ReleaseDialog(ScrolledDialog[bool]):
     @override
     def choose(self, choice_id: str) -> None:
         field = self.query_one(Field)
-        wanted = self._wanted.strip().casefold()
+        wanted = _squeeze(self._wanted).casefold()
         typed = field.value.strip()
-        if wanted and typed.casefold() == wanted:
+        if wanted and _squeeze(typed).casefold() == wanted:
             self.dismiss(True)
             return
         self.query_one("#problem", Line).show(

@@ -12,6 +12,7 @@ from appliance.store.migrations import (
     version_5,
     version_6,
     version_7,
+    version_8,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -24,4 +25,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_5.STATEMENTS,
     version_6.STATEMENTS,
     version_7.STATEMENTS,
+    version_8.STATEMENTS,
 )

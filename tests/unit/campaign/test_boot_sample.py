@@ -168,6 +168,16 @@ def test_a_warm_boot_counts_only_if_the_drive_kept_its_power(
     assert world.log == ["smart /dev/sda"]
 
 
+def test_a_spindle_that_stopped_before_a_warm_boot_did_not_lose_power(world: World) -> None:
+    world.count_source = "SCSI start-stop log"
+    world.make_campaign(power="warm")
+    world.counts = {HDD.path: 41}
+    start_measured(world)
+    world.counts = {HDD.path: 42}
+    store(world)
+    assert [boot["valid"] for boot in world.boots()] == [1]
+
+
 def test_a_chart_is_kept_with_its_cycle(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
 from appliance.campaign.site import Site
 from appliance.campaign.step_run import StoppedByPersonError
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.plan_model import ArrayPlan
@@ -42,6 +43,7 @@ class Installer:
         *,
         stick: Stick,
         released_identity: str,
+        noted: AskedIdentity | None,
         slot: int,
         boot_set_bytes: int,
         progress: Progress,
@@ -54,6 +56,7 @@ class Installer:
                 "path": drive.path,
                 "stick": stick,
                 "released_identity": released_identity,
+                "noted": noted,
                 "slot": slot,
                 "boot_set_bytes": boot_set_bytes,
             }
@@ -110,7 +113,7 @@ def test_each_drive_gets_its_own_slot(world: World, installer: Installer) -> Non
         ("LAB-HDD-1: partitions", 0, 100),
         ("LAB-SSD-1: partitions", 0, 100),
     ]
-    common = {"stick": STICK, "boot_set_bytes": 8 << 20}
+    common = {"stick": STICK, "boot_set_bytes": 8 << 20, "noted": None}
     assert installer.calls == [
         common | {"path": "/dev/sda", "released_identity": "LAB-HDD-1", "slot": 1},
         common | {"path": "/dev/sdb", "released_identity": "LAB-SSD-1", "slot": 2},

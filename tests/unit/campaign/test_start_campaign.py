@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from appliance.campaign import start
+from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import PlanError, Refusal
-from appliance.store.campaigns import knows_plan, update_campaign_state
+from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
 from appliance.store.steps import select_steps
 from appliance.workloads.reference_os import SLOTS
@@ -264,5 +266,25 @@ def test_a_failure_half_way_stores_nothing(
 
     monkeypatch.setattr(start, "insert_cycle", insert_cycle)
     with pytest.raises(sqlite3.OperationalError, match="full"):
+        started(connection)
+    assert count(connection) == [0, 0, 0, 0]
+
+
+def test_what_a_released_drive_answers_is_noted(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    answer = AskedIdentity("LAB-HDD-1", "0x5000", "hdd", HDD.size_bytes)
+    world.answers["LAB-HDD-1"] = answer
+    campaign_id = started(connection)
+    hdd, ssd = select_campaign_drives(connection, campaign_id)
+    assert noted_identity(hdd) == answer
+    assert noted_identity(ssd) is None
+
+
+def test_a_drive_that_answers_as_another_one_starts_nothing(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    world.answers["LAB-HDD-1"] = AskedIdentity("OTHER-1", "", "hdd", HDD.size_bytes)
+    with pytest.raises(Refusal, match="answers as another drive"):
         started(connection)
     assert count(connection) == [0, 0, 0, 0]

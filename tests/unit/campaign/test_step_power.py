@@ -12,6 +12,7 @@ from appliance.campaign.states import max_power_actions
 from appliance.campaign.step_power import TooManyPowerActionsError
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives import shutdown
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.errors import StickTrouble
 from appliance.store.connect import open_database
 from tests.unit.campaign.step_machine import Machine
@@ -110,6 +111,16 @@ def test_a_count_that_does_not_rise_by_one_proves_nothing(machine: Machine, rise
     machine.run()
     assert machine.rows("SELECT cold_proof FROM power_offs") == [("unproven",)]
     assert [step.state for step in machine.steps()] == ["done"]
+
+
+def test_a_count_of_spindle_starts_proves_no_power_off(machine: Machine) -> None:
+    machine.world.count_source = "SCSI start-stop log"
+    _leave(machine)
+    _come_back(machine, counts=1)
+    machine.run()
+    ((proof, reason),) = machine.rows("SELECT cold_proof, cold_reason FROM power_offs")
+    assert proof == "unproven"
+    assert "7 → 8" in str(reason)
 
 
 def test_a_key_keeps_the_power_on(machine: Machine) -> None:
@@ -219,3 +230,13 @@ def test_a_power_off_that_was_meant_is_no_interruption(
     _come_back(machine, counts=1)
     machine.run()
     assert [step.state for step in machine.steps()] == [state]
+
+
+def test_a_drive_that_was_changed_in_the_countdown_gets_no_last_write(machine: Machine) -> None:
+    connection = open_database(machine.world.path)
+    connection.execute("UPDATE campaign_drive SET asked_serial = 'LAB-HDD-1', asked_size_bytes = 1")
+    connection.close()
+    machine.world.answers[HDD.serial] = AskedIdentity("OTHER-1", "", "", 1)
+    with pytest.raises(StickTrouble, match="answers as another drive"):
+        machine.run()
+    assert "write last on /dev/sda" not in machine.log

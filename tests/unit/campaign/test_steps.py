@@ -3,9 +3,11 @@
 import errno
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from appliance.campaign import bench
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
@@ -225,6 +227,33 @@ def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machi
     assert "no longer carries its reference OS" in first.reason
     assert second.state == "done"
     assert machine.log[:2] == ["unlock /dev/sda", "unlock /dev/sdb"]
+
+
+def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwritten(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Same serial number, model and size: another disk in the same dock."""
+    monkeypatch.setattr(bench, "Unlocked", SimpleNamespace)
+    left = {"mark-1": "mark-1", "mark-2": ""}  # behind the second the disk is changed
+    marks = iter(left)
+
+    def leave_mark(path: str) -> str:
+        machine.log.append(f"mark {path}")
+        mark_uuid = next(marks)
+        hdd, ssd = machine.world.drives
+        machine.world.drives = (replace(hdd, disk_uuid=left[mark_uuid]), ssd)
+        return mark_uuid
+
+    monkeypatch.setattr(bench, "leave_mark", leave_mark)
+    machine.plans = (VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1),) * 3
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.close()
+    machine.add_steps(HDD)
+    machine.run()
+    assert [step.state for step in machine.steps()] == ["done", "done", "failed"]
+    assert "no longer carries the partition table" in machine.steps()[2].reason
+    assert machine.log.count("mark /dev/sda") == 2
 
 
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:

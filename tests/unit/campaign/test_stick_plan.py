@@ -1,6 +1,7 @@
 """What the interface is told of the plan on the stick: its mistakes, or what is missing here."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,22 @@ def test_a_plan_that_was_started_is_told_not_to_start_again(
     assert appliance.status.plan["is_known"] is False
     appliance._admit(_PLAN)
     assert appliance.status.plan["is_known"] is True
+
+
+def test_a_plan_that_erases_a_drive_in_doubt_waits_for_a_person(
+    appliance: Appliance, world: World, tmp_path: Path
+) -> None:
+    named = f'erase = "LAB-HDD-1"\nmodel = "{HDD.model}"\nsize = {HDD.size_bytes}\n'
+    text = _PLAN.replace("[[workload]]", f"{named}[[workload]]")
+    (tmp_path / "plan.toml").write_text(text)
+    world.drives = (replace(HDD, serial_doubt="is the dock's"),)
+    plan = find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    assert plan is not None
+    assert not plan.autostart
+    assert appliance.status.plan["autostart"] is False
+    ((_event, fields),) = [line for line in world.lines if line[0] == "refused"]
+    assert "does not start automatically" in str(fields["reason"])
+    world.drives = (HDD,)
+    plan = find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    assert plan is not None
+    assert plan.autostart

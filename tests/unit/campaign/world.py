@@ -26,13 +26,16 @@ from appliance.campaign import (
     rehearsal,
     sample_store,
     site,
+    start,
     started,
+    step_power,
 )
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.thisboot import ThisBoot
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
 from appliance.errors import StepFailed
@@ -98,6 +101,9 @@ class World:
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
+    count_source: str = "ATA attribute 12"
+    answers: dict[str, AskedIdentity] = field(default_factory=dict)
+    """By serial number, who a drive says it is; the others do not answer."""
     """Power-cycle counts by path; a drive without one offers none."""
     boot_id: str = "boot-0"
     can_wake: bool = True
@@ -252,7 +258,11 @@ class World:
         self.log.append(f"smart {drive.path}")
         if drive.path not in self.counts:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
-        return PowerCycles(self.counts[drive.path], "ATA attribute 12")
+        return PowerCycles(self.counts[drive.path], self.count_source)
+
+    def ask_identity(self, drive: Drive) -> AskedIdentity | None:
+        """Ask a drive who it is."""
+        return self.answers.get(drive.serial)
 
     def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
@@ -303,6 +313,8 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
+        for module in (start, step_power):
+            monkeypatch.setattr(module, "ask_identity", self.ask_identity)
         monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))
         monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
         monkeypatch.setattr(power, "read_rtc_s", lambda: self.kernel_started_at + self.now_s)

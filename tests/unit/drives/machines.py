@@ -13,7 +13,7 @@ from appliance.drives.health import find_complaint, parse_answer, parse_health
 from appliance.drives.kernel_texts import read_kernel_texts
 from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
-from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
+from appliance.drives.probe import merge_serials, parse_lsblk, read_ata_serial, read_serial
 from appliance.stick import DISK_UUID
 from tests.unit.drives.captured import lay_out
 
@@ -54,7 +54,13 @@ def _find_machine(captured: dict[str, Any], folder: Path) -> FoundMachine:
     listed = hang_loops(json.dumps(captured["lsblk"]), read_loops(sys=folder))
     drives = parse_lsblk(listed)
     drives = merge_serials(
-        drives, {drive.path: read_serial(drive.name, sys=folder) for drive in drives}
+        drives,
+        {drive.path: read_serial(drive.name, sys=folder) for drive in drives},
+        {
+            drive.path: read_ata_serial(drive.name, sys=folder, udev=folder / "udev")
+            for drive in drives
+            if drive.transport == "usb"
+        },
     )
     contents = parse_contents(listed)
     said: dict[str, Any] = captured.get("smartctl", {})

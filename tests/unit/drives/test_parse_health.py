@@ -168,7 +168,7 @@ def test_what_a_sas_drive_says() -> None:
     assert values(health) == {
         "grown_defects": 12,
         "power_on_hours": 44_000,
-        "power_cycles": 57,
+        "start_stop_cycles": 57,
         "uncorrected_errors": 4,
         "host_write_bytes": 20e9,
         "host_read_bytes": 118.25e9,

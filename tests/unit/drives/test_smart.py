@@ -132,6 +132,18 @@ def test_anything_else_proves_nothing(before: PowerCycles, after: PowerCycles, r
     assert (found.proof, found.reason) == ("unproven", reason)
 
 
+@pytest.mark.parametrize("rise", [0, 1, 2])
+def test_starts_of_a_spindle_prove_nothing(rise: int) -> None:
+    """A STOP UNIT, or an enclosure that keeps its power, makes exactly one more of them."""
+    before = PowerCycles(57)  # the store keeps only the number
+    after = PowerCycles(57 + rise, parse_power_cycles(captured("sas-57")).source)
+    found = judge_coldness(before, after, power="cold", boot_id_changed=True)
+    assert found == ColdProof(
+        "unproven",
+        f"SCSI start-stop log counts starts of the spindle, not power-ons: 57 → {57 + rise}",
+    )
+
+
 def test_counts_of_one_and_the_same_start_prove_nothing() -> None:
     found = judge_coldness(ATA5, ATA6, power="cold", boot_id_changed=False)
     assert (found.proof, found.reason) == ("unproven", "the machine did not start anew")

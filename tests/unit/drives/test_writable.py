@@ -3,15 +3,17 @@
 import fcntl
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from appliance.drives import writable
+from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
-from appliance.drives.writable import close_guard, unlocked
+from appliance.drives.writable import Unlocked, close_guard, unlocked
 from appliance.errors import Refusal, StepFailed
 from appliance.run import Finished, StillRunning
 
@@ -29,6 +31,8 @@ class Machine:
     failing: str = ""
     ro: Path = Path("ro")
     """What the kernel says of the disk."""
+    answer: AskedIdentity | None = None
+    """Who it says it is."""
     is_protected: bool = False
     """Whether the disk forbids writing by itself."""
 
@@ -56,6 +60,13 @@ class Machine:
         return False
 
 
+def unlocked_disk(machine: Machine) -> AbstractContextManager[Unlocked]:
+    """The machine's disk unlocked, by its serial number; it answered nothing when released."""
+    return unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+    )
+
+
 @pytest.fixture
 def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     disk = tmp_path / "disk"
@@ -69,6 +80,7 @@ def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mac
     monkeypatch.setattr(
         writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
     )
+    monkeypatch.setattr(writable, "ask_identity", lambda _: machine.answer)
     monkeypatch.setattr(writable, "_LOCK_PAUSE_S", 0)
     return machine
 
@@ -79,7 +91,7 @@ LOOK = "udevadm trigger --settle --action=change --subsystem-match=block --paren
 
 def test_unlocks_locks_and_leaves_it_read_only(machine: Machine) -> None:
     with unlocked(
-        machine.drive, stick=machine.stick, released_identity=machine.drive.serial
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
     ) as disk:
         assert machine.commands == [SETRW]
         assert machine.locked()
@@ -97,7 +109,9 @@ def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
     machine.is_protected = True
     with (
         pytest.raises(Refusal, match="write-protected by the drive itself") as refused,
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pytest.fail("unlocked")
     assert refused.value.blame == "other"  # mostly a switch
@@ -108,7 +122,9 @@ def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
 def test_read_only_again_after_an_error_inside(machine: Machine) -> None:
     with (
         pytest.raises(ZeroDivisionError),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         raise ZeroDivisionError
     assert machine.commands == [SETRW, SETRO, LOOK]
@@ -124,7 +140,9 @@ def test_read_only_again_when_the_flush_fails(
     monkeypatch.setattr(os, "fsync", fail)
     with (
         pytest.raises(StepFailed, match="did not take what was written"),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pass
     assert machine.commands == [SETRW, SETRO, LOOK]
@@ -132,7 +150,9 @@ def test_read_only_again_when_the_flush_fails(
 
 def test_a_failed_look_is_not_a_failed_write(machine: Machine) -> None:
     machine.failing = LOOK
-    with unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial):
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+    ):
         pass
 
 
@@ -140,7 +160,9 @@ def test_a_drive_that_stays_writable_is_a_failed_step(machine: Machine) -> None:
     machine.failing = SETRO
     with (
         pytest.raises(StepFailed),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pass
     assert not machine.locked()
@@ -162,7 +184,7 @@ def test_refused_before_anything_is_touched(
     machine.drive = replace(before, **now)  # type: ignore[arg-type]
     with (
         pytest.raises(Refusal, match=message) as refused,
-        unlocked(before, stick=machine.stick, released_identity=released),
+        unlocked(before, stick=machine.stick, released_identity=released, noted=None),
     ):
         pytest.fail("unlocked")
     assert refused.value.blame == "other"
@@ -182,7 +204,7 @@ def test_a_name_that_passes_to_another_disk_while_it_is_opened_is_refused(
     monkeypatch.setattr(os, "open", swap)
     with (
         pytest.raises(Refusal, match="is another drive than before"),
-        unlocked(before, stick=machine.stick, released_identity=before.serial),
+        unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
     ):
         pytest.fail("unlocked")
     assert machine.commands == [LOOK]
@@ -193,7 +215,9 @@ def test_a_disk_somebody_else_has_locked_is_refused(machine: Machine) -> None:
     fcntl.flock(fd, fcntl.LOCK_EX)
     with (
         pytest.raises(Refusal, match="locked by another program"),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pytest.fail("unlocked")
     os.close(fd)
@@ -213,7 +237,9 @@ def test_a_disk_the_kernel_holds_is_refused(
     monkeypatch.setattr(os, "open", busy)
     with (
         pytest.raises(Refusal, match="in use by the kernel: Device or resource busy"),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pytest.fail("unlocked")
     assert SETRW not in machine.commands
@@ -223,7 +249,9 @@ def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
     Path(machine.drive.path).unlink()
     with (
         pytest.raises(StepFailed, match="cannot be opened"),
-        unlocked(machine.drive, stick=machine.stick, released_identity=machine.drive.serial),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
     ):
         pytest.fail("unlocked")
 
@@ -271,7 +299,49 @@ def test_a_twin_that_comes_while_it_is_opened_is_refused(
     monkeypatch.setattr(os, "open", plug)
     with (
         pytest.raises(Refusal, match="shows the same identity as /dev/sdz"),
-        unlocked(before, stick=machine.stick, released_identity=before.serial),
+        unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
     ):
         pytest.fail("unlocked")
     assert SETRW not in machine.commands
+
+
+NOTED = AskedIdentity("WD-WX41A1234567", "0x50014ee2b1234567", "WDC WD10EZEX", 67_108_864)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (replace(NOTED, serial="WD-WX41A7654321"), "its serial number was"),
+        (replace(NOTED, wwn="0x50014ee2b7654321"), "its WWN was"),
+        (replace(NOTED, model="ST500"), "its model was"),
+        (replace(NOTED, size_bytes=67_109_376), "its size was"),
+        (None, "no longer answers who it is"),
+    ],
+)
+def test_a_drive_that_answers_as_another_one_is_not_unlocked(
+    machine: Machine, answer: AskedIdentity | None, said: str
+) -> None:
+    """What the kernel keeps of it, serial number and size, is as before."""
+    machine.answer = answer
+    with (
+        pytest.raises(Refusal, match=said) as refused,
+        unlocked(
+            machine.drive,
+            stick=machine.stick,
+            released_identity=machine.drive.serial,
+            noted=NOTED,
+        ),
+    ):
+        pytest.fail("unlocked")
+    # A changed disk is a person's doing; one that falls silent is the drive's.
+    assert refused.value.blame == ("other" if answer else "drive")
+    assert SETRW not in machine.commands
+    assert not machine.locked()
+
+
+def test_a_drive_that_answers_as_it_did_is_unlocked(machine: Machine) -> None:
+    machine.answer = NOTED
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=NOTED
+    ):
+        assert SETRW in machine.commands

@@ -1,0 +1,126 @@
+"""Who a drive says it is when it is asked now, and not what the kernel noted when it found it.
+
+A disk that was changed behind a bridge shows in nothing the kernel keeps: INQUIRY data, serial
+number and capacity are read once, when the device is found. smartctl sends INQUIRY and IDENTIFY
+anew. virtio-blk drives and memory cards answer no such question: of them the kernel's number is all
+there is. Reads only.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.drives.health import find_complaint, number, parse_answer, part
+from appliance.drives.model import Drive
+from appliance.errors import Refusal, StepFailed
+from appliance.run import run
+from appliance.units import printable
+
+TIMEOUT_S = 20
+"""For each of at most three ways of asking."""
+
+# Behind a bridge that smartctl does not know: as ata_id of udev does, then as to any SCSI device,
+# which tells who the bridge is and how large the disk.
+_WAYS = {"usb": ((), ("--device=sat",), ("--device=scsi",))}
+_NOT_ALNUM = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedIdentity:
+    """What a drive answered; empty or 0: it did not say that."""
+
+    serial: str
+    wwn: str
+    model: str
+    size_bytes: int
+
+
+def ask_identity(drive: Drive) -> AskedIdentity | None:
+    """Ask `drive` who it is; None where it, or its bus, answers no such question in time.
+
+    Raises StillRunning where the question cannot even be ended.
+    """
+    for way in _WAYS.get(drive.transport, ((),)):
+        command = ["smartctl", "--json=c", "--info", *way, drive.path]
+        try:
+            done = run(command, check=False, timeout_s=TIMEOUT_S)
+        except StepFailed:
+            return None
+        asked = parse_identity(done.stdout)
+        if asked is not None:
+            return asked
+    return None
+
+
+def parse_identity(text: str) -> AskedIdentity | None:
+    """Who it is in the output of `smartctl --json=c --info`. Pure."""
+    data = parse_answer(text)
+    if find_complaint(data):
+        return None
+    size = number(part(data, "user_capacity").get("bytes"))
+    asked = AskedIdentity(
+        serial=_text(data, "serial_number"),
+        wwn=_wwn(data),
+        model=_text(data, "model_name") or _text(data, "scsi_model_name"),
+        size_bytes=int(size or number(data.get("nvme_total_capacity")) or 0),
+    )
+    return asked if asked.serial or asked.size_bytes else None
+
+
+def _text(data: dict[str, Any], key: str) -> str:
+    found = data.get(key)
+    return found.strip() if isinstance(found, str) else ""
+
+
+def _wwn(data: dict[str, Any]) -> str:
+    """NAA, company and number of the world wide name, as one number (smartctl's `wwn`)."""
+    wwn = part(data, "wwn")
+    parts = [wwn.get(key) for key in ("naa", "oui", "id")]
+    if all(isinstance(each, int) for each in parts):
+        naa, oui, own = parts
+        return f"0x{naa:x}{oui:06x}{own:09x}"
+    return _text(data, "logical_unit_id")
+
+
+def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:
+    """Raises Refusal unless the drive at `drive.path` is the one that was released. Pure.
+
+    `noted` is what it answered when it was released, `now` what it answers. One that did answer
+    must do so again, and the same; of one that never did, only a number that is the drive's own
+    can be compared.
+    """
+    if noted is None:
+        if now is not None and not drive.serial_doubt:
+            _compare(drive, "serial number", drive.serial, now.serial)
+        return
+    if now is None:
+        raise Refusal(
+            f"{drive.path} no longer answers who it is; when it was released it did: "
+            f"{printable(noted.serial or noted.model)!r}",
+            blame="drive",
+        )
+    for what, before, after in (
+        ("serial number", noted.serial, now.serial),
+        ("WWN", noted.wwn, now.wwn),
+        ("model", noted.model, now.model),
+        ("size", f"{noted.size_bytes}", f"{now.size_bytes}"),
+    ):
+        if before != after:
+            raise _make_refusal(drive, what, before, after)
+
+
+def _compare(drive: Drive, what: str, noted: str, asked: str) -> None:
+    # udev and smartctl each have their own way with blanks and punctuation. What is no printable
+    # ASCII smartctl writes in ways of its own: such a number is compared with its own answer only.
+    is_plain = all(each.isascii() and each.isprintable() for each in (noted, asked))
+    left, right = (_NOT_ALNUM.sub("", each) for each in (noted, asked))
+    if is_plain and left and right and left != right:
+        raise _make_refusal(drive, what, noted, asked)
+
+
+def _make_refusal(drive: Drive, what: str, before: str, after: str) -> Refusal:
+    return Refusal(
+        f"{drive.path} answers as another drive: its {what} was {printable(before)!r} and is "
+        f"{printable(after)!r}",
+        hint="the disk behind the bridge or in the dock was changed: put the released one back",
+    )
