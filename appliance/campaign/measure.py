@@ -55,7 +55,7 @@ def measure_boot() -> None:
     try:
         drives = find_settled_drives()
         stick = find_stick(drives)
-        mount_data(stick)
+        repaired = mount_data(stick)
         mount_fat(stick)
         connection = open_database(DATABASE)
     except KaltstartError as error:
@@ -64,6 +64,8 @@ def measure_boot() -> None:
         return
     with Consoles() as consoles:
         site = Site(connection, this_boot, countdown=_ask(consoles))
+        if repaired:
+            record(connection, this_boot, "data-repaired", repaired, level="warning")
         due = _find_due(site, this_boot.slot)
         if due is None:
             record(
