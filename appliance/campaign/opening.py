@@ -48,5 +48,6 @@ def show_trouble(status: Status, error: KaltstartError) -> None:
     status.message = error.message
     status.countdown = status.progress = status.step = None
     status.error = {"message": error.message, "hint": error.hint, "exit_code": error.exit_code}
-    write_status(status)
     announce("refused", reason=str(error))
+    with suppress(OSError):  # /run may be full
+        write_status(status)
