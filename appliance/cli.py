@@ -66,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("database", type=Path)
     merge.set_defaults(command=_merge)
 
+    rescue = commands.add_parser("rescue", help="copy the database to the stick's FAT partition")
+    rescue.set_defaults(command=_rescue)
+
     engine = commands.add_parser("engine", help="the appliance's service")
     engine.set_defaults(command=_engine)
     measure = commands.add_parser("measure", help="the service of a measured boot")
@@ -181,6 +184,14 @@ def _merge(options: argparse.Namespace) -> int:
     counts = merge_database(open_database(DATABASE), options.database, room_bytes=room_bytes)
     for what, count in asdict(counts).items():
         print(f"{what.replace('_', ' ')}: {count}")
+    return 0
+
+
+def _rescue(options: argparse.Namespace) -> int:
+    from appliance.stick import rescue_database
+
+    del options
+    print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
     return 0
 
 

@@ -6,6 +6,7 @@ Makes kaltstart-data at the first boot.
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _MIN_FREE_BYTES = 8 << 20
 _NOTHING_RUNS = "nosuid,nodev,noexec"
+# e2fsck(8), EXIT CODE: a sum of these bits. 1 repaired | 2 restart, for a mounted root | 4 errors
+# left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
+_FSCK_REPAIRED = 1
+_FSCK_ERRORS_LEFT = ~3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +110,13 @@ def make_data_partition(stick: Stick) -> None:
         ) from error
 
 
-def mount_data(stick: Stick) -> None:
-    """Mount kaltstart-data, repairing what a power cut left. Raises StickTrouble."""
+def mount_data(stick: Stick) -> str:
+    """Mount kaltstart-data, repairing what a power cut left; return what was repaired, or "".
+
+    Raises StickTrouble. Where errors are left it is mounted read-only before that, so that
+    what is on it can still be copied.
+    """
+    repaired = ""
     if not stick.data_path:
         raise StickTrouble(
             "the stick has no partition kaltstart-data", hint="start it once by itself"
@@ -118,33 +128,64 @@ def mount_data(stick: Stick) -> None:
     if not DATA.is_mount():
         DATA.mkdir(parents=True, exist_ok=True)
         try:
-            # Repairs what it safely can; the mount below says whether that was enough.
-            run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
-            run(
-                [
-                    "mount",
-                    "-t",
-                    "ext4",
-                    "-o",
-                    f"{_NOTHING_RUNS},noatime,errors=remount-ro",
-                    stick.data_path,
-                    str(DATA),
-                ]
-            )
+            checked = run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
+            # The kernel mounts what fsck gave up on, and a write there spoils other files. No
+            # journal is replayed either: that would be a write.
+            left = bool(checked.returncode & _FSCK_ERRORS_LEFT)
+            options = "ro,noload,noatime" if left else "noatime,errors=remount-ro"
+            options = f"{_NOTHING_RUNS},{options}"
+            run(["mount", "-t", "ext4", "-o", options, stick.data_path, str(DATA)])
         except StepFailed as error:
             raise StickTrouble(
                 f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
                 hint="save what is on it with another machine and write the stick anew",
             ) from error
+        if left:
+            raise StickTrouble(
+                f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
+                f"repair it by itself (code {checked.returncode}): it is mounted read-only",
+                hint="`python3 -m appliance rescue` copies the database to KALTSTART; then repair "
+                "the partition on another machine with fsck.ext4, or write the stick anew",
+            )
+        if checked.returncode & _FSCK_REPAIRED:
+            repaired = f"fsck.ext4 repaired {stick.data_path}"
     _check_usable()
     RAW.mkdir(exist_ok=True)
+    return repaired
+
+
+def rescue_database() -> Path:
+    """Copy the database to KALTSTART, from a damaged data partition too; return its folder.
+
+    The journal of a transaction that was cut goes with it: without it the copy would hold half of
+    that. An earlier copy stays. Raises StickTrouble.
+    """
+    with writable_fat() as fat:
+        try:
+            number = 1
+            while (folder := fat / f"rescued-{number}").exists():
+                number += 1
+            folder.mkdir()
+            for name in (DATABASE.name, f"{DATABASE.name}-journal"):
+                source = DATABASE.with_name(name)
+                if name == DATABASE.name or source.exists():
+                    with source.open("rb") as read, (folder / name).open("wb") as copy:
+                        shutil.copyfileobj(read, copy)
+                        copy.flush()
+                        os.fsync(copy.fileno())
+        except OSError as error:
+            raise StickTrouble(
+                f"the database cannot be copied to KALTSTART: {error}",
+                hint="make room there, or read the stick on another machine",
+            ) from error
+    return folder
 
 
 def _check_usable() -> None:
     if os.statvfs(DATA).f_flag & os.ST_RDONLY:
         raise StickTrouble(
             "the stick's data partition is read-only",
-            hint="the stick is worn out or write-protected; nothing can be stored on it",
+            hint="the stick is worn out, write-protected or damaged; nothing can be stored on it",
         )
     free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
     if free < _MIN_FREE_BYTES:

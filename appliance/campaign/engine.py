@@ -72,7 +72,8 @@ _HEARTBEAT_S = 5
 def serve(drives: DriveList) -> None:
     """Run until power goes. Raises only on a bug, after pausing the campaign, and StickTrouble."""
     status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
-    write_status(status)
+    with suppress(OSError):  # /run may be full; what is armed is still to be settled
+        write_status(status)
     try:
         stick, connection = open_stick()
     except KaltstartError as error:
@@ -276,7 +277,11 @@ class Appliance:
         on_finish = load_campaign(self.site, campaign_id).on_finish
         if on_finish == "tui":
             return
-        power.clear_alarm()
+        try:
+            power.clear_alarm()
+        except (KaltstartError, OSError) as error:
+            # The campaign is done whatever the clock does.
+            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
         action = power.power_off if on_finish == "poweroff" else power.reboot
         said = "power off" if on_finish == "poweroff" else "restart"
         if not self.screen.countdown(
@@ -290,11 +295,15 @@ class Appliance:
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
-        self.screen.show("idle", f"Internal error: {type(error).__name__}: {error}")
+        said = f"internal error: {type(error).__name__}: {error}"
         try:
-            self._pause_unfinished(f"internal error: {type(error).__name__}: {error}")
+            self._pause_unfinished(said)
         except (sqlite3.Error, OSError, KaltstartError) as second:
-            announce("campaign-paused", reason=f"internal error: {error}; then {second}")
+            take_back_departure(self.this_boot)
+            announce("campaign-paused", reason=f"{said}; then {second}")
+        # Last: where /run is full, this fails too.
+        with suppress(sqlite3.Error, OSError, KaltstartError):
+            self.screen.show("idle", said[:1].upper() + said[1:])
 
     def stop_for_trouble(self, error: StickTrouble) -> None:
         """Nothing happens by itself from here on, whatever the stick still takes.

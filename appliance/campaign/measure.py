@@ -55,7 +55,7 @@ def measure_boot() -> None:
     try:
         drives = find_settled_drives()
         stick = find_stick(drives)
-        mount_data(stick)
+        repaired = mount_data(stick)
         mount_fat(stick)
         connection = open_database(DATABASE)
     except KaltstartError as error:
@@ -69,6 +69,8 @@ def measure_boot() -> None:
             countdown=_ask(consoles),
             is_stopped=lambda: consoles.key_pressed(within_s=0),
         )
+        if repaired:
+            record(connection, this_boot, "data-repaired", repaired, level="warning")
         due = _find_due(site, this_boot.slot)
         if due is None:
             record(

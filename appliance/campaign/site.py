@@ -45,7 +45,21 @@ def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
 
 
 def pause(site: Site, campaign_id: int, reason: str) -> None:
-    """Stop safely: nothing is armed, nothing happens by itself until a person resumes."""
+    """Stop safely: nothing is armed, nothing happens by itself until a person resumes.
+
+    A campaign that is done stays done, and what comes afterwards is only noted.
+    """
+    if load_campaign(site, campaign_id).state == "done":
+        record(
+            site.connection,
+            site.this_boot,
+            "trouble-after-the-end",
+            reason,
+            campaign_id=campaign_id,
+            level="warning",
+        )
+        disarm(site)
+        return
     cycle = armed_cycle(select_cycles(site.connection, campaign_id))
     with transaction(site.connection):
         if cycle is not None:

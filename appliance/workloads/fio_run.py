@@ -23,7 +23,7 @@ from appliance.run import Finished, run, run_watched
 from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio_job import FioJob, Options, buffer_bytes, file_stem
-from appliance.workloads.kept import stick_trouble
+from appliance.workloads.kept import stick_trouble, sync_folder, write_durably
 
 # Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.
@@ -83,7 +83,8 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     with stick_trouble(bench.raw):
         for stale in (json_file, stderr_file):
             stale.unlink(missing_ok=True)
-        job_file.write_text(text)
+        sync_folder(bench.raw.parent)
+        write_durably(job_file, text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):
         raise StepFailed(f"fio refuses the job {job.name}: {mistake}", blame="other")
@@ -106,10 +107,11 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
         after = bench.read_counters()
         written = sysfs.read_text(output_file)
+    # Before the rows that name them: after power loss a figure without its source is worth little.
     with stick_trouble(bench.raw):
-        json_file.write_text(written)
+        write_durably(json_file, written)
         if done.stderr:
-            stderr_file.write_text(done.stderr)
+            write_durably(stderr_file, done.stderr)
     output = _read_output(job, done, written)
     return FioRun(
         output=output,

@@ -18,6 +18,7 @@ from appliance.stick import (
     make_data_partition,
     mount_data,
     mount_fat,
+    rescue_database,
     writable_fat,
 )
 
@@ -45,6 +46,7 @@ class Tools:
     def __init__(self) -> None:
         self.commands: list[list[str]] = []
         self.failing: set[str] = set()
+        self.fsck_code = 0
         self.labels: dict[str, str] = {}
 
     def __call__(self, command: Sequence[str], *, check: bool = True, **_: object) -> Finished:
@@ -59,7 +61,8 @@ class Tools:
             if command[0] == "lsblk"
             else {}
         )
-        return Finished(tuple(command), int(failed), stdout, "")
+        code = self.fsck_code if command[0] == "fsck.ext4" else int(failed)
+        return Finished(tuple(command), code, stdout, "")
 
 
 @pytest.fixture
@@ -125,11 +128,45 @@ def test_a_write_protected_stick_is_left_alone(tools: Tools) -> None:
 
 
 def test_data_is_checked_before_it_is_mounted(tools: Tools) -> None:
-    tools.failing = {"fsck.ext4"}  # code 1: it repaired something
-    mount_data(STICK)
+    assert mount_data(STICK) == ""
     assert [command[0] for command in tools.commands] == ["fsck.ext4", "mount"]
     assert all("/dev/sdc6" in command for command in tools.commands)
     assert module.RAW.is_dir()
+
+
+def test_what_was_repaired_is_told(tools: Tools) -> None:
+    tools.fsck_code = 1
+    assert "repaired /dev/sdc6" in mount_data(STICK)
+
+
+@pytest.mark.parametrize("code", [4, 5, 8, 12, 16, 32, 128, -9])
+def test_data_that_fsck_gave_up_on_is_only_read(tools: Tools, code: int) -> None:
+    tools.fsck_code = code
+    with pytest.raises(StickTrouble, match="is damaged") as caught:
+        mount_data(STICK)
+    assert "rescue" in caught.value.hint
+    mounted = tools.commands[-1]
+    assert {"ro", "noload"} <= set(mounted[mounted.index("-o") + 1].split(","))
+    assert not module.RAW.exists()
+
+
+def test_the_database_is_rescued_with_its_journal(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = tmp_path / "kaltstart.sqlite"
+    monkeypatch.setattr(module, "DATABASE", database)
+    module.FAT.mkdir()
+    with pytest.raises(StickTrouble, match="cannot be copied"):
+        rescue_database()
+    database.write_bytes(b"rows")
+    database.with_name("kaltstart.sqlite-journal").write_bytes(b"half")
+    folder = rescue_database()
+    assert folder == module.FAT / "rescued-2"
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == {
+        "kaltstart.sqlite": b"rows",
+        "kaltstart.sqlite-journal": b"half",
+    }
+    assert tools.commands[-1][2] == "remount,ro"
 
 
 def test_data_that_cannot_be_mounted_is_trouble(tools: Tools) -> None:

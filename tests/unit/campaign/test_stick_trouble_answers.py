@@ -10,6 +10,7 @@ from appliance import keyboard
 from appliance.campaign import asked_files, engine, journal, kept_plans, power, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.site import pause
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
@@ -131,3 +132,24 @@ def test_what_an_engine_left_behind_and_cannot_be_let_go_of_is_noted(
     event = select_events(appliance.connection, limit=9)[0]
     assert (event.event, event.level) == ("not-released", "error")
     assert event.detail.startswith("it cannot be started: Input/output error")
+
+
+def test_a_bug_with_run_full_still_pauses_and_disarms(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    appliance.connection.execute("UPDATE campaign SET state = 'running'")
+    monkeypatch.setattr(appliance.screen, "show", full)
+    appliance.pause_after_bug(ValueError("odd"))
+    assert world.campaign().state == "paused"
+    assert "clear alarm" in world.log
+
+
+def test_trouble_after_the_end_leaves_a_campaign_done(appliance: Appliance, world: World) -> None:
+    appliance.connection.execute("UPDATE campaign SET state = 'done', finished_at = 'now'")
+    pause(appliance.site, 1, "the alarm cannot be cleared")
+    row = appliance.connection.execute("SELECT state, finished_at FROM campaign").fetchone()
+    assert tuple(row) == ("done", "now")
+    assert ("trouble-after-the-end", "the alarm cannot be cleared") in world.events()

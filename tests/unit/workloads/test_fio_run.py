@@ -1,6 +1,7 @@
 """How long fio may be silent, and whose fault it is when it ends without figures."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from appliance.errors import StepFailed, StickTrouble
 from appliance.workloads import fio_run
 from appliance.workloads.fio_job import FioJob, Options, classic_options, layout_options
 from appliance.workloads.fio_run import run_fio
+from appliance.workloads.kept import write_durably
 from tests.unit.workloads.fio_bench import FioBench
 
 MINUTE_S = 60
@@ -97,3 +99,18 @@ def test_a_stick_that_goes_while_fio_runs_is_told_as_the_sticks(lab: FioBench) -
     lab.during = lose
     with pytest.raises(StickTrouble, match=r"raw cannot be written: No such file"):
         run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
+
+
+def test_what_fio_gave_is_durable_before_its_figures_are_returned(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    write = write_durably
+
+    def note(path: Path, text: str) -> None:
+        write(path, text)
+        synced.append(path.suffix)
+
+    monkeypatch.setattr(fio_run, "write_durably", note)
+    run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
+    assert synced[:2] == [".fio", ".json"]
