@@ -20,9 +20,7 @@ type Identity = tuple[str, str, str, str | None]
 _OTHER_WAY_ROUND = (
     "merge the other way round, on the stick it is from, or use its version of Kaltstart"
 )
-_COPY_AGAIN = (
-    "copy kaltstart.sqlite from the other stick once more, from its newest folder in reports"
-)
+_COPY_AGAIN = "copy kaltstart.sqlite from the other stick once more, from its folder reports"
 
 _HELD = 3
 """Times its size that a merge takes of the memory at most: the copy, what is inserted, the rows."""
