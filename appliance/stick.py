@@ -36,6 +36,12 @@ SAVE_FIRST = (
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 _MIN_FREE_BYTES = 8 << 20
+_FAT_TYPES = (
+    ("vfat", "ro,noatime,utf8,errors=remount-ro"),
+    ("exfat", "ro,noatime,errors=remount-ro"),
+    ("ntfs3", "ro,noatime,nocase"),
+)
+"""What KALTSTART is, then what other computers make of it when somebody chooses "format"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +164,19 @@ def mount_fat(stick: Stick) -> None:
     if FAT.is_mount():
         return
     FAT.mkdir(parents=True, exist_ok=True)
-    try:
-        run(
-            [
-                "mount",
-                "-t",
-                "vfat",
-                "-o",
-                "ro,noatime,utf8,errors=remount-ro",
-                stick.fat_path,
-                str(FAT),
-            ]
-        )
-    except StepFailed as error:
+    trouble: StepFailed | None = None
+    for kind, options in _FAT_TYPES:
+        try:
+            run(["mount", "-t", kind, "-o", options, stick.fat_path, str(FAT)])
+        except StepFailed as error:
+            trouble = trouble or error
+        else:
+            return
+    if trouble is not None:
         raise StickTrouble(
-            f"the stick's partition KALTSTART cannot be read: {error.message}",
+            f"the stick's partition KALTSTART cannot be read: {trouble.message}",
             hint=f"repair it on another machine, or {SAVE_FIRST}",
-        ) from error
+        ) from trouble
 
 
 @contextmanager

@@ -2,17 +2,22 @@
 
 import sqlite3
 
+from appliance import fat
+from appliance.campaign.journal import record
 from appliance.campaign.status import Status, write_status
+from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.probe import find_settled_drives
-from appliance.errors import KaltstartError
+from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import (
     DATABASE,
+    FAT,
     Stick,
     find_stick,
     make_data_partition,
     mount_data,
     mount_fat,
+    writable_fat,
 )
 from appliance.store.connect import open_database
 
@@ -27,8 +32,25 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
         make_data_partition(stick)
         stick = find_stick(find_settled_drives())
     mount_data(stick)
+    notes = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
     mount_fat(stick)
-    return stick, open_database(DATABASE)
+    notes += _restore_seed()
+    connection = open_database(DATABASE)
+    for note in notes:
+        record(connection, read_this_boot(), "kaltstart-mended", note, level="warning")
+    return stick, connection
+
+
+def _restore_seed() -> tuple[str, ...]:
+    """Put back what KALTSTART was made with and somebody removed; what was done."""
+    if not fat.lacks_seed(FAT):
+        return ()
+    try:
+        with writable_fat() as place:
+            fat.restore_seed(place)
+    except (StickTrouble, OSError) as error:
+        return (f"kaltstart/grubenv is missing on KALTSTART and cannot be put back: {error}",)
+    return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
 
 
 def show_trouble(status: Status, error: KaltstartError) -> None:
