@@ -43,6 +43,12 @@ _NOTHING_RUNS = "nosuid,nodev,noexec"
 # left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
 _FSCK_REPAIRED = 1
 _FSCK_ERRORS_LEFT = ~3
+_FAT_TYPES = (
+    ("vfat", "noatime,utf8,errors=remount-ro"),
+    ("exfat", "noatime,errors=remount-ro"),
+    ("ntfs3", "noatime,nocase"),
+)
+"""What KALTSTART is, then what other computers make of it when somebody chooses "format"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,23 +207,20 @@ def mount_fat(stick: Stick) -> None:
     if FAT.is_mount():
         return
     FAT.mkdir(parents=True, exist_ok=True)
-    try:
-        run(
-            [
-                "mount",
-                "-t",
-                "vfat",
-                "-o",
-                f"ro,{_NOTHING_RUNS},noatime,utf8,errors=remount-ro",
-                stick.fat_path,
-                str(FAT),
-            ]
-        )
-    except StepFailed as error:
+    trouble: StepFailed | None = None
+    for kind, options in _FAT_TYPES:
+        all_options = f"ro,{_NOTHING_RUNS},{options}"
+        try:
+            run(["mount", "-t", kind, "-o", all_options, stick.fat_path, str(FAT)])
+        except StepFailed as error:
+            trouble = trouble or error
+        else:
+            return
+    if trouble is not None:
         raise StickTrouble(
-            f"the stick's partition KALTSTART cannot be read: {error.message}",
+            f"the stick's partition KALTSTART cannot be read: {trouble.message}",
             hint=f"repair it on another machine, or {SAVE_FIRST}",
-        ) from error
+        ) from trouble
 
 
 @contextmanager

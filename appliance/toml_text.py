@@ -13,7 +13,8 @@ from appliance.errors import PlanError
 from appliance.plan_lines import Path, find_lines, line_of
 from appliance.units import printable
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 64 << 10
+"""More than a plan for a hundred drives needs; 1 MiB of tables takes 10 s to check."""
 MAX_PROBLEMS = 100
 # tomllib takes quadratic time for a key of very many parts.
 _LONG_KEY = re.compile(
@@ -24,7 +25,7 @@ _LONG_KEY = re.compile(
 def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
     if len(raw) > MAX_BYTES:
-        raise make_error(name, [f"{printable(name)}: is bigger than 1 MiB; that is no {kind}"])
+        raise make_error(name, [f"{printable(name)}: is bigger than 64 KiB; that is no {kind}"])
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -39,7 +40,7 @@ def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
     """The tables of `text`. Raises PlanError where it is no TOML."""
     shown = printable(name)
     if len(text) > MAX_BYTES:
-        raise make_error(name, [f"{shown}: is bigger than 1 MiB; that is no {kind}"])
+        raise make_error(name, [f"{shown}: is bigger than 64 KiB; that is no {kind}"])
     if not text.strip():
         raise make_error(name, [f"{shown}: is empty; a {kind} starts with version = 1"])
     long_key = _LONG_KEY.search(text)

@@ -20,6 +20,7 @@ def write_report(site: Site, campaign_id: int) -> str:
     # Charts and templates take their time to load: not while the appliance starts.
     from appliance.report.export import export_campaign  # noqa: PLC0415
 
+    missing: list[str] = []
     with writable_fat() as fat:
         reports = fat / "reports"
         try:
@@ -29,8 +30,23 @@ def write_report(site: Site, campaign_id: int) -> str:
                 f"the folder reports cannot be made on KALTSTART: {error.strerror}",
                 hint="delete or rename a file of that name, or make room",
             ) from error
-        folder = export_campaign(site.connection, campaign_id=campaign_id, reports=reports, raw=RAW)
+        folder = export_campaign(
+            site.connection,
+            campaign_id=campaign_id,
+            reports=reports,
+            raw=RAW,
+            note=missing.append,
+        )
         shown = str(folder.relative_to(fat))
+    for what in missing:
+        record(
+            site.connection,
+            site.this_boot,
+            "report-incomplete",
+            what,
+            campaign_id=campaign_id,
+            level="warning",
+        )
     record(site.connection, site.this_boot, "report", shown, campaign_id=campaign_id)
     return shown
 

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import suppress
 
+from appliance import fat
 from appliance.campaign.journal import record
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.thisboot import read_this_boot
@@ -11,11 +12,13 @@ from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import (
     DATABASE,
+    FAT,
     Stick,
     find_stick,
     make_data_partition,
     mount_data,
     mount_fat,
+    writable_fat,
 )
 from appliance.store.connect import open_database
 
@@ -35,11 +38,28 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
         with suppress(StickTrouble):  # the first trouble says more
             mount_fat(stick)  # a person can copy a damaged stick's database there
         raise
+    mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
     mount_fat(stick)
+    mended += _restore_seed()
     connection = open_database(DATABASE)
+    this_boot = read_this_boot()
     if repaired:
-        record(connection, read_this_boot(), "data-repaired", repaired, level="warning")
+        record(connection, this_boot, "data-repaired", repaired, level="warning")
+    for note in mended:
+        record(connection, this_boot, "kaltstart-mended", note, level="warning")
     return stick, connection
+
+
+def _restore_seed() -> tuple[str, ...]:
+    """Put back what KALTSTART was made with and somebody removed; what was done."""
+    if not fat.lacks_seed(FAT):
+        return ()
+    try:
+        with writable_fat() as place:
+            fat.restore_seed(place)
+    except (StickTrouble, OSError) as error:
+        return (f"kaltstart/grubenv is missing on KALTSTART and cannot be put back: {error}",)
+    return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
 
 
 def show_trouble(status: Status, error: KaltstartError) -> None:

@@ -12,6 +12,7 @@ from appliance.plan import describe_plan, parse_plan, read_plan
 from appliance.plan_conflicts import find_doubtful_releases
 from appliance.stick import FAT, Stick
 from appliance.store.campaigns import knows_plan
+from appliance.units import printable
 
 _PLAN = FAT / "plan.toml"
 
@@ -34,6 +35,11 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
     Tells the interface what there is, too.
     """
     if not _PLAN.exists():
+        misnamed = _find_misnamed()
+        if misnamed:
+            problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
+            status.plan |= {"state": "invalid", "problems": [problem]}
+            refuse(site.connection, site.this_boot, (problem,))
         return None
     try:
         text = read_plan(_PLAN)
@@ -78,6 +84,16 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         autostart=autostart,
         is_known=is_known,
     )
+
+
+def _find_misnamed() -> str:
+    """A file that Windows shows as plan.toml while its name goes on; empty where there is none."""
+    try:
+        names = sorted(each.name for each in _PLAN.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    meant = (f"{_PLAN.name}.txt", f"{_PLAN.name}.toml")
+    return next((printable(name) for name in names if name.casefold() in meant), "")
 
 
 def check_stick_plan_again(status: Status, *, stick: Stick) -> None:

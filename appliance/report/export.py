@@ -1,15 +1,18 @@
 """The files of a report on the stick's FAT partition, each complete or not there at all.
 
-Every file is written under a temporary name and synced before any takes its place, so a stick that
-fills up keeps the report it had. Never changes the database. FAT knows no links, no permissions and
-no difference between upper and lower case: names come from `units.slug` and numbers.
+Pages and tables come first: every one is written under a temporary name and synced before any
+takes its place, so a stick that fills up keeps the report it had. Copies of the database come last
+and may be missing: the truth is on kaltstart-data. Never changes the database. FAT knows no links,
+no permissions and no difference between upper and lower case: names come from `units.slug` and
+numbers.
 """
 
+import gzip
 import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +20,6 @@ from appliance.errors import StickTrouble
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
 from appliance.report.tables import (
-    render_activity,
     render_dirty,
     render_health,
     render_json,
@@ -28,21 +30,37 @@ from appliance.report.tables import (
     render_temperatures,
     render_tickets,
     render_verdict_limits,
+    write_activity,
 )
 from appliance.report.views import ReportView, make_report
+from appliance.report.workload_rows import stream_activity
+from appliance.store.extract import extract_campaign
 from appliance.units import slug
 
 _TEMPORARY = ".part"
+_DATABASE = "kaltstart.sqlite"
+_PLAIN_ACTIVITY = 100_000
+"""Rows of activity, some 6 MiB, above which the file is compressed."""
+
+type _Writer = Callable[[Path], None]
+"""Writes the file of this path; raises OSError and sqlite3.Error."""
 
 
 def export_campaign(
-    connection: sqlite3.Connection, *, campaign_id: int, reports: Path, raw: Path
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int,
+    reports: Path,
+    raw: Path,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Write `<reports>/<id>-<name>/` and return it; an earlier report of the campaign is replaced.
 
     `raw` holds the charts as `cycle-<cycle id>/*.svg`, and what the tools of a step said in
-    `<step id>/`, which is named in the report and not copied. Raises PlanError where there is no
-    such campaign, StickTrouble where the files cannot be written.
+    `<step id>/`, which is named in the report and not copied; beside it is room for a temporary
+    copy of the database. The folder's database has this campaign alone, `<reports>/` has one of
+    all: `note` is told of each that could not be written. Raises PlanError where there is no such
+    campaign, StickTrouble where the other files cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)
@@ -51,21 +69,73 @@ def export_campaign(
         charts={boot: name for boot, (name, _) in charts.items()},
         raw_steps=_find_raw_steps(rows, raw=raw),
     )
+    texts = {
+        "report.html": render_page(view),
+        "results.csv": render_results(rows),
+        "results.json": render_json(rows),
+        **_render_workloads(rows),
+        **_render_verdicts(rows, view),
+    }
+    writers = {
+        **{name: _write_text(text) for name, text in texts.items()},
+        **_write_activity(connection, rows),
+        **{f"bootcharts/{name}": _copy(source) for name, source in charts.values()},
+    }
     with _explained(reports):
         folder = _choose_folder(reports, rows.campaign)
-        _write(
-            folder,
-            texts={
-                "report.html": render_page(view),
-                "results.csv": render_results(rows),
-                "results.json": render_json(rows),
-                **_render_workloads(rows),
-                **_render_verdicts(rows, view),
-            },
-            copies={f"bootcharts/{name}": source for name, source in charts.values()},
-            connection=connection,
-        )
+        _write(folder, writers)
+    scratch = raw.parent / f"report.sqlite{_TEMPORARY}"
+
+    def extract(path: Path) -> None:
+        scratch.unlink(missing_ok=True)
+        extract_campaign(connection, campaign_id, path, scratch=scratch)
+
+    def copy_all(path: Path) -> None:
+        connection.execute("VACUUM INTO ?", (str(path),))
+
+    for place, writer in ((folder, extract), (reports, copy_all)):
+        try:
+            # SQLite does not sync what VACUUM INTO wrote (sqlite.org/lang_vacuum.html).
+            _write(place, {_DATABASE: writer})
+        except (OSError, sqlite3.Error) as error:
+            shown = place.relative_to(reports.parent) / _DATABASE
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            note(f"{shown} is missing or older than the report: {why}")
     return folder
+
+
+def _write_text(text: str) -> _Writer:
+    # newline="": the CSV brings its own line ends.
+    def write(path: Path) -> None:
+        path.write_text(text, encoding="utf-8", newline="")
+
+    return write
+
+
+def _copy(source: Path) -> _Writer:
+    def write(path: Path) -> None:
+        shutil.copyfile(source, path)
+
+    return write
+
+
+def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[str, _Writer]:
+    """The recording row by row: days of it are more than the memory may hold."""
+    if not rows.workloads.activity:
+        return {}
+    campaign_id = rows.campaign.id
+    count = sum(1 for _ in stream_activity(connection, campaign_id))
+    is_long = count > _PLAIN_ACTIVITY
+
+    def write(path: Path) -> None:
+        with (
+            gzip.open(path, "wt", encoding="utf-8", newline="")
+            if is_long
+            else path.open("w", encoding="utf-8", newline="")
+        ) as out:
+            write_activity(out, stream_activity(connection, campaign_id))
+
+    return {"activity.csv.gz" if is_long else "activity.csv": write}
 
 
 def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]]:
@@ -100,7 +170,6 @@ def _render_workloads(rows: CampaignRows) -> dict[str, str]:
     files = (
         ("steps.csv", rows.workloads.steps, render_steps),
         ("tickets.csv", rows.workloads.tickets, render_tickets),
-        ("activity.csv", rows.workloads.activity, render_activity),
         ("array_dirty.csv", rows.workloads.dirty, render_dirty),
         ("slices.csv", rows.workloads.slices, render_slices),
         ("ranges.csv", rows.workloads.ranges, render_ranges),
@@ -148,25 +217,18 @@ def _is_report_of(folder: Path, campaign: CampaignRow) -> bool:
         return False
 
 
-def _write(
-    folder: Path, *, texts: dict[str, str], copies: dict[str, Path], connection: sqlite3.Connection
-) -> None:
-    names = (*texts, "kaltstart.sqlite", *copies)
-    folders = [folder, *([folder / "bootcharts"] if copies else [])]
+def _write(folder: Path, writers: dict[str, _Writer]) -> None:
+    """All of these files into `folder`, or none."""
+    has_charts = any("/" in name for name in writers)
+    folders = [folder, *([folder / "bootcharts"] if has_charts else [])]
     made = _make_folders(folders)
-    temporary = {name: folder / f"{name}{_TEMPORARY}" for name in names}
+    temporary = {name: folder / f"{name}{_TEMPORARY}" for name in writers}
     try:
         for path in temporary.values():
             # What a power failure may have left; VACUUM INTO wants no file there.
             path.unlink(missing_ok=True)
-        for name, text in texts.items():
-            # newline="": the CSV brings its own line ends.
-            temporary[name].write_text(text, encoding="utf-8", newline="")
-        for name, source in copies.items():
-            shutil.copyfile(source, temporary[name])
-        connection.execute("VACUUM INTO ?", (str(temporary["kaltstart.sqlite"]),))
-        for path in temporary.values():
-            # VACUUM INTO does not sync what it wrote (sqlite.org/lang_vacuum.html).
+        for name, path in temporary.items():
+            writers[name](path)
             _sync(path)
         for name, path in temporary.items():
             path.replace(folder / name)

@@ -1,10 +1,11 @@
-"""The rows of a campaign as CSV and JSON for other programs. Pure."""
+"""The rows of a campaign as CSV and JSON for other programs. Pure, but for the file it is given."""
 
 import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import TextIO
 
 from appliance import VERSION
 from appliance.report.health_rows import HEALTH, TEMPERATURES
@@ -16,6 +17,7 @@ from appliance.report.workload_rows import (
     RANGES,
     SLICES,
     TICKETS,
+    ActivityRow,
     TicketRow,
 )
 from appliance.units import printable
@@ -90,9 +92,9 @@ def render_tickets(rows: CampaignRows) -> str:
     return _render(TICKETS, (_pick_ticket(row) for row in rows.workloads.tickets))
 
 
-def render_activity(rows: CampaignRows) -> str:
+def write_activity(out: TextIO, rows: Iterable[ActivityRow]) -> None:
     """One line per device and interval, with the columns of the view `activity`."""
-    return _render(ACTIVITY, (_pick(row, ACTIVITY) for row in rows.workloads.activity))
+    _write(out, ACTIVITY, (_pick(row, ACTIVITY) for row in rows))
 
 
 def render_dirty(rows: CampaignRows) -> str:
@@ -153,10 +155,14 @@ def _list_limits(rows: CampaignRows) -> list[Record]:
 def _render(columns: Sequence[str], records: Iterable[Record]) -> str:
     """A text that begins like a formula gets a leading apostrophe; numbers never do."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
+    _write(text, columns, records)
+    return text.getvalue()
+
+
+def _write(out: TextIO, columns: Sequence[str], records: Iterable[Record]) -> None:
+    writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_guard(record.get(name)) for name in columns] for record in records)
-    return text.getvalue()
 
 
 def _pick(row: object, columns: Sequence[str]) -> Record:

@@ -4,8 +4,10 @@ Tables are read where the views lack a column: the reason of a proof, the parts 
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import batched, groupby
+from math import ceil
 
 RESULTS = (
     "campaign_id",
@@ -54,6 +56,15 @@ ACTIVITY = (
     "busy_s",
 )
 """The columns of the view `activity`, as the contract has them."""
+
+MAX_ACTIVITY = 3600
+"""Intervals per step and device that a report holds at once: an hour of seconds."""
+
+_ACTIVITY = (
+    "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios, v.write_ios,"
+    " v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
+    " WHERE t.campaign_id = ? ORDER BY t.position, v.step_id, v.device, v.t_s"
+)
 
 ARRAY_DIRTY = ("step_id", "t_s", "dirty_bytes")
 """The columns of the view `array_dirty`."""
@@ -199,6 +210,7 @@ class WorkloadRows:
     results: tuple[ResultRow, ...]
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
+    """At most MAX_ACTIVITY per step and device, of equally many intervals each."""
     dirty: tuple[DirtyRow, ...]
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
@@ -231,14 +243,7 @@ def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> Worklo
             " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
             campaign_id,
         ),
-        activity=select_rows(
-            connection,
-            ActivityRow,
-            "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios,"
-            " v.write_ios, v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, v.device, v.t_s",
-            campaign_id,
-        ),
+        activity=tuple(_select_activity(connection, campaign_id)),
         dirty=select_rows(
             connection,
             DirtyRow,
@@ -264,6 +269,42 @@ def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> Worklo
             " WHERE t.campaign_id = ? ORDER BY t.position, v.first_byte, v.kind, v.part",
             campaign_id,
         ),
+    )
+
+
+def stream_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+    """All of the recording, which may be millions of rows: never hold them all."""
+    for row in connection.execute(_ACTIVITY, (campaign_id,)):
+        yield ActivityRow(*row)
+
+
+def _select_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+    counts = {
+        (step_id, device): count
+        for step_id, device, count in connection.execute(
+            "SELECT v.step_id, v.device, count(*) FROM activity v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? GROUP BY v.step_id, v.device",
+            (campaign_id,),
+        )
+    }
+    rows = stream_activity(connection, campaign_id)
+    for key, own in groupby(rows, key=lambda row: (row.step_id, row.device)):
+        width = ceil(counts[key] / MAX_ACTIVITY)
+        for part in batched(own, width, strict=False):
+            yield part[0] if width == 1 else _join(part)
+
+
+def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
+    """One interval that covers the same time with the same bytes."""
+    return ActivityRow(
+        part[0].step_id,
+        part[0].device,
+        part[-1].t_s,
+        sum(row.read_bytes for row in part),
+        sum(row.write_bytes for row in part),
+        sum(row.read_ios for row in part),
+        sum(row.write_ios for row in part),
+        sum(row.busy_s for row in part),
     )
 
 

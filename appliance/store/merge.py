@@ -29,7 +29,7 @@ class _Table:
     """The column that is numbered anew."""
 
 
-_TABLES = (
+TABLES = (
     _Table("campaign_drive", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("cycle", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("boot_sample", {"cycle_id": "cycle"}),
@@ -56,6 +56,7 @@ _TABLES = (
     _Table("verdict_limit", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
 )
+"""Parents before their children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def _merge(connection: sqlite3.Connection, other: sqlite3.Connection) -> MergeCo
         campaign = other.execute("SELECT * FROM campaign WHERE id = ?", (each.id,)).fetchone()
         ids["campaign"][each.id] = _insert(connection, "campaign", dict(campaign), own="id")
     drives = _merge_drives(connection, other, ids)
-    counts = {table.name: _copy(connection, other, table, ids) for table in _TABLES}
+    counts = {table.name: _copy(connection, other, table, ids) for table in TABLES}
     return MergeCounts(
         campaigns=len(offer.new),
         already_there=offer.already_there,

@@ -4,25 +4,29 @@ Reads only: neither that file nor this stick's database is ever changed here.
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from appliance.errors import UnusableDatabase
 from appliance.store.connect import SCHEMA_VERSION, migrate
-from appliance.store.migrations import APPLICATION_ID
+from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
 from appliance.units import printable
 
-type Identity = tuple[str, str, str, str | None]
-"""What a campaign is recognised by, on whichever stick."""
+type Identity = tuple[str, str, str, str | None, int, int, str]
+"""What a campaign is recognised by, on whichever stick.
+
+When and of which plan it was made, its name, the boot id it began with; how many boots and figures
+it has, and the boot id or time of the last of them: two clones of one stick go on each by itself.
+"""
 
 _OTHER_WAY_ROUND = (
     "merge the other way round, on the stick it is from, or use its version of Kaltstart"
 )
-_COPY_AGAIN = (
-    "copy kaltstart.sqlite from the other stick once more, from its newest folder in reports"
-)
+_COPY_AGAIN = "copy kaltstart.sqlite from the other stick once more, from its folder reports"
 
 _HELD = 3
 """Times its size that a merge takes of the memory at most: the copy, what is inserted, the rows."""
@@ -30,12 +34,27 @@ _HELD = 3
 _NOT_OURS = "it is not a database of Kaltstart"
 
 # The name and the plan may well be the same for ten campaigns, and a bench machine's clock may
-# start at the same moment each time: only the boot id of the first event is unique.
+# start at the same moment each time: only the boot id of the first event is unique. A clone of the
+# stick has that too: then the boot ids of its samples tell, and when its figures were stored.
 _IDENTITIES = """
     SELECT id, state, created_at, plan_sha256, name,
-           (SELECT boot_id FROM event e WHERE e.campaign_id = c.id ORDER BY seq LIMIT 1) AS boot_id
+           (SELECT boot_id FROM event e WHERE e.campaign_id = c.id ORDER BY seq LIMIT 1) AS boot_id,
+           (SELECT count(*) FROM boot_sample b JOIN cycle y ON y.id = b.cycle_id
+            WHERE y.campaign_id = c.id) AS boots,
+           (SELECT count(*) FROM result r JOIN step t ON t.id = r.step_id
+            WHERE t.campaign_id = c.id) AS results,
+           coalesce((SELECT b.boot_id FROM boot_sample b JOIN cycle y ON y.id = b.cycle_id
+                     WHERE y.campaign_id = c.id ORDER BY y.position DESC LIMIT 1), '')
+           || ' ' || coalesce((SELECT max(r.at) FROM result r JOIN step t ON t.id = r.step_id
+                               WHERE t.campaign_id = c.id), '') AS last
     FROM campaign c ORDER BY id
 """
+
+_MAX_VALUE_BYTES = 10 << 20
+"""Of one text or row: far above what this program stores."""
+_LOOK_S = 20.0
+_LOAD_S = 600.0
+_EVERY_INSTRUCTIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +104,24 @@ def compare(other: sqlite3.Connection, known: frozenset[Identity]) -> Offer:
     new: list[CampaignThere] = []
     already_there = unfinished = 0
     for row in other.execute(_IDENTITIES):
-        if _identify(row) in known:
+        if _is_here(row, known):
             already_there += 1
         elif row["state"] != "done":
             unfinished += 1
         else:
             new.append(CampaignThere(row["id"], row["name"], row["created_at"]))
     return Offer(tuple(new), already_there, unfinished)
+
+
+def _is_here(row: sqlite3.Row, known: frozenset[Identity]) -> bool:
+    """Whether nothing of this campaign is missing in one of those that are `known`."""
+    there = _identify(row)
+    if there in known:
+        return True
+    # One that is not done was copied on its way, and may have gone on here.
+    return row["state"] != "done" and any(
+        here[:4] == there[:4] and here[4] >= there[4] and here[5] >= there[5] for here in known
+    )
 
 
 def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
@@ -101,6 +131,7 @@ def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
     """
     memory = sqlite3.connect(":memory:", autocommit=True)
     memory.row_factory = sqlite3.Row
+    _bound(memory, seconds=_LOAD_S)
     try:
         with _opened(source) as file:
             _check_room(file, source, room_bytes)
@@ -108,8 +139,6 @@ def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
         with telling_unusable(source):
             _check_all(memory, source)
             migrate(memory, name=str(source))
-            if _find_own_columns() - _select_columns(memory):
-                raise _make_unusable(source, _NOT_OURS)
     except BaseException:
         memory.close()
         raise
@@ -132,39 +161,46 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
         uri = f"{source.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
             connection.row_factory = sqlite3.Row
+            _bound(connection, seconds=_LOOK_S)
             # An empty file passes for a new database everywhere else.
             if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
                 raise _make_unusable(source, _NOT_OURS)
-            if connection.execute("PRAGMA user_version").fetchone()[0] > SCHEMA_VERSION:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > SCHEMA_VERSION:
                 raise UnusableDatabase(
                     printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND
                 )
-            # A view may go on for ever, and nothing could stop the engine reading it.
-            own_tables = {table for table, _column in _find_own_columns()}
-            made = connection.execute("SELECT type, name FROM sqlite_schema")
-            if any(
-                row["type"] == "trigger"
-                or (row["type"] == "view" and row["name"].lower() in own_tables)
-                for row in made
-            ):
+            # A view, a generated column or a check may go on for ever or fill the memory.
+            if version < 1 or _select_schema(connection) != _find_own_schema(version):
                 raise _make_unusable(source, _NOT_OURS)
             yield connection
 
 
-def _find_own_columns() -> frozenset[tuple[str, str]]:
-    """Table and column, of a database that this program makes."""
+def _bound(connection: sqlite3.Connection, *, seconds: float) -> None:
+    """Nothing that somebody wrote into the file keeps its reader for longer, or fills the memory.
+
+    What SQLite itself advises for files of others (sqlite.org/security.html).
+    """
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    end_s = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > end_s, _EVERY_INSTRUCTIONS)
+
+
+@cache
+def _find_own_schema(version: int) -> frozenset[tuple[str, ...]]:
+    """What is in a database that this program made at that schema version."""
     with closing(sqlite3.connect(":memory:", autocommit=True)) as fresh:
-        fresh.row_factory = sqlite3.Row
-        migrate(fresh)
-        return _select_columns(fresh)
+        for statements in MIGRATIONS[:version]:
+            for statement in statements:
+                fresh.execute(statement)
+        return _select_schema(fresh)
 
 
-def _select_columns(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    rows = connection.execute(
-        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
-        " WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite^_%' ESCAPE '^'"
-    )
-    return frozenset((row[0], row[1]) for row in rows)
+def _select_schema(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema")
+    return frozenset((*row[:3], " ".join(row[3].split())) for row in rows)
 
 
 def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None:
@@ -194,4 +230,12 @@ def _make_unusable(source: Path, why: str) -> UnusableDatabase:
 
 
 def _identify(row: sqlite3.Row) -> Identity:
-    return row["created_at"], row["plan_sha256"], row["name"], row["boot_id"]
+    return (
+        row["created_at"],
+        row["plan_sha256"],
+        row["name"],
+        row["boot_id"],
+        row["boots"],
+        row["results"],
+        row["last"],
+    )

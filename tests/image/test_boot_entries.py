@@ -27,3 +27,9 @@ def test_every_entry_names_files_that_are_there() -> None:
         files = {word for words in named for word in words.split() if word.startswith("/")}
         assert files
         assert files <= there, files - there
+
+
+def test_the_loader_enrols_no_keys() -> None:
+    settings = _mtools("mtype", "/loader/loader.conf").splitlines()
+    assert "secure-boot-enroll off" in settings
+    assert "editor no" in settings

@@ -2,16 +2,18 @@
 
 import csv
 import errno
+import gzip
 import json
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from appliance.errors import PlanError, StickTrouble
-from appliance.report import export, export_campaign
+from appliance.report import export, export_campaign, workload_rows
 from appliance.report.rows import BOOT_TIMES, DRIVES, EVENTS, select_campaign
 from appliance.report.workload_rows import ACTIVITY, RESULTS, TICKETS
 from appliance.store.connect import open_read_only
@@ -87,7 +89,7 @@ def test_a_spreadsheet_sees_no_formula(tmp_path: Path, first: str) -> None:
 
 
 def test_snapshot_is_a_database_of_its_own(report: Path, lab: sqlite3.Connection) -> None:
-    snapshot = open_read_only(report / "kaltstart.sqlite")
+    snapshot = open_read_only(report.parent / "kaltstart.sqlite")
     assert list(snapshot.iterdump()) == list(lab.iterdump())
     snapshot.close()
 
@@ -231,12 +233,60 @@ def test_a_stick_that_fills_up_keeps_the_report_it_had(
     assert {name: (report / name).read_bytes() for name in _list(report)} == before
 
 
-def test_a_snapshot_that_fails_is_stick_trouble(
+def test_a_database_that_does_not_fit_leaves_the_pages_and_says_so(
     tmp_path: Path, lab: sqlite3.Connection, raw: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = select_campaign(lab, campaign_id=1)
     monkeypatch.setattr(export, "select_campaign", lambda *_args, **_options: rows)
     lab.set_progress_handler(lambda: 1, 1)
-    with pytest.raises(StickTrouble, match="interrupted"):
-        export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
-    assert list((tmp_path / "reports").iterdir()) == []
+    notes: list[str] = []
+    reports = tmp_path / "reports"
+    folder = export_campaign(lab, campaign_id=1, reports=reports, raw=raw, note=notes.append)
+    assert _list(folder) == [name for name in FILES if not name.endswith(".sqlite")]
+    assert list(reports.iterdir()) == [folder]
+    assert [note.partition(" ")[0] for note in notes] == [
+        "reports/1-three-drives/kaltstart.sqlite",
+        "reports/kaltstart.sqlite",
+    ]
+    assert all("interrupted" in note for note in notes)
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_report_is_handed_on_without_the_other_campaigns(
+    tmp_path: Path, lab: sqlite3.Connection, raw: Path
+) -> None:
+    add_campaign(lab, name="second", disks=[Disk("SECOND", "disk", boots=[Boot(1, 55.5)])])
+    reports = tmp_path / "reports"
+    first = export_campaign(lab, campaign_id=1, reports=reports, raw=raw)
+    second = export_campaign(lab, campaign_id=2, reports=reports, raw=raw)
+    assert b"SECOND" not in (first / "kaltstart.sqlite").read_bytes()
+    assert b"LAB-" not in (second / "kaltstart.sqlite").read_bytes()
+    for folder, number in ((first, 1), (second, 2)):
+        own = open_read_only(folder / "kaltstart.sqlite")
+        assert own.execute("PRAGMA foreign_key_check").fetchall() == []
+        for query in ("SELECT * FROM boot_times", "SELECT * FROM events"):
+            found = [tuple(row) for row in own.execute(query)]
+            there = [tuple(row) for row in lab.execute(query)]
+            assert found == [row for row in there if row[0] == number]
+        own.close()
+    whole = open_read_only(reports / "kaltstart.sqlite")
+    assert list(whole.iterdump()) == list(lab.iterdump())
+    whole.close()
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_recording_of_days_is_streamed_and_compressed(
+    tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "_PLAIN_ACTIVITY", 10)
+    monkeypatch.setattr(workload_rows, "MAX_ACTIVITY", 4)
+    folder = export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path)
+    with gzip.open(folder / "activity.csv.gz", "rt", newline="") as text:
+        found = list(csv.DictReader(text))
+    query = "SELECT count(*), sum(read_bytes), sum(write_bytes) FROM activity"
+    count, read_bytes, write_bytes = steps.execute(query).fetchone()
+    assert len(found) == count
+    held = select_campaign(steps, campaign_id=1).workloads.activity
+    assert max(Counter((row.step_id, row.device) for row in held).values()) <= 4
+    assert sum(row.read_bytes for row in held) == read_bytes
+    assert sum(row.write_bytes for row in held) == write_bytes

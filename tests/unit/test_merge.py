@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StickTrouble, UnusableDatabase
+from appliance.store import merge_source
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge import MergeCounts, merge_database
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
@@ -204,6 +205,41 @@ def test_the_other_database_is_not_changed(mine: sqlite3.Connection, theirs: Pat
     assert theirs.read_bytes() == before
 
 
+def _pause_after_one_boot(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE campaign SET state = 'paused'")
+    connection.execute("DELETE FROM boot_sample WHERE cycle_id > 1")
+
+
+def test_a_clone_that_went_on_is_taken_over_beside_what_stopped_here(tmp_path: Path) -> None:
+    make_database(tmp_path / "clone.sqlite").close()
+    here = make_database(tmp_path / "here.sqlite")
+    _pause_after_one_boot(here)
+    counts = merge(here, tmp_path / "clone.sqlite")
+    assert (counts.campaigns, counts.already_there, counts.boots) == (1, 0, 9)
+    query = "SELECT count(*) FROM boot_times WHERE boot_s IS NOT NULL GROUP BY campaign_id"
+    assert [row[0] for row in here.execute(query)] == [1, 9]
+    assert merge(here, tmp_path / "clone.sqlite").already_there == 1
+    here.close()
+
+
+def test_clones_that_measured_as_much_each_by_itself_are_two(tmp_path: Path) -> None:
+    make_database(tmp_path / "clone.sqlite").close()
+    here = make_database(tmp_path / "here.sqlite")
+    here.execute("UPDATE boot_sample SET boot_id = boot_id || ' here'")
+    assert merge(here, tmp_path / "clone.sqlite").campaigns == 1
+    here.close()
+
+
+def test_a_copy_made_on_the_way_has_nothing_that_is_not_here(tmp_path: Path) -> None:
+    copied = make_database(tmp_path / "copied.sqlite")
+    _pause_after_one_boot(copied)
+    copied.close()
+    here = make_database(tmp_path / "here.sqlite")
+    counts = merge(here, tmp_path / "copied.sqlite")
+    assert (counts.campaigns, counts.already_there, counts.unfinished) == (0, 1, 0)
+    here.close()
+
+
 def test_an_empty_database_adds_nothing(mine: sqlite3.Connection, tmp_path: Path) -> None:
     open_database(tmp_path / "empty.sqlite").close()
     assert merge(mine, tmp_path / "empty.sqlite") == NOTHING
@@ -238,6 +274,27 @@ def _endless(path: Path) -> None:
     )
 
 
+def _computing(path: Path) -> None:
+    """A column that fills the memory when it is read, at no cost in the file."""
+    _run(
+        path,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'name TEXT NOT NULL',"
+        " 'name TEXT GENERATED ALWAYS AS (printf(''%.*c'', 900000000, ''x''))')"
+        " WHERE name = 'campaign'",
+    )
+
+
+def _checking(path: Path) -> None:
+    _run(
+        path,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'boot_s REAL NOT NULL',"
+        " 'boot_s REAL NOT NULL CHECK (length(printf(''%.*c'', 400000000, ''x'')))')"
+        " WHERE name = 'boot_sample'",
+    )
+
+
 def _without_a_column(path: Path) -> None:
     _run(path, "ALTER TABLE drive RENAME COLUMN last_seen TO seen")
 
@@ -257,6 +314,8 @@ def _run(path: Path, *statements: str) -> None:
     ("damage", "message"),
     [
         (_endless, "not a database of Kaltstart"),
+        (_computing, "not a database of Kaltstart"),
+        (_checking, "not a database of Kaltstart"),
         (_without_a_column, "not a database of Kaltstart"),
         (_with_trigger, "not a database of Kaltstart"),
         (_newer, "version"),
@@ -281,6 +340,23 @@ def test_what_cannot_be_merged_changes_nothing(
         merge(mine, theirs)
     assert trouble.value.exit_code == 5
     assert _dump(mine) == before
+
+
+def test_one_that_takes_too_long_is_given_up(
+    mine: sqlite3.Connection, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge_source, "_LOAD_S", -1.0)
+    monkeypatch.setattr(merge_source, "_EVERY_INSTRUCTIONS", 1)
+    before = _dump(mine)
+    with pytest.raises(StickTrouble, match="interrupted"):
+        merge(mine, theirs)
+    assert _dump(mine) == before
+
+
+def test_a_text_too_long_to_be_ours_is_not_read(mine: sqlite3.Connection, theirs: Path) -> None:
+    _run(theirs, "UPDATE campaign SET name = printf('%.*c', 11000000, 'x')")
+    with pytest.raises(StickTrouble, match="too big"):
+        merge(mine, theirs)
 
 
 def test_a_failure_half_way_changes_nothing(mine: sqlite3.Connection, theirs: Path) -> None:

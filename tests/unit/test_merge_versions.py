@@ -161,7 +161,7 @@ def _contents(connection: sqlite3.Connection, name: str) -> Counter[tuple[object
 
 
 def test_every_table_is_known_to_the_merge(mine: sqlite3.Connection) -> None:
-    known = {table.name for table in merge._TABLES} | {"campaign", "drive"}
+    known = {table.name for table in merge.TABLES} | {"campaign", "drive"}
     assert set(_tables(mine)) == known
 
 

@@ -206,3 +206,19 @@ def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
     tools.failing = {"mount"}
     with pytest.raises(StickTrouble, match="cannot be written"), writable_fat():
         pytest.fail("the block must not run")
+
+
+@pytest.mark.parametrize("made", ["exfat", "ntfs3"])
+def test_plans_are_read_from_what_somebody_formatted_otherwise(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    def mount(command: Sequence[str], **options: object) -> Finished:
+        if command[2] != made:
+            raise StepFailed("wrong fs type")
+        return tools(command)
+
+    monkeypatch.setattr(module, "run", mount)
+    mount_fat(STICK)
+    ((_mount, _t, kind, _o, options, path, _place),) = tools.commands
+    assert (kind, path) == (made, "/dev/sdc1")
+    assert "ro" in options.split(",")

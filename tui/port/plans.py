@@ -33,12 +33,15 @@ class KeptPlan:
 def list_plans(folder: Path) -> tuple[str, ...]:
     """The names of all plans in `folder`; none where there is no such folder."""
     try:
-        # However another computer writes it: FAT tells upper from lower case nowhere.
+        # However another computer writes it: FAT tells upper from lower case nowhere. Names that
+        # begin with a dot are what a Mac puts beside the files it copies.
         return tuple(
             sorted(
                 each.name
                 for each in folder.iterdir()
-                if each.name.casefold().endswith(".toml") and each.is_file()
+                if each.name.casefold().endswith(".toml")
+                and not each.name.startswith(".")
+                and each.is_file()
             )
         )
     except OSError:

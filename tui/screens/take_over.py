@@ -33,8 +33,8 @@ async def take_over(app: "KaltstartApp") -> None:
         app.say(
             _(
                 "No database of another stick is on KALTSTART. Copy kaltstart.sqlite there with "
-                "another computer, from the newest folder in that stick's reports; any name that "
-                "ends in .sqlite will do."
+                "another computer, from that stick's folder reports; any name that ends in "
+                ".sqlite will do."
             )
         )
         return

@@ -28,6 +28,9 @@ _HEADS = {"cache": "cache drive alone", "backing": "backing drive alone", "array
 _SHORTEST_S = 0.5
 """A shorter interval, such as the last one, is no peak."""
 
+_LONGEST_S = 2.0
+"""A longer one, of a recording that was joined for its length, is no second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -182,7 +185,7 @@ def _read_fio(step: StepFigures) -> Iterator[_Row]:
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
         yield test.name, unit, True, test.get(metric), test.window
     own = [row for row in step.activity if row.device == step.step.device]
-    intervals = [one for one in make_intervals(own) if one.seconds >= _SHORTEST_S]
+    intervals = [one for one in make_intervals(own) if _SHORTEST_S <= one.seconds <= _LONGEST_S]
     for what, needed, rates in (
         ("read", "seq-read", [one.read_bytes_s for one in intervals]),
         ("written", "seq-write", [one.write_bytes_s for one in intervals]),

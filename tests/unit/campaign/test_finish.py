@@ -22,7 +22,9 @@ def fat(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def writable_fat() -> Iterator[Path]:
         yield tmp_path / "fat"
 
-    def export_campaign(_: object, *, campaign_id: int, reports: Path, raw: Path) -> Path:
+    def export_campaign(
+        _: object, *, campaign_id: int, reports: Path, raw: Path, **__: object
+    ) -> Path:
         assert reports.is_dir()
         assert raw.name == "raw"
         return reports / f"{campaign_id}-rack-4"

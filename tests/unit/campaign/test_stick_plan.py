@@ -129,3 +129,24 @@ def test_a_plan_that_erases_a_drive_in_doubt_waits_for_a_person(
     plan = find_stick_plan(appliance.site, appliance.status, stick=STICK)
     assert plan is not None
     assert plan.autostart
+
+
+@pytest.mark.parametrize("name", ["plan.toml.txt", "PLAN.TOML.TXT", "plan.toml.toml"])
+def test_a_plan_with_a_hidden_ending_is_named(
+    appliance: Appliance, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text(_PLAN)
+    status = appliance.status
+    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert status.plan["state"] == "invalid"
+    (problem,) = status.plan["problems"]
+    assert problem.startswith(f"{name}: its name must be plan.toml")
+
+
+def test_litter_of_other_systems_is_no_plan(appliance: Appliance, tmp_path: Path) -> None:
+    for folder in ("System Volume Information", ".Spotlight-V100", ".Trashes"):
+        (tmp_path / folder).mkdir()
+    for name in ("._plan.toml", ".DS_Store", "desktop.ini", "._plan.toml.txt"):
+        (tmp_path / name).write_bytes(b"\0\5\x16\7\0\2")
+    assert find_stick_plan(appliance.site, appliance.status, stick=STICK) is None
+    assert appliance.status.plan["state"] == Status().plan["state"]

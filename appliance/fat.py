@@ -1,0 +1,124 @@
+"""The state in which other computers left KALTSTART: looked at, and mended, before it is mounted.
+
+No sample is on it: those are on kaltstart-data. Makes a file system only where there is none, and
+never removes a file that somebody put there, but for what a repair cannot keep.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from appliance.errors import StepFailed
+from appliance.run import run
+
+SEED = Path("/usr/share/kaltstart/fat")
+"""The files that KALTSTART is made with."""
+
+_GRUBENV = "kaltstart/grubenv"
+_LABEL = "KALTSTART"
+_BACKUP_SECTOR = 6
+_NOTHING_FOUND = 2
+"""blkid(8): the device has no such tag, or could not be read."""
+
+
+def mend_fat(path: str) -> tuple[str, ...]:
+    """Repair the file system in partition `path`, or make one where there is none; what was done.
+
+    Not to be called while it is mounted. One of another type, such as exFAT after somebody chose
+    "format", is left as it is.
+    """
+    kind = _find_type(path)
+    if kind == "vfat":
+        return _repair(path)
+    if kind:
+        note = (
+            f"KALTSTART has the file system {kind}: plans on it are read as far as the kernel can, "
+            "but a BIOS machine needs FAT32 for boot tests; format it as FAT32 on another computer"
+        )
+        return (note,)
+    try:
+        if _restore_boot_sector(Path(path)):
+            return ("KALTSTART had lost its boot sector, which was put back", *_repair(path))
+    except OSError as error:
+        return (f"KALTSTART cannot be read: {error.strerror}",)
+    try:
+        # Sectors and clusters as in the image: see Environment= in mkosi.conf.
+        layout = ["-F", "32", "-S", "512", "-s", "4"]
+        run(["mkfs.vfat", *layout, "-n", _LABEL, path], timeout_s=300)
+    except StepFailed as error:
+        return (f"KALTSTART holds no file system and none can be made: {error.message}",)
+    note = (
+        "KALTSTART held no file system and was made anew, empty; all results are on "
+        "kaltstart-data, and their reports can be written again"
+    )
+    return (note,)
+
+
+def _restore_boot_sector(partition: Path) -> bool:
+    """Put the copy that FAT32 keeps in its sector 6 back in its place; whether there was one.
+
+    Raises OSError where the partition cannot be read or written.
+    """
+    with partition.open("r+b") as device:
+        device.seek(_BACKUP_SECTOR * 512)
+        sector = device.read(512)
+        if sector[82:90] != b"FAT32   " or sector[510:] != b"\x55\xaa":
+            return False
+        device.seek(0)
+        device.write(sector)
+        device.flush()
+        os.fsync(device.fileno())
+    return True
+
+
+def _find_type(path: str) -> str:
+    """What blkid calls the file system; empty where it finds none (code 2), or cannot tell."""
+    tags = ["--match-tag", "TYPE", "--output", "value"]
+    found = run(["blkid", "--probe", *tags, path], check=False)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    return "" if found.returncode == _NOTHING_FOUND else "that cannot be told"
+
+
+def _repair(path: str) -> tuple[str, ...]:
+    """Clear what a computer left that was switched off or unplugged meanwhile.
+
+    fsck.fat(8): code 0 is sound, 1 is that something was found, mended or not.
+    """
+    if run(["fsck.vfat", "-a", path], check=False, timeout_s=600).returncode == 0:
+        return ()
+    if run(["fsck.vfat", "-n", path], check=False, timeout_s=600).returncode == 0:
+        return ("KALTSTART was not taken out properly on another computer, and was repaired",)
+    note = (
+        "KALTSTART is damaged and cannot be repaired here: copy what is on it, and format it as "
+        "FAT32 on another computer"
+    )
+    return (note,)
+
+
+def lacks_seed(fat: Path) -> bool:
+    """Whether `fat`, the mounted partition, lacks the file that GRUB needs on a BIOS machine."""
+    return not (fat / _GRUBENV).exists()
+
+
+def restore_seed(fat: Path) -> None:
+    """Put back into `fat`, which is writable, what it was made with and is missing.
+
+    Raises OSError.
+    """
+    for source in sorted(SEED.rglob("*")):
+        target = fat / source.relative_to(SEED)
+        if source.is_dir():
+            target.mkdir(exist_ok=True)
+        elif not target.exists():
+            part = target.with_suffix(".part")
+            try:
+                with part.open("wb") as out:
+                    out.write(source.read_bytes())
+                    out.flush()
+                    os.fsync(out.fileno())
+                part.replace(target)
+            except OSError:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+                raise

@@ -1,0 +1,86 @@
+"""Writing the stick: to the disk that was shown and named by its serial number, and to no other."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.lab.campaign import REPO
+
+_LSBLK = """\
+#!/bin/bash
+case "$*" in
+  *MOUNTPOINTS*) ;;
+  *TRAN*PATH* | *PATH*) echo shown ;;
+  *SERIAL,WWN,SIZE*) cat {folder}/identity ;;
+  *TRAN*) echo usb ;;
+  *SERIAL*) echo " STICK-1 " ;;
+  *SIZE*) echo 8000000000 ;;
+esac
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A repository whose ci/write finds a stick that is a file, and tools that know it."""
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/kaltstart.raw").write_bytes(b"image" * 1000)
+    sys_block = tmp_path / "sys/sdz"
+    sys_block.mkdir(parents=True)
+    for name, text in (("dev", "8:400"), ("diskseq", "7"), ("removable", "1")):
+        (sys_block / name).write_text(text)
+    (tmp_path / "sdz").write_bytes(b"theirs")
+    (tmp_path / "identity").write_text("STICK-1 0x1 8000000000\n")
+    text = (REPO / "ci/write").read_text()
+    for was, now in (
+        ("/sys/block/", f"{tmp_path}/sys/"),
+        ("${device#/dev/}", "sdz"),
+        ('[ -b "$device" ]', '[ -e "$device" ]'),
+        (" oflag=direct", ""),
+    ):
+        assert was in text
+        text = text.replace(was, now)
+    (tmp_path / "ci/write").write_text(text)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "lsblk").write_text(_LSBLK.format(folder=tmp_path))
+    (tools / "lsblk").chmod(0o755)
+    shutil.copy("/bin/true", tools / "blockdev")
+    return tmp_path
+
+
+def _write(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", folder / "ci/write", folder / "sdz"],
+        env={"PATH": f"{folder}/tools:/usr/bin:/bin:/usr/sbin:/sbin"},
+        input="".join(f"{answer}\n" for answer in answers),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_is_written_once_name_and_serial_number_are_typed(folder: Path) -> None:
+    done = _write(folder, str(folder / "sdz"), "STICK-1")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "sdz").read_bytes() == b"image" * 1000
+
+
+@pytest.mark.parametrize("answers", [("sdz",), ("", "STICK-1"), ("{}", ""), ("{}", "STICK-2")])
+def test_nothing_is_written_without_both(folder: Path, answers: tuple[str, ...]) -> None:
+    done = _write(folder, *(answer.format(folder / "sdz") for answer in answers))
+    assert done.returncode == 3
+    assert "nothing was written" in done.stderr
+    assert (folder / "sdz").read_bytes() == b"theirs"
+
+
+def test_another_disk_in_its_place_is_not_written(folder: Path) -> None:
+    lsblk = folder / "tools/lsblk"
+    changed = lsblk.read_text().replace("identity ;;", "identity; echo OTHER > {}/identity ;;")
+    lsblk.write_text(changed.format(folder))
+    done = _write(folder, str(folder / "sdz"), "STICK-1")
+    assert done.returncode == 3
+    assert "not the disk that was shown" in done.stderr
+    assert (folder / "sdz").read_bytes() == b"theirs"
