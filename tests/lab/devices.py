@@ -13,6 +13,8 @@ from tests.lab.drives import ModelledDrive
 type Options = dict[str, object]
 
 SCSI_BUS = "scsi"
+_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "sas": "mptsas1068", "raid": "megasas"}
+"""By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
@@ -35,7 +37,7 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     """
     words: list[str] = []
     devices: list[Options] = []
-    ports = {"sata": 0, "scsi": 0}
+    ports = dict.fromkeys(("sata", *_SCSI_CONTROLLERS), 0)
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
@@ -43,9 +45,9 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
         ports[drive.bus] = port + 1
         if drive.bus == "sata":
             devices += _sata(drive, socket, port)
-        elif drive.bus == "scsi" and not port:
-            devices.append({"driver": "virtio-scsi-pci", "id": SCSI_BUS})
-        if drive.bus == "scsi":
+        elif drive.bus in _SCSI_CONTROLLERS and not port:
+            devices.append({"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus})
+        if drive.bus in _SCSI_CONTROLLERS:
             devices += [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
         elif drive.bus == "usb":
             devices += hot_devices(drive, socket)
@@ -143,8 +145,8 @@ def hot_devices(drive: ModelledDrive, socket: Path, *, slot: str = "") -> list[O
         disk["write-cache"] = "off"
         # QEMU would read the first sector to guess these before the machine starts.
         disk |= {"cyls": 1024, "heads": 16, "secs": 63}
-    if drive.bus == "scsi":
-        return [disk | {"id": name, "bus": f"{SCSI_BUS}.0"}]
+    if drive.bus in _SCSI_CONTROLLERS:
+        return [disk | {"id": name, "bus": f"{drive.bus}.0"}]
     return [
         # Linux reads the bridge's serial, not the disk's behind it.
         {"driver": "usb-uas", "id": name, "bus": f"{USB_BUS}.0", "serial": drive.serial},
