@@ -1,4 +1,4 @@
-"""It starts wherever the stick is plugged in, and measures drives on controllers of servers."""
+"""It starts wherever the stick is plugged in, and measures a drive behind a RAID controller."""
 
 from pathlib import Path
 
@@ -49,21 +49,16 @@ def test_it_starts_from_every_usb_port(out: Path, firmware: str, port: str) -> N
 
 
 @pytest.mark.long
-def test_drives_on_controllers_of_servers_are_booted_from_with_the_stick_on_usb_2(
-    out: Path,
-) -> None:
-    serials = ["LAB-SAS-1", "LAB-RAID-1"]
-    tables = "".join(f'[[drive]]\nserial = "{s}"\nerase = "{s}"\n' for s in serials)
+def test_a_drive_behind_a_raid_controller_is_booted_from_with_the_stick_on_usb_2(out: Path) -> None:
     plan = (
-        'version = 1\n[campaign]\nname = "servers"\nautostart = true\non_finish = "poweroff"\n'
-        f'{tables}[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
+        'version = 1\n[campaign]\nname = "server"\nautostart = true\non_finish = "poweroff"\n'
+        '[[drive]]\nserial = "LAB-RAID-1"\nerase = "LAB-RAID-1"\n'
+        '[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
     )
-    drives = [
-        ModelledDrive(serial=serial, bus=bus, size_bytes=2 << 30)
-        for serial, bus in zip(serials, ("sas", "raid"), strict=True)
-    ]
+    drives = [ModelledDrive(serial="LAB-RAID-1", bus="raid", size_bytes=2 << 30)]
     result = run_campaign(
-        Trial(out=out, plan=plan, drives=drives, stick_port="ehci", from_start=True, agent=_AGENT)
+        Trial(out=out, plan=plan, drives=drives, stick_port="ehci", from_start=True)
     )
     assert result.ok, f"{result.outcome}: {result.reason}"
-    assert {row.drive_serial for row in result.boot_times() if row.valid} == set(serials)
+    (row,) = result.boot_times()
+    assert (row.drive_serial, row.valid) == ("LAB-RAID-1", 1)

@@ -13,7 +13,7 @@ from tests.lab.drives import ModelledDrive
 type Options = dict[str, object]
 
 SCSI_BUS = "scsi"
-_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "sas": "mptsas1068", "raid": "megasas"}
+_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas"}
 """By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""

@@ -121,16 +121,16 @@ def test_scsi_drives_share_a_controller() -> None:
 
 
 def test_each_kind_of_scsi_controller_has_its_own_drives() -> None:
-    found = devices(*(ModelledDrive(serial=b, bus=b) for b in ("sas", "raid", "sas")))
+    found = devices(*(ModelledDrive(serial=b, bus=b) for b in ("scsi", "raid", "scsi")))
     assert [d["driver"] for d in found] == [
-        "mptsas1068",
+        "virtio-scsi-pci",
         "scsi-hd",
         "megasas",
         "scsi-hd",
         "scsi-hd",
     ]
     assert [(d["bus"], d["scsi-id"]) for d in found if "bus" in d] == [
-        ("sas.0", 0), ("raid.0", 0), ("sas.0", 1),
+        ("scsi.0", 0), ("raid.0", 0), ("scsi.0", 1),
     ]  # fmt: skip
 
 
