@@ -13,6 +13,7 @@ from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.drives.asked_identity import ask_identity, check_asked
+from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
@@ -30,6 +31,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import transaction
 from appliance.store.cycles import insert_cycle
 from appliance.store.steps import insert_step
+from appliance.units import printable
 from appliance.workloads.fio import find_mistake_in_options
 from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
 
@@ -67,6 +69,8 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
         root_bytes=overhead_bytes,
         ram_bytes=read_memory("MemTotal"),
     )
+    if plan.boot is not None:
+        problems += _find_unbootable(plan, drives)
     if problems:
         raise Refusals(problems)
     mistakes = tuple(
@@ -77,6 +81,23 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     if mistakes:
         raise PlanError("; ".join(mistakes), problems=mistakes)
     return plan
+
+
+def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
+    """The drives that a measured boot would not find, as its initrd lacks their driver."""
+    problems = []
+    for planned in plan.drives:
+        # Also of a cache: the array that is booted needs it. A drive that is not here was named.
+        for drive in drives:
+            if planned.identity not in {drive.serial, drive.wwn}:
+                continue
+            if missing := find_missing_modules(drive.name):
+                problems.append(
+                    f"a boot test of {printable(planned.identity)} cannot work: what it is "
+                    f"connected to needs {', '.join(missing)}, which is loaded too late for a "
+                    "system that starts from it"
+                )
+    return tuple(problems)
 
 
 def start_campaign(

@@ -10,7 +10,7 @@ from types import FrameType
 
 from appliance.units import printable
 from tests.lab.campaign import IMAGE, Limits, Result, Trial, run_campaign
-from tests.lab.drives import DEFAULT_DRIVES, DrivesError, ModelledDrive, parse_drives
+from tests.lab.drives import DEFAULT_DRIVES, DrivesError, ModelledDrive, parse_drives, parse_stick
 from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
 
@@ -21,8 +21,11 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _stop)
     try:
         drives: tuple[ModelledDrive, ...] = DEFAULT_DRIVES
+        port, faults = parse_stick("")
         if arguments.drives:
-            drives = parse_drives(arguments.drives.read_text(), folder=arguments.drives.parent)
+            described = arguments.drives.read_text()
+            drives = parse_drives(described, folder=arguments.drives.parent)
+            port, faults = parse_stick(described)
         plan = arguments.plan.read_text()
     except (OSError, DrivesError) as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -34,6 +37,8 @@ def main() -> int:
         image=arguments.image.absolute(),
         drives=drives,
         firmware=arguments.firmware,
+        stick_port=port,
+        stick_faults=faults,
         limits=replace(Limits(), total_s=arguments.timeout * 60),
         interactive=arguments.interactive,
         interface=True,

@@ -8,8 +8,8 @@ import sqlite3
 import time
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.lab.console import ConsoleLine
@@ -17,14 +17,17 @@ from tests.lab.drives import DEFAULT_DRIVES, DriveBay, ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.qmp import QmpError
 from tests.lab.saved import restored
+from tests.lab.served_stick import ServedStick
 from tests.lab.stick import get_database, get_report, make_stick, put_file
+from tests.lab.stick_faults import StickFaults, new_seed, parse_stick_faults
 
 REPO = Path(__file__).resolve().parents[2]
 IMAGE = REPO / "build/kaltstart.raw"
 _POLL_S = 0.5
 _LEAVINGS = (
     "serial.log", "stick.raw", "stick-2.raw", "kaltstart.sqlite", "kaltstart.sqlite-journal",
-    "report", "drives", "failure.png", "firmware-variables.fd", "qemu.err",
+    "report", "drives", "failure.png", "firmware-variables.fd", "qemu.err", "stick.err",
+    "stick.stats.json",
 )  # fmt: skip
 
 
@@ -68,6 +71,9 @@ class Trial:
     limits: Limits = Limits()
     cuts: Sequence[Cut] = ()
     second_stick: bool = False
+    stick_port: str = "xhci"
+    stick_faults: StickFaults | None = None
+    """By default it loses by chance what was not flushed where there are cuts, and nothing else."""
     processors: int = 1
     icount_shift: int | None = None
     interactive: bool = False
@@ -119,6 +125,8 @@ class Result:
     report: Path | None = None
     stats: dict[str, list[dict[str, float]]] = field(default_factory=dict)
     """What reached each drive, by its name, one element per QEMU process."""
+    unflushed: list[int] = field(default_factory=list)
+    """Writes that the stick had not been told to flush, at the end of each power-on."""
 
     @property
     def ok(self) -> bool:
@@ -162,6 +170,7 @@ def run_campaign(trial: Trial) -> Result:
         serial_log=trial.out / "serial.log",
         firmware=trial.firmware,
         second_stick=second,
+        stick_port=trial.stick_port,
         processors=trial.processors,
         icount_shift=trial.icount_shift,
         agent=trial.agent,
@@ -169,13 +178,37 @@ def run_campaign(trial: Trial) -> Result:
         interactive=trial.interactive,
     )
     result = Result(trial.out)
-    with DriveBay(trial.drives, folder=trial.out / "drives") as bay:
-        _Operator(trial, setup, bay, result).work()
-    # The drives' processes have ended: their accounts are complete.
+    faults = trial.stick_faults
+    if faults is None and trial.cuts:
+        faults = any_loss()
+    with ExitStack() as stack:
+        bay = stack.enter_context(DriveBay(trial.drives, folder=trial.out / "drives"))
+        served = stack.enter_context(ServedStick(stick, faults)) if faults else None
+        if served is not None:
+            setup = replace(setup, stick_socket=served.socket)
+        operator = _Operator(trial, setup, bay, result)
+        if faults is not None:
+            operator.mark(describe_stick(faults))
+        operator.work()
+    # The processes of stick and drives have ended: their accounts are complete.
+    if served is not None:
+        result.unflushed = served.stats()["cuts"]
     result.stats = {drive.name: bay.stats(drive) for drive in bay.drives}
     result.database = get_database(stick, trial.out)
     result.report = get_report(stick, trial.out / "report")
     return result
+
+
+def any_loss(seed: int | None = None) -> StickFaults:
+    """A stick that loses what was not flushed, in a way that follows from the seed."""
+    seed = new_seed() if seed is None else seed
+    way = ("forget-unflushed", "forget-unflushed some", "forget-unflushed torn")[seed % 3]
+    return parse_stick_faults([way], seed=seed)
+
+
+def describe_stick(faults: StickFaults) -> str:
+    """What to say of the stick, so that a failure can be repeated."""
+    return f"stick: faults = {list(faults.texts)}, seed = {faults.seed}"
 
 
 def prepare_out(out: Path) -> None:
@@ -223,7 +256,7 @@ class _Operator:
                 break
             result.power_ons += 1
             drives = self._bay.attached(power_on=result.power_ons)
-            self._mark(f"power on {result.power_ons}")
+            self.mark(f"power on {result.power_ons}")
             with self._power_on(drives) as machine:
                 self._watch(machine)
                 if result.outcome in {"paused", "refused", "timeout"}:
@@ -287,7 +320,7 @@ class _Operator:
             if self._holds(cut, machine):
                 self._cuts.remove(cut)
                 self._result.cuts_made += 1
-                self._mark("power cut")
+                self.mark("power cut")
                 machine.kill()
                 return True
         return False
@@ -323,7 +356,7 @@ class _Operator:
                     break
             time.sleep(_POLL_S)
         if machine.is_on():
-            self._mark(f"still on {patience_s:.0f} s later; power cut")
+            self.mark(f"still on {patience_s:.0f} s later; power cut")
 
     def _picture(self, machine: Machine) -> None:
         try:
@@ -335,7 +368,8 @@ class _Operator:
         self._result.outcome = outcome
         self._result.reason = reason
 
-    def _mark(self, what: str) -> None:
+    def mark(self, what: str) -> None:
+        """Note it on the terminal and in the serial line's log."""
         seconds = time.monotonic() - self._started
         self._trial.say(f"lab: {what} ({seconds:.0f} s)")
         with self._setup.serial_log.open("a") as log:

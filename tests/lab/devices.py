@@ -13,10 +13,14 @@ from tests.lab.drives import ModelledDrive
 type Options = dict[str, object]
 
 SCSI_BUS = "scsi"
+_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas"}
+"""By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
 """Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
+_USB_PORTS = 8
+_STICK_CONTROLLERS = {"ehci": "ich9-usb-ehci1", "uhci": "piix3-usb-uhci"}
 _DEVICE_ID_LIMIT = 20
 _SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
 
@@ -33,7 +37,7 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     """
     words: list[str] = []
     devices: list[Options] = []
-    ports = {"sata": 0, "scsi": 0}
+    ports = dict.fromkeys(("sata", *_SCSI_CONTROLLERS), 0)
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
@@ -41,9 +45,9 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
         ports[drive.bus] = port + 1
         if drive.bus == "sata":
             devices += _sata(drive, socket, port)
-        elif drive.bus == "scsi" and not port:
-            devices.append({"driver": "virtio-scsi-pci", "id": SCSI_BUS})
-        if drive.bus == "scsi":
+        elif drive.bus in _SCSI_CONTROLLERS and not port:
+            devices.append({"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus})
+        if drive.bus in _SCSI_CONTROLLERS:
             devices += [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
         elif drive.bus == "usb":
             devices += hot_devices(drive, socket)
@@ -70,6 +74,40 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
             "offset": number * size, "size": size, "file": name,
         }
         for number in range(drive.namespaces)
+    ]  # fmt: skip
+
+
+def usb_controllers(stick_port: str, *, usb_drives: bool) -> list[Options]:
+    """The USB controllers of a machine: the stick's, and one of USB 3 where a drive needs it."""
+    controllers: list[Options] = []
+    if stick_port in _STICK_CONTROLLERS:
+        controllers.append({"driver": _STICK_CONTROLLERS[stick_port], "id": stick_port})
+    if not controllers or usb_drives:
+        # Where few ports are left QEMU puts a hub in, which is too slow for the drives behind it.
+        controllers.append(
+            {"driver": "qemu-xhci", "id": USB_BUS, "p2": _USB_PORTS, "p3": _USB_PORTS}
+        )
+    return controllers
+
+
+def stick_devices(stick_port: str, *, node: str, number: int) -> list[Options]:
+    """The stick with this block node; `number` (from 1) is its place in the boot order, too."""
+    serial = f"LAB-STICK-{number}"
+    if stick_port == "xhci-uas":
+        bridge = f"{node}-bridge"
+        return [
+            {"driver": "usb-uas", "id": bridge, "bus": f"{USB_BUS}.0", "serial": serial},
+            {
+                "driver": "scsi-hd", "bus": f"{bridge}.0", "scsi-id": 0, "lun": 0, "drive": node,
+                "removable": True, "serial": serial, "bootindex": number,
+            },
+        ]  # fmt: skip
+    bus = stick_port if stick_port in _STICK_CONTROLLERS else USB_BUS
+    return [
+        {
+            "driver": "usb-storage", "bus": f"{bus}.0", "drive": node, "removable": True,
+            "serial": serial, "bootindex": number,
+        }
     ]  # fmt: skip
 
 
@@ -107,8 +145,8 @@ def hot_devices(drive: ModelledDrive, socket: Path, *, slot: str = "") -> list[O
         disk["write-cache"] = "off"
         # QEMU would read the first sector to guess these before the machine starts.
         disk |= {"cyls": 1024, "heads": 16, "secs": 63}
-    if drive.bus == "scsi":
-        return [disk | {"id": name, "bus": f"{SCSI_BUS}.0"}]
+    if drive.bus in _SCSI_CONTROLLERS:
+        return [disk | {"id": name, "bus": f"{drive.bus}.0"}]
     return [
         # Linux reads the bridge's serial, not the disk's behind it.
         {"driver": "usb-uas", "id": name, "bus": f"{USB_BUS}.0", "serial": drive.serial},

@@ -16,17 +16,19 @@ from typing import Any, Self
 
 from appliance.units import parse_size, slug
 from tests.lab.faults import Faults, parse_faults
+from tests.lab.stick_faults import STICK_PORTS, StickFaults, new_seed, parse_stick_faults
 from tests.lab.timing import SeekCurve
 
 _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
-_BUSES = ("sata", "nvme", "scsi", "usb")
+_BUSES = ("sata", "nvme", "scsi", "raid", "usb")
 _SECTORS = ("512n", "512e", "4Kn")
-_SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "usb": 36}
+_SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "raid": 36, "usb": 36}
 _KEYS = (
     "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
     "seek_min_s", "seek_half_s", "seek_max_s", "sectors", "removable", "read_only", "namespaces",
 )  # fmt: skip
+_STICK_KEYS = ("port", "faults", "seed")
 
 
 class DrivesError(Exception):
@@ -72,17 +74,46 @@ DEFAULT_DRIVES: tuple[ModelledDrive, ...] = (
 
 def parse_drives(text: str, *, folder: Path = Path()) -> tuple[ModelledDrive, ...]:
     """The drives in a DRIVES.toml; `folder` is where relative `file`s are looked up."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DrivesError(f"not TOML: {error}") from None
-    unknown = sorted(set(data) - {"drive"})
+    data = _load(text)
+    unknown = sorted(set(data) - {"drive", "stick"})
     if unknown:
-        raise DrivesError(f"unknown key {unknown[0]!r}; only [[drive]] is allowed")
+        raise DrivesError(f"unknown key {unknown[0]!r}; only [[drive]] and [stick] are allowed")
     tables = data.get("drive", [])
     if not isinstance(tables, list):
         raise DrivesError("drives are written as [[drive]]")
     return name_drives([_drive(table, number, folder) for number, table in enumerate(tables, 1)])
+
+
+def parse_stick(text: str) -> tuple[str, StickFaults | None]:
+    """What the table [stick] of a DRIVES.toml says: its port and its faults, None without any.
+
+    Without `seed` a new one is chosen.
+    """
+    table = _load(text).get("stick", {})
+    if not isinstance(table, dict):
+        raise DrivesError("the stick is written as [stick]")
+    if unknown := sorted(set(table) - set(_STICK_KEYS)):
+        raise DrivesError(f"stick: unknown key {unknown[0]!r}; allowed: {', '.join(_STICK_KEYS)}")
+    port, texts = table.get("port", STICK_PORTS[0]), table.get("faults", [])
+    if port not in STICK_PORTS:
+        raise DrivesError(f"stick: port = {port!r} is none of {', '.join(STICK_PORTS)}")
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise DrivesError("stick: faults must be a list of texts")
+    seed = table.get("seed", new_seed())
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise DrivesError("stick: seed must be a number")
+    try:
+        faults = parse_stick_faults(texts, seed=seed)
+    except ValueError as error:
+        raise DrivesError(f"stick: {error}") from None
+    return port, faults if texts else None
+
+
+def _load(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DrivesError(f"not TOML: {error}") from None
 
 
 def name_drives(drives: Sequence[ModelledDrive]) -> tuple[ModelledDrive, ...]:
@@ -339,7 +370,7 @@ class DriveBay:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and process.poll() is None:
             # Not by connecting: that would count as a power-on.
-            if _listens(self.socket(drive)):
+            if listens(self.socket(drive)):
                 return
             time.sleep(0.05)
         errors = (self.folder / f"{drive.name}.err").read_text(errors="replace").strip()
@@ -358,7 +389,8 @@ class DriveBay:
         self._sockets.cleanup()
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
+    """Whether a process listens at this unix socket; does not connect."""
     # /proc/net/unix lists bound sockets; flag 00010000 marks one that listens.
     for line in Path("/proc/net/unix").read_text().splitlines()[1:]:
         words = line.split()

@@ -16,7 +16,7 @@ from typing import Self
 
 from tests.lab.console import ConsoleLine, parse_line, strip_escapes
 from tests.lab.credentials import NO_INTERFACE, agent_credentials, hold_credentials
-from tests.lab.devices import USB_BUS, nvme_slots, qemu_arguments
+from tests.lab.devices import nvme_slots, qemu_arguments, stick_devices, usb_controllers
 from tests.lab.drives import ModelledDrive, clock_of
 from tests.lab.qmp import Qmp, QmpError, keys_for
 
@@ -28,7 +28,6 @@ PATIENCE_S = 1800
 """For whatever is awaited: far longer than it takes on a slow host beside other work. It ends tests
 that hang, and measures nothing."""
 _POLL_S = 0.2
-_USB_PORTS = 8
 _SETTLE_TURNS = 40
 _TAIL = 2000
 """Characters of the serial line that go with an error."""
@@ -53,6 +52,10 @@ class MachineSetup:
     variables: Path | None = None
     """Where firmware keeps its variables; made at the first power-on. Beside the log by default."""
     second_stick: Path | None = None
+    stick_socket: Path | None = None
+    """Where the stick is served, if not read from its file by QEMU (see `served_stick`)."""
+    stick_port: str = "xhci"
+    """What the stick is plugged into: one of `stick_faults.STICK_PORTS`."""
     memory_mib: int = 2048
     display: str = ""
     """QEMU's display device with its options; by default its standard PCI one."""
@@ -135,27 +138,38 @@ def qemu_command(
         words += ["-incoming", f"file:{state}"]
     if setup.told:
         words += ["-debugcon", f"file:{setup.told}"]
-    # Where few ports are left QEMU puts a hub in, which is too slow for the drives behind it.
-    ports = {"p2": _USB_PORTS, "p3": _USB_PORTS}
-    words += ["-device", json.dumps({"driver": "qemu-xhci", "id": USB_BUS} | ports)]
-    sticks = [setup.stick, *([setup.second_stick] if setup.second_stick else [])]
-    for number, stick in enumerate(sticks, 1):
-        node = f"stick{number}"
-        words += [
-            # No flush: what QEMU wrote before it was killed is in the host's memory.
-            "-blockdev", json.dumps({
-                "driver": "raw", "node-name": node, "cache": {"no-flush": True},
-                "file": {"driver": "file", "filename": str(stick), "cache": {"no-flush": True}},
-            }),
-            "-device", json.dumps({
-                "driver": "usb-storage", "bus": f"{USB_BUS}.0", "drive": node, "removable": True,
-                "serial": f"LAB-STICK-{number}", "bootindex": number,
-            }),
-        ]  # fmt: skip
+    words += _stick_arguments(setup, drives)
     for name, content in (hold_credentials() if hold else setup.all_credentials).items():
         encoded = base64.b64encode(content.encode()).decode()
         words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={encoded}"]
     return words + qemu_arguments(drives)
+
+
+def _stick_arguments(
+    setup: MachineSetup, drives: Sequence[tuple[ModelledDrive, Path]]
+) -> list[str]:
+    """The USB controllers, and what is plugged in there at power-on for good."""
+    words: list[str] = []
+    usb_drives = any(drive.bus == "usb" for drive, _ in drives)
+    for device in usb_controllers(setup.stick_port, usb_drives=usb_drives):
+        words += ["-device", json.dumps(device)]
+    sticks = [setup.stick, *([setup.second_stick] if setup.second_stick else [])]
+    for number, stick in enumerate(sticks, 1):
+        node = f"stick{number}"
+        block: dict[str, object] = {
+            # No flush: what QEMU wrote before it was killed is in the host's memory.
+            "driver": "raw", "node-name": node, "cache": {"no-flush": True},
+            "file": {"driver": "file", "filename": str(stick), "cache": {"no-flush": True}},
+        }  # fmt: skip
+        if number == 1 and setup.stick_socket is not None:
+            server = {"type": "unix", "path": str(setup.stick_socket)}
+            block = {
+                "driver": "raw", "node-name": node, "file": {"driver": "nbd", "server": server},
+            }  # fmt: skip
+        words += ["-blockdev", json.dumps(block)]
+        for device in stick_devices(setup.stick_port, node=node, number=number):
+            words += ["-device", json.dumps(device)]
+    return words
 
 
 def _clock_arguments(

@@ -130,6 +130,7 @@ def _name(setup: MachineSetup, image: Path) -> str:
         display=setup.display,
         processors=setup.processors,
         icount_shift=setup.icount_shift,
+        stick_port=setup.stick_port,
     )
     command = qemu_command(plain, drives=[], sockets=Path("sockets"), hold=True)
     found = image.stat()
@@ -144,6 +145,7 @@ def _save(setup: MachineSetup, image: Path, folder: Path) -> None:
         stick=stick,
         serial_log=folder / "serial.log",
         variables=folder / "variables",
+        stick_socket=None,
         told=None,
     )
     with Machine(plain, hold=True) as machine:

@@ -288,3 +288,16 @@ def test_a_drive_that_answers_as_another_one_starts_nothing(
     with pytest.raises(Refusal, match="answers as another drive"):
         started(connection)
     assert count(connection) == [0, 0, 0, 0]
+
+
+def test_a_boot_test_is_refused_where_the_initrd_lacks_the_drives_driver(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = {SSD.name: ("aic94xx",)}
+    monkeypatch.setattr(start, "find_missing_modules", lambda name: lacking.get(name, ()))
+    with pytest.raises(Refusal, match=r"boot test of LAB-SSD-1 .* needs aic94xx"):
+        started(connection)
+    assert count(connection) == [0, 0, 0, 0]
+    # Drives are tested otherwise all the same.
+    read_only = plan("LAB-HDD-1", "LAB-SSD-1", boot='[[workload]]\nkind = "surface"\n')
+    started(connection, read_only)

@@ -120,6 +120,20 @@ def test_scsi_drives_share_a_controller() -> None:
     assert found[1]["wwn"] == 5
 
 
+def test_each_kind_of_scsi_controller_has_its_own_drives() -> None:
+    found = devices(*(ModelledDrive(serial=b, bus=b) for b in ("scsi", "raid", "scsi")))
+    assert [d["driver"] for d in found] == [
+        "virtio-scsi-pci",
+        "scsi-hd",
+        "megasas",
+        "scsi-hd",
+        "scsi-hd",
+    ]
+    assert [(d["bus"], d["scsi-id"]) for d in found if "bus" in d] == [
+        ("scsi.0", 0), ("raid.0", 0), ("scsi.0", 1),
+    ]  # fmt: skip
+
+
 def test_usb_bridge_carries_the_serial() -> None:
     bridge, disk = devices(ModelledDrive(serial="U1", bus="usb", product="Acme Rocket"))
     assert (bridge["driver"], bridge["serial"]) == ("usb-uas", "U1")

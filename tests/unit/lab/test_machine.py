@@ -1,4 +1,5 @@
 import base64
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -125,3 +126,39 @@ def test_typed_text_becomes_keys() -> None:
     assert keys_for('aB-_"\n') == [
         ["a"], ["shift", "b"], ["minus"], ["shift", "minus"], ["shift", "apostrophe"], ["ret"],
     ]  # fmt: skip
+
+
+def _devices(words: list[str]) -> list[dict[str, object]]:
+    return [
+        json.loads(word) for before, word in pairwise(words) if before == "-device" and "{" in word
+    ]
+
+
+@pytest.mark.parametrize(
+    ("port", "controller", "kind"),
+    [
+        ("xhci", "qemu-xhci", "usb-storage"),
+        ("ehci", "ich9-usb-ehci1", "usb-storage"),
+        ("uhci", "piix3-usb-uhci", "usb-storage"),
+        ("xhci-uas", "qemu-xhci", "usb-uas"),
+    ],
+)
+def test_the_stick_hangs_on_the_only_usb_controller(port: str, controller: str, kind: str) -> None:
+    found = _devices(command(stick_port=port))
+    assert [device["driver"] for device in found][:2] == [controller, kind]
+    assert found[1]["bus"] == f"{found[0]['id']}.0"
+    assert [device["bootindex"] for device in found if "bootindex" in device] == [1]
+
+
+def test_usb_drives_keep_their_controller_beside_another_one_of_the_stick() -> None:
+    setup = MachineSetup(stick=Path("s"), serial_log=Path("l"), stick_port="ehci")
+    drives = [(ModelledDrive(serial="U", bus="usb"), Path("/s/0.sock"))]
+    found = _devices(qemu_command(setup, drives=drives, sockets=Path("/s")))
+    assert [device["driver"] for device in found][:2] == ["ich9-usb-ehci1", "qemu-xhci"]
+
+
+def test_a_served_stick_is_told_to_flush() -> None:
+    words = command(stick_socket=Path("/s/stick.sock"))
+    block = json.loads(words[words.index("-blockdev") + 1])
+    assert block["file"]["server"]["path"] == "/s/stick.sock"
+    assert "cache" not in block

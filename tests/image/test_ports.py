@@ -1,0 +1,64 @@
+"""It starts wherever the stick is plugged in, and measures a drive behind a RAID controller."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.campaign import IMAGE, Trial, run_campaign
+from tests.lab.drives import ModelledDrive
+from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
+from tests.lab.stick import make_stick
+
+# The engine reads this list, which the initrd has made, before it allows a boot test.
+_AGENT = """\
+say modules "$(grep -c '[.]ko' /run/kaltstart.initrd-modules)"
+cd /sys/block
+for each in sd*; do say "drivers-$each" "$(
+  PYTHONSAFEPATH=1 python3 -c 'import sys
+from appliance.drives.boot_modules import find_modules
+print(*sorted(find_modules(sys.argv[1])))' "$each" 2>&1 | tail -n 1)"; done
+say end
+"""
+_DRIVERS = {
+    "ehci": {"sd_mod", "usb_storage", "ehci_pci"},
+    "uhci": {"sd_mod", "usb_storage", "uhci_hcd"},
+    "xhci-uas": {"sd_mod", "uas", "xhci_pci"},
+}
+"""The modules that the stick hangs on."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("firmware", "port"),
+    [("uefi", "ehci"), ("bios", "uhci"), ("uefi", "uhci"), ("bios", "xhci-uas")],
+)
+def test_it_starts_from_every_usb_port(out: Path, firmware: str, port: str) -> None:
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        firmware=firmware,
+        stick_port=port,
+        agent=_AGENT,
+    )
+    with Machine(setup) as machine:
+        ready = machine.wait_event("ready", timeout_s=PATIENCE_S)
+        said = machine.listen(timeout_s=PATIENCE_S)
+    assert ready.fields["firmware"] == firmware
+    assert _DRIVERS[port] <= set(said["drivers-sda"].split())
+    assert int(said["modules"]) > 100
+
+
+@pytest.mark.long
+def test_a_drive_behind_a_raid_controller_is_booted_from_with_the_stick_on_usb_2(out: Path) -> None:
+    plan = (
+        'version = 1\n[campaign]\nname = "server"\nautostart = true\non_finish = "poweroff"\n'
+        '[[drive]]\nserial = "LAB-RAID-1"\nerase = "LAB-RAID-1"\n'
+        '[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
+    )
+    drives = [ModelledDrive(serial="LAB-RAID-1", bus="raid", size_bytes=2 << 30)]
+    result = run_campaign(
+        Trial(out=out, plan=plan, drives=drives, stick_port="ehci", from_start=True)
+    )
+    assert result.ok, f"{result.outcome}: {result.reason}"
+    (row,) = result.boot_times()
+    assert (row.drive_serial, row.valid) == ("LAB-RAID-1", 1)
