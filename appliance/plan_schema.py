@@ -159,7 +159,10 @@ class BootTable(Table):
     ] = 256 << 20
     charts: Annotated[
         Literal["none", "first-last", "all"],
-        Field(description="Which cycles are repeated with a boot chart; those are not timed."),
+        Field(
+            description="How many boots with a boot chart follow the last timed one: none, two, "
+            "or as many as were timed. They are not timed."
+        ),
         one_of("none", "first-last", "all"),
     ] = "first-last"
     wake_margin: Annotated[

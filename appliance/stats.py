@@ -1,18 +1,28 @@
-"""Medians, intervals, settling points and drift of short series of measurements.
+"""Medians, intervals, settling points, trends and gains of short series of measurements.
 
 Owns the formulas behind every figure of a report that is not a single measurement. Pure: takes
 floats, gives floats, knows neither drives nor databases. Series here are short (3 to 50 values) and
-their spread is not normal, so everything is built on ranks and medians, never on means. Where a
-series is too short for an answer the answer is None, never a guess.
+their spread is not normal, so all is built on ranks and medians, but for one interval: that of a
+single first value against later ones, which ranks could not give below 40 values. Where a series is
+too short for an answer the answer is None, never a guess.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import ceil, comb, floor
+from functools import lru_cache, partial
+from itertools import accumulate, combinations
+from math import atan, ceil, comb, cos, erf, exp, factorial, floor, hypot, log, pi, sin, sqrt
 
 TOLERANCE = 0.10
 """How far from the settled median a boot may be and still count as settled (±10 %)."""
+
+LEAST_SETTLED = 5
+"""Values that a settled series has at least: of fewer no trend can be told from chance."""
+
+_EXACT = 40
+"""Up to so many values chance is counted out; beyond, it is as good as normal."""
+_TREND_OF = 200
+"""More values than this are merged before slopes are made of all their pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +42,36 @@ class Interval:
     high: float
     confidence: float
     """The confidence really reached: ranks are whole numbers, so it is seldom met exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Change per step of a series, with its confidence interval."""
+
+    slope: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a series went on after its beginning."""
+
+    near_from: int
+    """The first index from which all values lie near where the series ends up."""
+    settled_from: int | None
+    """The first index from which it is settled; None where that is not shown."""
+    trend: Trend | None
+    """With 95 % confidence, of the settled values, or else of those near the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How many times as long the first value is as the later ones, with its interval."""
+
+    ratio: float
+    low: float
+    high: float
 
 
 def find_quantile(values: Sequence[float], p: float) -> float | None:
@@ -97,59 +137,202 @@ def find_spread(values: Sequence[float]) -> float | None:
     return max(abs(value - median) for value in values) / median
 
 
-def find_settling_point(values: Sequence[float], *, tolerance: float = TOLERANCE) -> int | None:
-    """The first index from which all values stay near where the series ends up.
+def find_trend(points: Sequence[tuple[float, float]], *, confidence: float = 0.95) -> Trend | None:
+    """The Theil-Sen slope of points (x, y) whose x rise, with its interval.
 
-    "Near" is within `tolerance` (a share) of the median of the last half, rounded up. 0 reads "was
-    settled from the start". None where fewer than two values would be left: one value that happens
-    to be last shows nothing, so a single value never counts as settled.
+    The median of the slopes between all pairs: one outlier does not move it (Theil, "A
+    rank-invariant method of linear and polynomial regression analysis", 1950). Its interval leaves
+    out, at each end, as many of the ordered slopes as chance would disorder pairs: the test of Mann
+    and Kendall turned around (Sen, Journal of the American Statistical Association 63 (1968) 1379),
+    by the exact distribution. It excludes 0 exactly where that test sees a trend. None where even
+    the extremes do not reach `confidence`: below 5 points for 95 %.
     """
-    reference = find_median(values[len(values) // 2 :])
-    if reference is None:
+    points = _merge_neighbours(points)
+    left_out = _count_disorder(len(points), (1.0 - confidence) / 2.0)
+    slopes = sorted((y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2))
+    slope = find_median(slopes)
+    if left_out is None or slope is None:
         return None
-    settled = len(values)
-    while settled > 0 and abs(values[settled - 1] - reference) <= tolerance * abs(reference):
-        settled -= 1
-    return settled if len(values) - settled >= 2 else None
+    return Trend(slope, slopes[left_out], slopes[-1 - left_out])
 
 
-def find_first_to_settled(values: Sequence[float], *, tolerance: float = TOLERANCE) -> float | None:
-    """First value divided by the median of the settled ones: 2.0 reads "twice as fast later on".
+def _merge_neighbours(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `_TREND_OF` points: the medians of equally many neighbours."""
+    size = max(1, ceil(len(points) / _TREND_OF))
+    groups = [points[start : start + size] for start in range(0, len(points), size)]
+    return [
+        (find_median([x for x, _ in group]) or 0.0, find_median([y for _, y in group]) or 0.0)
+        for group in groups
+    ]
 
-    None where the series has not settled.
+
+@lru_cache(maxsize=256)
+def _count_disorder(n: int, tail: float) -> int | None:
+    """The most pairs of n values without a trend that are seldom out of order: P <= `tail`.
+
+    None where even no pair at all is not that seldom.
     """
-    settled = find_settling_point(values, tolerance=tolerance)
-    if settled is None:
-        return None
-    median = find_median(values[settled:])
-    if median is None or median <= 0.0:
-        return None
-    return values[0] / median
+    if n > _EXACT:
+        # Kendall, "Rank Correlation Methods", section 5: variance n (n - 1) (2 n + 5) / 18 of S,
+        # which is the number of all pairs less twice that of the disordered ones.
+        away = _find_normal(1.0 - tail) * sqrt(n * (n - 1) * (2 * n + 5) / 18.0)
+        return floor((comb(n, 2) - away) / 2.0)
+    # How many orders of n values have so many pairs out of order (Knuth, "The Art of Computer
+    # Programming", volume 3, section 5.1.1): the n-th value stands before 0 to n - 1 others.
+    orders = [1]
+    for size in range(2, n + 1):
+        sums = [0, *accumulate(orders)]
+        length = len(orders) + size - 1
+        orders = [sums[min(k + 1, len(orders))] - sums[max(0, k + 1 - size)] for k in range(length)]
+    seldom = sum(sum_ <= tail * factorial(n) for sum_ in accumulate(orders))
+    return seldom - 1 if seldom else None
 
 
-def find_slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """The Theil-Sen slope: the median of the slopes between all pairs of points (x, y).
-
-    One outlier does not move it. Theil, "A rank-invariant method of linear and polynomial
-    regression analysis" (1950); Sen, Journal of the American Statistical Association 63 (1968).
-    Pairs with equal x have no slope and are left out. None below three points: a line through
-    two points always fits.
-    """
-    if len(points) < 3:
-        return None
-    return find_median(
-        [(y2 - y1) / (x2 - x1) for (x1, y1), (x2, y2) in combinations(points, 2) if x1 != x2]
-    )
-
-
-def find_drift(
+def find_course(
     cycles: Sequence[int], values: Sequence[float], *, tolerance: float = TOLERANCE
-) -> float | None:
-    """Change per cycle after settling (Theil-Sen); None below three settled values."""
-    settled = find_settling_point(values, tolerance=tolerance)
-    if settled is None:
+) -> Course:
+    """From where on a series stays where it ends up, and whether it still moves there.
+
+    Near its end is what lies within `tolerance` (a share) of the median of the last half, at least
+    of the last five. Settled are at least five values, and half of those near the end, whose slope
+    is shown not to add up to `tolerance` over all that are near: both ends of its interval do not,
+    each with 95 % confidence, so that a series which moves as much passes in one of twenty cases
+    (two one-sided tests: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)
+    657). That no trend is *seen* would not do: in five values hardly one ever is.
+    """
+    count = len(values)
+    reference = find_median(values[min(count // 2, max(0, count - LEAST_SETTLED)) :])
+    near = count
+    while (
+        reference is not None
+        and near > 0
+        and abs(values[near - 1] - reference) <= tolerance * abs(reference)
+    ):
+        near -= 1
+    points = [(float(x), y) for x, y in zip(cycles, values, strict=True)][near:]
+    shortest = max(LEAST_SETTLED, ceil(len(points) / 2))
+    # Of a long series not each start is tried: ten are enough to leave the learning out.
+    for start in range(0, len(points) - shortest + 1, max(1, len(points) // 20)):
+        part = points[start:]
+        bound, median = find_trend(part, confidence=0.90), find_median([y for _, y in part])
+        if bound is None or median is None or median <= 0.0:
+            continue
+        if max(-bound.low, bound.high) * (points[-1][0] - points[0][0]) <= tolerance * median:
+            return Course(near, near + start, find_trend(part))
+    return Course(near, None, find_trend(points))
+
+
+def find_deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation of the logarithms: 0.02 reads "they vary by 2 %".
+
+    None below two values, and where one is not positive.
+    """
+    if len(values) < 2 or min(values) <= 0.0:
         return None
-    return find_slope(list(zip(cycles[settled:], values[settled:], strict=True)))
+    logarithms = [log(value) for value in values]
+    mean = sum(logarithms) / len(values)
+    return sqrt(sum((each - mean) ** 2 for each in logarithms) / (len(values) - 1))
+
+
+def find_gain(
+    first: float,
+    later: Sequence[float],
+    *,
+    controls: Sequence[Sequence[float]] = (),
+    confidence: float = 0.95,
+) -> Gain | None:
+    """`first` divided by the median of `later`, with an interval: 2.0 reads "twice as fast later".
+
+    There is one first value only, so how far it is by chance is taken from others: from `later`, or
+    from those of the `controls` (settled values each) that vary most, because what was not learned
+    yet is answered by slower parts than `later` is. Student's t interval of one more value
+    (Hahn and Meeker, "Statistical Intervals", section 4.8) on logarithms, the median's variance
+    being pi / 2 of a mean's. None below two later values.
+    """
+    median, own = find_median(later), find_deviation(later)
+    if median is None or own is None or first <= 0.0:
+        return None
+    others = [(find_deviation(values) or 0.0, len(values) - 1) for values in controls if values]
+    widest, freedom = max([(own, len(later) - 1), *others])
+    half = find_student_t((1.0 + confidence) / 2.0, freedom) * sqrt(
+        widest**2 + own**2 * pi / 2.0 / len(later)
+    )
+    ratio = first / median
+    return Gain(ratio, ratio * exp(-half), ratio * exp(half))
+
+
+def lies_beyond(gain: Gain, moved: float, *, control: Gain | None) -> bool:
+    """Whether a gain (or loss) is larger than what a control drive showed, by 95 % confidence.
+
+    `moved` is how far the control moved, as a share of its median; `control` its own first value
+    against its later ones, from which it is known how well that is known. The interval of the
+    difference of both logarithms: Zou and Donner, Statistics in Medicine 27 (2008) 1693.
+    """
+    unknown = log(control.high / control.ratio) if control else 0.0
+    margin = hypot(log(gain.high / gain.ratio), unknown)
+    return abs(log(gain.ratio)) - margin > log(1.0 + moved)
+
+
+@lru_cache(maxsize=256)
+def find_student_t(p: float, freedom: int) -> float:
+    """The value below which Student's t with so many degrees of freedom lies with probability p.
+
+    0.5 <= p <= 0.9995. The distribution is Abramowitz and Stegun, "Handbook of Mathematical
+    Functions", 26.7.3 and 26.7.4.
+    """
+    return _find_reaching(p, partial(_share_below_t, freedom=freedom))
+
+
+def _find_normal(p: float) -> float:
+    """The value below which a standard normal one lies with probability p, 0.5 <= p."""
+    return _find_reaching(p, lambda z: 0.5 + erf(z / sqrt(2.0)) / 2.0)
+
+
+def _find_reaching(p: float, share_below: Callable[[float], float]) -> float:
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if share_below(middle) < p else (low, middle)
+    return high
+
+
+def _share_below_t(t: float, freedom: int) -> float:
+    angle = atan(t / sqrt(freedom))
+    odd = freedom % 2
+    terms = [cos(angle) if odd else 1.0]
+    for k in range(2 + odd, freedom - 1, 2):
+        terms.append(terms[-1] * cos(angle) ** 2 * (k - 1) / k)
+    total = sin(angle) * (sum(terms) if freedom > 1 else 0.0)
+    return 0.5 + ((2.0 / pi) * (angle + total) if odd else total) / 2.0
+
+
+def count_for_median(deviation: float, *, share: float, confidence: float = 0.95) -> int:
+    """About how many values it takes until their median is known to ± `share` of it.
+
+    From how much they vary (see `find_deviation`): the variance of a median of n is pi / 2 / n of a
+    value's (David and Nagaraja, "Order Statistics", 3rd edition, section 10.2). Never below 6: an
+    interval of ranks takes as many.
+    """
+    z = _find_normal((1.0 + confidence) / 2.0)
+    return max(6, ceil(pi / 2.0 * (z * deviation / share) ** 2))
+
+
+def count_to_settle(deviation: float, *, tolerance: float = TOLERANCE) -> int | None:
+    """About how many values without a trend it takes until `find_course` sees that, mostly.
+
+    From how much they vary. None where they vary so much that hardly any series stays within
+    `tolerance` of its median, however long it is.
+    """
+    if deviation > tolerance / 2.0:
+        return None
+    count = LEAST_SETTLED
+    while True:
+        # The standard error of the slope of n values, one apart, times their n - 1 steps. It counts
+        # twice: for where the slope is found, and for its interval's width.
+        error = deviation * sqrt(12.0 * (count - 1) / (count * (count + 1)))
+        if 2.0 * find_student_t(0.95, count - 2) * error <= tolerance:
+            return count
+        count += 1
 
 
 def find_share_shown(places: int, *, confidence: float = 0.95) -> float:

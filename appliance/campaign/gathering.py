@@ -180,13 +180,14 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
     tried = boots.done + boots.failed + boots.excused
     if not tried and not boots.skipped:
         return {}
-    median = stats.find_median(boots.boot_s)
+    settled_from = stats.find_course(range(len(boots.boot_s)), boots.boot_s).settled_from
+    settled = () if settled_from is None else boots.boot_s[settled_from:]
     skipped = f"{boots.skipped} skipped by a person" if boots.skipped else ""
     excuses = (f"{boots.excused} more, {boots.excuse}" if boots.excused else "", skipped)
     return {
         "boot_median_s": Figure(
-            median,
-            "no valid boot" if median is None else f"of {len(boots.boot_s)} valid boots",
+            stats.find_median(settled),
+            _describe_boots(len(settled), len(boots.boot_s)),
             excuse=skipped,
         ),
         "failed_boots": Figure(
@@ -195,3 +196,10 @@ def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
             excuse="; ".join(filter(None, excuses)),
         ),
     }
+
+
+def _describe_boots(settled: int, valid: int) -> str:
+    if not valid:
+        return "no valid boot"
+    boots = f"{valid} valid boot{'' if valid == 1 else 's'}"
+    return f"the {settled} settled ones of {boots}" if settled else f"not settled in {boots}"

@@ -98,7 +98,11 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             f"{row.identity} cycle {cycle.cycle}: {sample.boot_s:.3f} s",
             campaign_id=campaign.id,
         )
-    total = max(c.cycle for c in select_cycles(site.connection, campaign.id))
+    total = max(
+        planned.cycle
+        for planned in select_cycles(site.connection, campaign.id)
+        if planned.charted == cycle.charted
+    )
     announce(
         "cycle-done",
         id=campaign.id,

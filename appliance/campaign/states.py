@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from appliance.store.cycles import CycleRow
 
@@ -25,16 +26,21 @@ class PlannedCycle:
 def plan_cycles(*, drives: int, cycles: int, charts: str) -> tuple[PlannedCycle, ...]:
     """All boots in their order: drives take turns, so that drift hits all alike.
 
-    `charts` is none, first-last or all: the cycles that each drive repeats with bootchart, after
-    the round of timed boots, because sampling perturbs.
+    `charts` is none, first-last or all: no, two (of one cycle: one) or as many boots with bootchart
+    as there are timed ones. They follow the last timed boot and are numbered from 1: a drive that
+    learns would learn from one in between, and the second timed boot would be its third.
     """
-    charted = {"none": set(), "first-last": {1, cycles}, "all": set(range(1, cycles + 1))}[charts]
-    plan: list[PlannedCycle] = []
-    for cycle in range(1, cycles + 1):
-        for with_chart in (False, True) if cycle in charted else (False,):
-            for drive_index in range(drives):
-                plan.append(PlannedCycle(len(plan), drive_index, cycle, with_chart))
-    return tuple(plan)
+    charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[charts]
+    rounds = [
+        *((cycle, False) for cycle in range(1, cycles + 1)),
+        *((cycle, True) for cycle in range(1, charted + 1)),
+    ]
+    return tuple(
+        PlannedCycle(position, drive_index, cycle, with_chart)
+        for position, ((cycle, with_chart), drive_index) in enumerate(
+            product(rounds, range(drives))
+        )
+    )
 
 
 def max_power_actions(cycles: int, *, power_offs: int = 0) -> int:

@@ -6,7 +6,6 @@ What came from a drive or a plan passes `units.printable` here, and nowhere late
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance import stats
 from appliance.report.rows import BootRow, DriveRow
 from appliance.report.series import Series, label_booted
 from appliance.report.step_views import format_time
@@ -59,13 +58,15 @@ class BootView:
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:
-    """One drive's figures over all its timed boots."""
+    """One drive's figures over its timed boots; median and drift are of the settled ones."""
 
     label: str
     role: str
     boots: str
     median: str
     interval: str
+    more: str
+    """How many more boots would show the median to ±1 %."""
     best: str
     first: str
     last: str
@@ -204,22 +205,27 @@ def make_grid(
     )
 
 
-def summarise(series: Series) -> SummaryView:
-    """A drive's figures over its timed boots."""
-    interval = stats.find_median_interval(series.boot_s)
+def summarise(series: Series, all_series: Sequence[Series]) -> SummaryView:
+    """A drive's figures over its timed boots; `all_series` has those of the control drives too."""
+    interval, gain, drift_s = series.interval_s, series.find_gain(all_series), series.drift_s
     proofs = {proof for proof, _ in series.proofs}
     return SummaryView(
         label=series.label,
         role=series.role,
         boots=f"{len(series.boot_s)} of {series.planned}",
-        median=format_seconds(series.median_s),
+        median=format_seconds(series.settled_s),
         interval=f"{interval.low:.3f} to {interval.high:.3f}" if interval else _DASH,
+        more=_DASH if series.more_boots is None else str(series.more_boots),
         best=format_seconds(min(series.boot_s, default=None)),
         first=format_seconds(series.boot_s[0] if series.from_first_boot else None),
         last=format_seconds(series.boot_s[-1] if series.boot_s else None),
-        settled="not" if series.settled_from is None else f"cycle {series.settled_from}",
-        gain=_DASH if series.gain is None else f"{series.gain:.2f}",
-        drift=_DASH if series.drift_s is None else f"{series.drift_s:+.3f}",
+        settled="not" if series.settled_from is None else f"boot {series.settled_from}",
+        gain=f"{gain.ratio:.2f} ({gain.low:.2f} to {gain.high:.2f})" if gain else _DASH,
+        drift=(
+            f"{drift_s.slope:+.3f} ({drift_s.low:+.3f} to {drift_s.high:+.3f})"
+            if drift_s
+            else _DASH
+        ),
         page_cache=", ".join(sorted(set(series.page_caches))) or _DASH,
         proof=", ".join(sorted(proofs)) or _DASH,
     )

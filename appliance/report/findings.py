@@ -11,21 +11,28 @@ from appliance.report.series import Series
 
 _TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
 _GAIN = 1.0 + stats.TOLERANCE
-_DRIFT = 0.05
+_DRIFT = 0.01
+_LEAST = stats.LEAST_SETTLED
 
 RULES = (
     (
-        f"Settled: from that cycle on, every boot lies within ±{_TOLERANCE} of the median of the"
-        " last half of the boots, and at least two boots do."
+        f"Settled: at least {_LEAST} boots up to the last one, each within ±{_TOLERANCE} of where"
+        " the boots end up, whose trend is shown not to add up to"
+        f" {_TOLERANCE} (Theil-Sen slope, 95 % confidence each way). Median and interval are of"
+        " the settled boots only."
     ),
     (
-        "Gain: first boot divided by the median of the settled boots. It is called faster or slower"
-        f" from a factor of {_GAIN:.1f} on, and set against the control drives: the largest"
-        " distance of any of their boots from their drive's median."
+        "Gain: first boot divided by the median of the settled boots. Its 95 % interval is"
+        " Student's t on logarithms: there is one first boot only, so how far chance moves it is"
+        " taken from the settled boots of the drive, or of a control drive if those vary more. It"
+        f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
+        " hold 1; and it is the drive's own only if it is shown to be larger than the largest"
+        " distance of any boot of a control drive from that drive's median."
     ),
     (
-        "Drift: Theil-Sen slope over the settled boots, at least three; mentioned where it adds up"
-        f" to more than {_DRIFT * 100:.0f} % of the median."
+        "Drift: Theil-Sen slope of the settled boots; mentioned if its 95 % interval (Sen, by"
+        " Kendall's exact distribution) does not hold 0 and it adds up to more than"
+        f" {_DRIFT * 100:.0f} % of the median."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
     "Failed, doubtful and charted boots are in none of these figures.",
@@ -79,85 +86,156 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
 
 
 def _judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
-    label, median_s = series.label, series.median_s
-    if median_s is None:
+    label, count = series.label, len(series.boot_s)
+    if not count:
         return Finding("remark", label, "no valid timed boot.")
-    if len(series.boot_s) == 1:
-        return Finding(
-            "remark", label, f"one valid boot ({median_s:.1f} s) shows nothing about learning."
-        )
-    if series.settled_from is None:
+    if count < _LEAST:
         return Finding(
             "remark",
             label,
-            f"not settled: the last boots do not stay within ±{_TOLERANCE} of each other"
-            f" ({min(series.boot_s):.1f} to {max(series.boot_s):.1f} s). More cycles are needed.",
+            f"{_count(count, 'valid boot')} ({_range(series.boot_s)}) cannot show whether the drive"
+            f" still learns: it takes at least {_LEAST}.",
         )
-    if series.gain is None:
+    if series.settled_from is None:
+        return Finding("remark", label, _say_unsettled(series))
+    gain = series.find_gain(all_series)
+    if gain is None:
         return Finding(
-            "remark", label, "its first boot is missing, so no gain over it can be stated."
+            "remark",
+            label,
+            f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s; its"
+            " first boot is missing, so no gain over it can be stated.",
         )
-    return _judge_gain(series, all_series, gain=series.gain)
+    return _judge_gain(series, all_series, gain=gain)
 
 
-def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: float) -> Finding:
+def _say_unsettled(series: Series) -> str:
+    """Why the boots do not count as settled, and what would show it."""
+    course = series.course
+    near, from_boot = series.boot_s[course.near_from :], series.cycles[-_LEAST]
+    if len(near) < _LEAST:
+        moves = "still learning" if _is_falling(series.boot_s) else "not settled"
+        return (
+            f"{moves}: the boots from boot {from_boot} on do not stay within ±{_TOLERANCE} of each"
+            f" other ({_range(series.boot_s[-_LEAST:])}). More boots are needed."
+        )
+    from_boot, trend = series.cycles[course.near_from], course.trend
+    if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
+        moves = "still learning" if trend.high < 0.0 else "not settled"
+        return (
+            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend)} per boot"
+            f" ({_range(near)}). More boots are needed."
+        )
+    deviation = stats.find_deviation(near) or 0.0
+    wanted = stats.count_to_settle(deviation)
+    said = (
+        f"not settled: its boots vary by {_percent(deviation)}, so {len(near)} of them do not show"
+        f" whether it still learns ({_range(near)})."
+    )
+    if wanted is None:
+        return f"{said} More boots would hardly show it."
+    return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
+
+
+def _is_falling(boot_s: Sequence[float]) -> bool:
+    trend = stats.find_trend([(float(number), value) for number, value in enumerate(boot_s)])
+    return trend is not None and trend.high < 0.0
+
+
+def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:
     label, settled_from, settled_s = series.label, series.settled_from, series.settled_s or 0.0
-    first_s = series.boot_s[0]
+    first = f"its first boot ({series.boot_s[0]:.1f} s)"
+    against = f"{first} took {gain.ratio:.2f} times as long ({gain.low:.2f} to {gain.high:.2f})"
+    is_small = 1.0 / _GAIN < gain.ratio < _GAIN
+    if is_small and not gain.low <= 1.0 <= gain.high:
+        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
+        return Finding("flat", label, text)
     if settled_from == 1:
         return Finding(
             "flat",
             label,
             f"no gain from repeating: all {len(series.boot_s)} boots within"
-            f" ±{_percent(series.spread or 0.0)} of the median {settled_s:.1f} s.",
+            f" ±{_percent(series.spread or 0.0)} of the median {settled_s:.1f} s; {against} as the"
+            " later ones.",
         )
-    if 1.0 / _GAIN < gain < _GAIN:
+    if is_small or gain.low <= 1.0 <= gain.high:
         return Finding(
             "flat",
             label,
-            f"uneven at first, settled from cycle {settled_from} on at {settled_s:.1f} s: about as"
-            f" fast as its first boot ({first_s:.1f} s).",
+            f"uneven at first, settled from boot {settled_from} on at {settled_s:.1f} s: {against},"
+            " which is no proof of a gain.",
         )
-    faster = gain > 1.0
-    how = f"{gain:.1f} times as fast as" if faster else f"{1.0 / gain:.1f} times as slow as"
+    weighed, is_drives_own = _weigh(series, gain, all_series)
     return Finding(
-        "gain" if faster else "remark",
+        "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
         label,
-        f"from cycle {settled_from} on {how} at its first boot ({first_s:.1f} s, then"
-        f" {settled_s:.1f} s). {_weigh(series, abs(1.0 - 1.0 / gain), all_series)}",
+        f"from boot {settled_from} on {_say_gain(gain)} at its first boot"
+        f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
     )
 
 
-def _weigh(series: Series, change: float, all_series: Sequence[Series]) -> str:
-    """Whether the control drives rule out that the machine, not the drive, changed."""
-    controls = [other for other in all_series if other.role == "control" and other is not series]
-    spreads = [
-        other.spread for other in controls if len(other.boot_s) > 1 and other.spread is not None
+def _say_gain(gain: stats.Gain) -> str:
+    """`1.7 times (1.6 to 1.8) as fast as`, the interval with 95 % confidence."""
+    how, ratio, low, high = "fast", gain.ratio, gain.low, gain.high
+    if ratio < 1.0:
+        how, ratio, low, high = "slow", 1.0 / ratio, 1.0 / high, 1.0 / low
+    # Where a tenth would hide how wide the interval is, or that it does not hold 1.
+    digits = 1 if high - low >= 0.1 and low >= 1.1 else 2
+    return f"{ratio:.{digits}f} times ({low:.{digits}f} to {high:.{digits}f}) as {how} as"
+
+
+def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tuple[str, bool]:
+    """Whether the control drives rule out that the machine, not the drive, changed: words, answer.
+
+    All their boots count, not only the settled ones: a machine that was slow at first was slow in
+    their first boots too. Without a control drive nothing speaks against the drive.
+    """
+    if series.role == "control":
+        return "It is a control drive, so this may be the machine and not the drive.", False
+    controls = [
+        (other, other.spread)
+        for other in all_series
+        if other.role == "control" and len(other.boot_s) > 1 and other.spread is not None
     ]
-    if not spreads:
-        return "No control drive has two boots, so a change of the machine itself is not ruled out."
-    name = "The control drive" if len(spreads) == 1 else "The control drives"
-    if max(spreads) < change:
-        return f"{name} stayed within ±{_percent(max(spreads))}."
-    return (
-        f"{name} moved by up to ±{_percent(max(spreads))} as well, so this may be the machine and"
-        " not the drive."
-    )
+    if not controls:
+        said = "No control drive has two boots, so a change of the machine itself is not ruled out."
+        return said, True
+    name = "The control drive" if len(controls) == 1 else "The control drives"
+    most = _percent(max(spread for _, spread in controls))
+    if all(
+        stats.lies_beyond(gain, spread, control=other.find_gain([other]))
+        for other, spread in controls
+    ):
+        return f"{name} stayed within ±{most}.", True
+    return (f"{name} moved by up to ±{most}, so this may be the machine and not the drive."), False
 
 
 def _judge_drift(series: Series) -> tuple[Finding, ...]:
     drift_s, settled_from, settled_s = series.drift_s, series.settled_from, series.settled_s
     if drift_s is None or settled_from is None or settled_s is None:
         return ()
-    total_s = drift_s * (series.cycles[-1] - settled_from)
-    if abs(total_s) <= _DRIFT * settled_s:
+    total_s = drift_s.slope * (series.cycles[-1] - settled_from)
+    if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
         return ()
     return (
         Finding(
             "remark",
             series.label,
-            f"still drifts after settling: {drift_s:+.3f} s per cycle, {total_s:+.1f} s in all.",
+            f"still drifts after settling: {_say_trend(drift_s)} per boot, {total_s:+.1f} s in"
+            " all.",
         ),
     )
+
+
+def _say_trend(trend: stats.Trend) -> str:
+    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence."""
+    return f"{trend.slope:+.3f} s ({trend.low:+.3f} to {trend.high:+.3f})"
+
+
+def _range(boot_s: Sequence[float]) -> str:
+    if len(boot_s) == 1:
+        return f"{boot_s[0]:.1f} s"
+    return f"{min(boot_s):.1f} to {max(boot_s):.1f} s"
 
 
 def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:

@@ -7,10 +7,14 @@ the sampling, a failed one has no time.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from appliance import stats
 from appliance.report.rows import BootRow, DriveRow
 from appliance.units import printable
+
+KNOWN_TO = 0.01
+"""How well a median is worth to be known: two drives that differ by as much are told apart then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,8 @@ class Series:
     """The page cache each value of `boot_s` met."""
 
     @property
-    def median_s(self) -> float | None:
-        """The median of all values."""
-        return stats.find_median(self.boot_s)
-
-    @property
     def spread(self) -> float | None:
-        """The largest distance from the median, as a share of it."""
+        """The largest distance of any value from the median of all, as a share of it."""
         return stats.find_spread(self.boot_s)
 
     @property
@@ -48,30 +47,73 @@ class Series:
         return bool(self.cycles) and self.cycles[0] == 1
 
     @property
+    def course(self) -> stats.Course:
+        """Whether the boots settled, and how they move since."""
+        return _find_course(self.cycles, self.boot_s)
+
+    @property
     def settled_from(self) -> int | None:
-        """The cycle from which the boots stay near their final median."""
-        point = stats.find_settling_point(self.boot_s)
+        """The cycle from which the boots are settled."""
+        point = self.course.settled_from
         return None if point is None else self.cycles[point]
+
+    @property
+    def settled_boot_s(self) -> tuple[float, ...]:
+        """The settled boots; none where that is not shown."""
+        point = self.course.settled_from
+        return () if point is None else self.boot_s[point:]
 
     @property
     def settled_s(self) -> float | None:
         """The median of the settled boots."""
-        point = stats.find_settling_point(self.boot_s)
-        return None if point is None else stats.find_median(self.boot_s[point:])
+        return stats.find_median(self.settled_boot_s)
 
     @property
-    def gain(self) -> float | None:
-        """First boot divided by the settled median; None without a first boot or not settled."""
-        return stats.find_first_to_settled(self.boot_s) if self.from_first_boot else None
+    def interval_s(self) -> stats.Interval | None:
+        """The 95 % interval of `settled_s`."""
+        return stats.find_median_interval(self.settled_boot_s)
 
     @property
-    def drift_s(self) -> float | None:
-        """Seconds per cycle after settling."""
-        return stats.find_drift(self.cycles, self.boot_s)
+    def drift_s(self) -> stats.Trend | None:
+        """Seconds per cycle of the settled boots."""
+        return self.course.trend if self.settled_boot_s else None
+
+    @property
+    def later_boot_s(self) -> tuple[float, ...]:
+        """The settled boots without the first boot of all, to hold that one against."""
+        return self.settled_boot_s[1 if self.settled_from == 1 else 0 :]
+
+    def find_gain(self, all_series: Sequence["Series"]) -> stats.Gain | None:
+        """First boot over the settled ones, by how much these and those of control drives vary.
+
+        None without a first boot, and where the boots have not settled.
+        """
+        if not self.from_first_boot or not self.later_boot_s:
+            return None
+        controls = [other for other in all_series if other.role == "control" and other is not self]
+        return stats.find_gain(
+            self.boot_s[0],
+            self.later_boot_s,
+            controls=[other.later_boot_s for other in controls],
+        )
+
+    @property
+    def more_boots(self) -> int | None:
+        """About how many more boots it takes until the settled median is known to ±1 %."""
+        deviation = stats.find_deviation(self.later_boot_s)
+        if deviation is None:
+            return None
+        wanted = stats.count_for_median(deviation, share=KNOWN_TO)
+        return max(0, wanted - len(self.settled_boot_s))
 
     def count_proofs(self) -> Counter[tuple[str, str]]:
         """How many boots have each proof and reason."""
         return Counter(self.proofs)
+
+
+@lru_cache(maxsize=64)
+def _find_course(cycles: tuple[int, ...], boot_s: tuple[float, ...]) -> stats.Course:
+    return stats.find_course(cycles, boot_s)
 
 
 def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:

@@ -10,6 +10,7 @@ from typing import TextIO
 from appliance import VERSION
 from appliance.report.health_rows import HEALTH, TEMPERATURES
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
+from appliance.report.series import make_series
 from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
 from appliance.report.workload_rows import (
     ACTIVITY,
@@ -152,6 +153,36 @@ def _list_limits(rows: CampaignRows) -> list[Record]:
     ]
 
 
+def _list_series(rows: CampaignRows) -> list[Record]:
+    """What the boots of each drive add up to (`findings.RULES`); None is what they do not show."""
+    booted = {boot.drive_id for boot in rows.boots}
+    drives = [drive for drive in rows.drives if drive.id in booted]
+    all_series = [make_series(drive, rows.boots) for drive in drives]
+    records: list[Record] = []
+    for drive, series in zip(drives, all_series, strict=True):
+        interval, gain = series.interval_s, series.find_gain(all_series)
+        drift_s = series.drift_s
+        records.append(
+            {
+                "drive_serial": drive.serial,
+                "drive_role": drive.role,
+                "valid_boots": len(series.boot_s),
+                "settled_from": series.settled_from,
+                "settled_median_s": series.settled_s,
+                "settled_median_low_s": interval.low if interval else None,
+                "settled_median_high_s": interval.high if interval else None,
+                "gain": gain.ratio if gain else None,
+                "gain_low": gain.low if gain else None,
+                "gain_high": gain.high if gain else None,
+                "drift_s_per_boot": drift_s.slope if drift_s else None,
+                "drift_low_s_per_boot": drift_s.low if drift_s else None,
+                "drift_high_s_per_boot": drift_s.high if drift_s else None,
+                "more_boots_for_1_percent": series.more_boots,
+            }
+        )
+    return records
+
+
 def _render(columns: Sequence[str], records: Iterable[Record]) -> str:
     """A text that begins like a formula gets a leading apostrophe; numbers never do."""
     text = io.StringIO(newline="")
@@ -205,6 +236,7 @@ def render_json(rows: CampaignRows) -> str:
                 },
                 "drives": rows.drive_records,
                 "boot_times": rows.boot_times,
+                "boot_series": _list_series(rows),
                 "steps": [asdict(row) for row in rows.workloads.steps],
                 "results": [
                     {"campaign_id": campaign.id, **asdict(row)} for row in rows.workloads.results

@@ -112,7 +112,7 @@ def make_report(
         if drive.role not in MEMBERS or drive.id in booted or drive.failed_reason
     )
     all_series = tuple(make_series(drive, rows.boots) for drive in drives)
-    summaries = tuple(summarise(series) for series in all_series)
+    summaries = tuple(summarise(series, all_series) for series in all_series)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(

@@ -156,14 +156,14 @@ def select_campaign_drives(
 
 
 def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
-    """The finished boots of one campaign by drive and cycle; a charted repeat follows its cycle."""
+    """The finished boots of one campaign by drive and cycle; the charted ones come last."""
     rows = connection.execute(
         """
         SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid,
                boot_s, coalesce(at, '')
         FROM boot_times
         WHERE campaign_id = ?
-        ORDER BY drive_serial, cycle, charted
+        ORDER BY drive_serial, charted, cycle
         """,
         (campaign_id,),
     )

@@ -53,7 +53,7 @@ def _take_over_campaign_and_write_reports(terminal: Terminal) -> None:
     terminal.send("Enter")
     terminal.wait_for("1 campaign is taken over")
     terminal.send("Tab", "Enter")
-    terminal.wait_for("1 campaign taken over with 9 boots")
+    terminal.wait_for("1 campaign taken over with 18 boots")
     terminal.wait_for("LAB-SSHD-1     46.02   27.20   28.12")
     terminal.send("a")
     terminal.wait_for("1 of 1 reports written")

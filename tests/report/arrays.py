@@ -18,9 +18,10 @@ SSD, HDD = "LAB-SSD-1", "LAB-HDD-1"
 PLACES = (SSD, HDD, "array")
 MIB = float(1 << 20)
 SET = "5bc072a8-ab17-446d-9744-e247949913c1"
+_BOOTS = make_boots(104.031, 41.207, 40.911, 41.118, 41.302, 41.064)
 DISKS = (
     Disk(SSD, "Lab SSD", role="cache", rotational=0, transport="nvme", size_bytes=512 << 20),
-    Disk(HDD, "Lab disk", role="backing", boots=make_boots(104.031, 41.207, 40.911)),
+    Disk(HDD, "Lab disk", role="backing", boots=_BOOTS),
 )
 DIRTY_PART = "1G/seq-read/randommap"
 """The array did not get clean before it."""

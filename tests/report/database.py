@@ -43,11 +43,19 @@ def make_boots(*times: float | None, **options: str) -> list[Boot]:
 
 
 LAB = (
-    Disk("LAB-HDD-1", "Lab disk", role="control", boots=make_boots(106.212, 106.034, 106.118)),
+    Disk(
+        "LAB-HDD-1",
+        "Lab disk",
+        role="control",
+        boots=make_boots(106.212, 106.034, 106.118, 106.340, 105.988, 106.207),
+    ),
     Disk(
         "LAB-SSHD-1",
         "Lab hybrid",
-        boots=[*make_boots(46.021, 27.204, 28.117), Boot(1, 49.870, charted=1)],
+        boots=[
+            *make_boots(46.021, 27.204, 28.117, 27.433, 27.690, 27.512),
+            Boot(1, 29.870, charted=1),
+        ],
     ),
     Disk(
         "LAB-SSD-1",
@@ -56,10 +64,17 @@ LAB = (
         rotational=0,
         transport="nvme",
         boots=[
-            *make_boots(
-                25.104, 25.733, cold_proof="proven", cold_reason="the count rose from 41 to 42"
+            *(
+                Boot(
+                    cycle,
+                    boot_s,
+                    cold_proof="proven",
+                    cold_reason=f"the count rose from {40 + cycle} to {41 + cycle}",
+                )
+                for cycle, boot_s in ((1, 25.104), (2, 25.733), (4, 25.318), (5, 25.402))
             ),
             Boot(3, None, reason="it did not come back within 300 s, 3 times"),
+            Boot(6, 25.226, cold_proof="proven", cold_reason="the count rose from 44 to 45"),
         ],
     ),
 )

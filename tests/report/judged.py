@@ -45,7 +45,7 @@ JUDGED = (
 
 def make_rows(folder: Path) -> sqlite3.Connection:
     """A campaign of a good, a slow and a bad disk: some boots, and nothing else measured yet."""
-    disks = [replace(GOOD, boots=make_boots(31.0, None, 33.0)), SLOW, BAD]
+    disks = [replace(GOOD, boots=make_boots(31.0, None, 33.0, 31.5, 32.0, 32.5)), SLOW, BAD]
     return make_database(folder / "rows.sqlite", disks=disks)
 
 

@@ -218,7 +218,10 @@ def test_interrupted_counters_are_told_as_such(pair: sqlite3.Connection, tmp_pat
 
 def test_boots_of_the_array_are_named_after_it(array_report: Path) -> None:
     words = words_of(array_report)
-    assert "array (LAB-HDD-1) : from cycle 2 on 2.5 times as fast as at its first boot" in words
+    assert (
+        "array (LAB-HDD-1) : from boot 2 on 2.53 times (2.50 to 2.56) as fast as at its first boot"
+        in words
+    )
     # Its cache drive is not booted alone: no column, no missing boots.
     assert "no valid timed boot" not in words
 

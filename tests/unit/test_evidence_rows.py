@@ -199,7 +199,7 @@ def test_a_step_that_failed_without_the_drives_fault_is_a_remark(rows: sqlite3.C
     assert failed == Figure(0, excuse="lottery: the ballast stopped")
     rows.execute("UPDATE cycle SET blame = 'other', reason = 'not taken' WHERE state = 'failed'")
     assert figures_of(rows, "LAB-GOOD-1")["failed_boots"] == Figure(
-        0, "of 3", excuse="1 more, not taken"
+        0, "of 6", excuse="1 more, not taken"
     )
     # With one of its own beside it.
     step = add_step(rows, "fio", "LAB-GOOD-1", position=2)
@@ -315,8 +315,8 @@ def test_a_drive_is_judged_as_the_campaign_met_it(rows: sqlite3.Connection) -> N
     assert before[0].figures["surface_unreadable_bytes"].value == 0
 
 
-def test_boots_count_where_they_are_valid(rows: sqlite3.Connection) -> None:
+def test_boots_count_where_they_are_valid_and_settled(rows: sqlite3.Connection) -> None:
     figures = figures_of(rows, "LAB-GOOD-1")
-    assert figures["boot_median_s"] == Figure(32.0, "of 2 valid boots")
-    assert figures["failed_boots"] == Figure(1, "of 3")
+    assert figures["boot_median_s"] == Figure(32.0, "the 5 settled ones of 5 valid boots")
+    assert figures["failed_boots"] == Figure(1, "of 6")
     assert "boot_median_s" not in figures_of(rows, "LAB-SLOW-1")

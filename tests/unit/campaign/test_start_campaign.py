@@ -77,10 +77,10 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     assert [(each.cycle, each.drive_id, each.charted) for each in world.cycles()] == [
         (1, hdd, False),
         (1, ssd, False),
-        (1, hdd, True),
-        (1, ssd, True),
         (2, hdd, False),
         (2, ssd, False),
+        (1, hdd, True),
+        (1, ssd, True),
         (2, hdd, True),
         (2, ssd, True),
     ]

@@ -76,7 +76,7 @@ def test_what_is_new_is_taken_over_and_counted(appliance: Appliance, theirs: Pat
     answered = ask(appliance, file_name=FILE)
     assert (answered.state, answered.exit_code) == ("accepted", 0)
     assert answered.answer == (
-        "1 campaign taken over with 9 boots and 0 results, 3 drives that were not known here,"
+        "1 campaign taken over with 18 boots and 0 results, 3 drives that were not known here,"
         " 1 campaign not finished, left on its stick (KALTSTART: their stick.sqlite)"
     )
     assert _names(appliance.connection) == ["mine", "three drives"]
