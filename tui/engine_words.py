@@ -20,9 +20,10 @@ EVENTS = (
     *(N_("array-parting"), N_("array-remark"), N_("attempt-failed"), N_("autostart-declined")),
     *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
     *(N_("campaign-resumed"), N_("campaign-start"), N_("clearing"), N_("cycle-armed")),
-    *(N_("cycle-done"), N_("cycle-failed")),
+    *(N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
-    *(N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm"), N_("no-chart"), N_("no-verdict")),
+    *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
+    *(N_("no-chart"), N_("no-verdict")),
     *(
         N_("not-disarmed"),
         N_("not-noted"),
@@ -31,10 +32,12 @@ EVENTS = (
         N_("pause-taken-back"),
     ),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
+    N_("report-incomplete"),
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
     *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
-    *(N_("switches-released"), N_("take-apart"), N_("unexpected-boot"), N_("verdict")),
+    *(N_("switches-released"), N_("take-apart"), N_("trouble-after-the-end")),
+    *(N_("unexpected-boot"), N_("verdict")),
     *(N_("verdict-before"), N_("verdict-kept"), N_("wake-margin")),
 )
 """What its log calls what happened."""
