@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
     rescue = commands.add_parser("rescue", help="copy the database to the stick's FAT partition")
     rescue.set_defaults(command=_rescue)
+    restore = commands.add_parser("restore", help="put the newest copy in a damaged one's place")
+    restore.set_defaults(command=_restore)
 
     engine = commands.add_parser("engine", help="the appliance's service")
     engine.set_defaults(command=_engine)
@@ -192,6 +194,17 @@ def _rescue(options: argparse.Namespace) -> int:
 
     del options
     print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
+    return 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from appliance.stick import DATABASE
+    from appliance.store.copies import restore_copy
+
+    del options
+    copy, damaged = restore_copy(DATABASE)
+    print(f"{copy.name} was put in place; the damaged one is kept as {damaged.name}.")
+    print("Restart the machine.")
     return 0
 
 

@@ -37,3 +37,12 @@ def flush(paths: Iterable[Path]) -> None:
 def _syncfs(descriptor: int) -> None:
     # syncfs(2): Python has none.
     _LIBC.syncfs(descriptor)
+
+
+def sync_path(path: Path) -> None:
+    """A file's content, or a folder's names, are on stable storage. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

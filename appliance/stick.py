@@ -116,11 +116,12 @@ def make_data_partition(stick: Stick) -> None:
         ) from error
 
 
-def mount_data(stick: Stick) -> str:
+def mount_data(stick: Stick, *, min_free_bytes: int = _MIN_FREE_BYTES) -> str:
     """Mount kaltstart-data, repairing what a power cut left; return what was repaired, or "".
 
-    Raises StickTrouble. Where errors are left it is mounted read-only before that, so that
-    what is on it can still be copied.
+    A sample that was measured needs no reserve: then `min_free_bytes` is 0. Raises StickTrouble.
+    Where errors are left it is mounted read-only before that, so that what is on it can still be
+    copied.
     """
     repaired = ""
     if not stick.data_path:
@@ -155,7 +156,7 @@ def mount_data(stick: Stick) -> str:
             )
         if checked.returncode & _FSCK_REPAIRED:
             repaired = f"fsck.ext4 repaired {stick.data_path}"
-    _check_usable()
+    _check_usable(min_free_bytes)
     RAW.mkdir(exist_ok=True)
     return repaired
 
@@ -187,17 +188,17 @@ def rescue_database() -> Path:
     return folder
 
 
-def _check_usable() -> None:
+def _check_usable(min_free_bytes: int) -> None:
     if os.statvfs(DATA).f_flag & os.ST_RDONLY:
         raise StickTrouble(
             "the stick's data partition is read-only",
             hint="the stick is worn out, write-protected or damaged; nothing can be stored on it",
         )
     free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
-    if free < _MIN_FREE_BYTES:
+    if free < min_free_bytes:
         raise StickTrouble(
             f"the stick's data partition is full: {free >> 10} KiB left, "
-            f"{_MIN_FREE_BYTES >> 20} MiB needed",
+            f"{min_free_bytes >> 20} MiB needed",
             hint="copy old results away and delete them from kaltstart-data",
         )
 

@@ -23,7 +23,7 @@ EVENTS = (
     *(N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
     *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
-    *(N_("no-chart"), N_("no-verdict")),
+    *(N_("no-chart"), N_("no-copy"), N_("no-verdict")),
     *(
         N_("not-disarmed"),
         N_("not-noted"),
@@ -32,6 +32,7 @@ EVENTS = (
         N_("pause-taken-back"),
     ),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
+    *(N_("sample-damaged"), N_("sample-kept")),
     N_("report-incomplete"),
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),

@@ -2,6 +2,7 @@
 
 from appliance.campaign import power
 from appliance.campaign.journal import record
+from appliance.campaign.kept_sample import KeptSample, forget_kept, read_kept
 from appliance.campaign.site import Site, disarm, load_campaign
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import read_loader_variable
@@ -15,7 +16,10 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import (
+    BootSample,
     CycleRow,
+    insert_sample,
+    knows_sample,
     select_cycles,
     update_attempt_failed,
     update_disarmed,
@@ -39,7 +43,13 @@ def settle_armed(site: Site, campaign_id: int) -> None:
         update_disarmed(site.connection, cycle.id)
         disarm(site)
         return
-    if power.entry_is_armed(site.this_boot):
+    kept = read_kept()
+    if kept is not None and _is_of(site, kept, cycle) and kept.sample is not None:
+        _take_over(site, campaign, cycle, kept, kept.sample)
+        return
+    if kept is not None and _is_of(site, kept, cycle):
+        reason = f"its sample could not be stored: {kept.reason}"
+    elif power.entry_is_armed(site.this_boot):
         reason = "the boot loader did not take the one-shot entry"
         power.disarm_entry(site.this_boot)
     else:
@@ -50,6 +60,42 @@ def settle_armed(site: Site, campaign_id: int) -> None:
     selected = read_loader_variable("LoaderEntrySelected")
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
     fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame="other")
+    forget_kept()
+
+
+def _is_of(site: Site, kept: KeptSample, cycle: CycleRow) -> bool:
+    """Whether it was left by the boot that was armed."""
+    return (
+        cycle.left_at is not None
+        and kept.entry == cycle.entry
+        and kept.drive == find_drive_row(site, cycle).identity
+        and kept.boot_id not in {cycle.armed_boot_id, site.this_boot.boot_id}
+        and not knows_sample(site.connection, kept.boot_id)
+    )
+
+
+def _take_over(
+    site: Site, campaign: CampaignRow, cycle: CycleRow, kept: KeptSample, sample: BootSample
+) -> None:
+    """A sample that the database did not take when it was measured."""
+    why = f"the sample was kept on KALTSTART ({kept.reason})"
+    with transaction(site.connection):
+        insert_sample(
+            site.connection,
+            cycle.id,
+            sample,
+            cold_proof="warm" if cycle.power == "warm" else "unproven",
+            cold_reason=f"{why}, and the drive's power-cycle count was not read",
+        )
+        record(
+            site.connection,
+            site.this_boot,
+            "sample-kept",
+            f"{find_drive_row(site, cycle).identity} cycle {cycle.cycle}: {kept.reason}",
+            campaign_id=campaign.id,
+            level="warning",
+        )
+    forget_kept()
 
 
 def fail_attempt(

@@ -2,6 +2,7 @@
 
 from appliance.campaign.journal import record
 from appliance.campaign.judging import judge_again, judge_campaign, tell_no_verdict
+from appliance.campaign.opening import copy_database
 from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.errors import StickTrouble
@@ -96,4 +97,5 @@ def finish(site: Site, campaign_id: int) -> None:
             level="error",
         )
         announce("step-failed", id=campaign_id, kind="report", reason=str(error))
+    copy_database(site.connection, site.this_boot, is_end=True)
     announce("campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed)

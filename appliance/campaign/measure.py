@@ -18,6 +18,7 @@ from appliance.campaign.booted_array import (
     select_booted_array,
 )
 from appliance.campaign.journal import record, refuse
+from appliance.campaign.kept_sample import KeptSample, keep_sample
 from appliance.campaign.keys import Consoles
 from appliance.campaign.live_drives import find_booted_drives
 from appliance.campaign.sample_store import Due, store_sample
@@ -27,9 +28,15 @@ from appliance.campaign.thisboot import ThisBoot, read_this_boot
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
-from appliance.errors import KaltstartError, Refusal, StepFailed, UnreadableProgram
+from appliance.errors import (
+    KaltstartError,
+    Refusal,
+    StepFailed,
+    StickTrouble,
+    UnreadableProgram,
+)
 from appliance.plan import parse_plan
-from appliance.stick import DATABASE, find_stick, mount_data, mount_fat, unmount_all
+from appliance.stick import DATABASE, Stick, find_stick, mount_data, mount_fat, unmount_all
 from appliance.store.campaigns import (
     CampaignDriveRow,
     CampaignRow,
@@ -37,7 +44,7 @@ from appliance.store.campaigns import (
     select_campaign_drives,
     select_unfinished_campaign,
 )
-from appliance.store.connect import open_database, transaction
+from appliance.store.connect import open_database, telling_stick_trouble, transaction
 from appliance.store.cycles import BootSample, select_cycles
 from appliance.units import printable
 from appliance.workloads.reference_os import entry_name
@@ -48,18 +55,19 @@ def measure_boot() -> None:
     this_boot = read_this_boot()
     if this_boot.slot is None:
         raise Refusal("this is not a measured boot", hint="the appliance starts those by itself")
-    try:
-        sample: BootSample | KaltstartError = take_sample(this_boot, this_boot.slot)
-    except KaltstartError as error:
-        sample = error
+    sample = _try_sample(this_boot, this_boot.slot)
+    drives: Sequence[Drive] = ()
+    stick: Stick | None = None
     try:
         drives = find_settled_drives()
         stick = find_stick(drives)
-        repaired = mount_data(stick)
+        repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE)
     except KaltstartError as error:
         refuse(None, this_boot, (error.message,))
+        if stick is not None:
+            _keep(this_boot, stick, drives, sample, reason=error.message)
         _give_back(this_boot, unmount_all)
         return
     with Consoles() as consoles:
@@ -69,37 +77,81 @@ def measure_boot() -> None:
             countdown=_ask(consoles),
             is_stopped=lambda: consoles.key_pressed(within_s=0),
         )
-        if repaired:
-            record(connection, this_boot, "data-repaired", repaired, level="warning")
-        due = _find_due(site, this_boot.slot)
-        if due is None:
-            record(
-                connection, this_boot, "unexpected-boot", f"slot {this_boot.slot}", level="warning"
-            )
-            _give_back(this_boot, connection.close)
-            return
-        campaign, cycle, row = due
         try:
-            if cycle.left_at is None:
-                raise StepFailed(
-                    "the machine restarted before power was asked to go", blame="other"
-                )
-            if isinstance(sample, KaltstartError):
-                raise sample
-            booted = _find_booted(site, campaign, row, drives)
-        except KaltstartError as error:
-            fail_attempt(
-                site,
-                campaign,
-                cycle,
-                reason=error.message,
-                detail=error.message,
-                # The programs of this system lie on the drive under test.
-                blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
+            with telling_stick_trouble():
+                if repaired:
+                    record(connection, this_boot, "data-repaired", repaired, level="warning")
+                _store(site, this_boot.slot, drives, sample)
+        except StickTrouble as error:
+            # Where the sample was stored before, what is kept here is known by its boot.
+            refuse(None, this_boot, (error.message,))
+            _keep(this_boot, stick, drives, sample, reason=error.message)
+            _give_back(this_boot, connection.close)
+
+
+def _store(
+    site: Site, slot: int, drives: Sequence[Drive], sample: BootSample | KaltstartError
+) -> None:
+    """Store the sample, or why there is none, and go on with the campaign."""
+    due = _find_due(site, slot)
+    if due is None:
+        record(site.connection, site.this_boot, "unexpected-boot", f"slot {slot}", level="warning")
+        _give_back(site.this_boot, site.connection.close)
+        return
+    campaign, cycle, row = due
+    try:
+        if cycle.left_at is None:
+            raise StepFailed("the machine restarted before power was asked to go", blame="other")
+        if isinstance(sample, KaltstartError):
+            raise sample
+        booted = _find_booted(site, campaign, row, drives)
+    except KaltstartError as error:
+        fail_attempt(
+            site,
+            campaign,
+            cycle,
+            reason=error.message,
+            detail=error.message,
+            # The programs of this system lie on the drive under test.
+            blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
+        )
+    else:
+        store_sample(site, due, booted, sample)
+    _go_on(site, campaign.id)
+
+
+def _try_sample(this_boot: ThisBoot, slot: int) -> BootSample | KaltstartError:
+    try:
+        return take_sample(this_boot, slot)
+    except KaltstartError as error:
+        return error
+
+
+def _keep(
+    this_boot: ThisBoot,
+    stick: Stick,
+    drives: Sequence[Drive],
+    sample: BootSample | KaltstartError,
+    *,
+    reason: str,
+) -> None:
+    """On KALTSTART, what the database does not take."""
+    try:
+        mount_fat(stick)
+        slot = this_boot.slot or 0
+        disk = find_root_disk(slot)
+        drive = next((drive for drive in drives if drive.name == disk), None)
+        keep_sample(
+            KeptSample(
+                boot_id=this_boot.boot_id,
+                entry=entry_name(slot, charted=this_boot.charted),
+                drive="" if drive is None else drive.identity,
+                reason=sample.message if isinstance(sample, KaltstartError) else reason,
+                sample=None if isinstance(sample, KaltstartError) else sample,
             )
-        else:
-            store_sample(site, due, booted, sample)
-        _go_on(site, campaign.id)
+        )
+    except (KaltstartError, OSError) as error:
+        refuse(None, this_boot, (str(error),))
 
 
 def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from appliance import fat
 from appliance.campaign.journal import record
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.thisboot import read_this_boot
+from appliance.campaign.thisboot import ThisBoot, read_this_boot
 from appliance.console import announce
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, StickTrouble
@@ -20,7 +20,11 @@ from appliance.stick import (
     mount_fat,
     writable_fat,
 )
-from appliance.store.connect import open_database
+from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged
+from appliance.store.connect import open_database, transaction
+from appliance.store.copies import check_whole, keep_copy
+
+_MAX_TOLD = 20
 
 
 def open_stick() -> tuple[Stick, sqlite3.Connection]:
@@ -42,12 +46,50 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
     mount_fat(stick)
     mended += _restore_seed()
     connection = open_database(DATABASE)
+    try:
+        check_whole(connection)
+    except StickTrouble:
+        connection.close()
+        raise
     this_boot = read_this_boot()
+    _discard_damaged(connection, this_boot)
     if repaired:
         record(connection, this_boot, "data-repaired", repaired, level="warning")
     for note in mended:
         record(connection, this_boot, "kaltstart-mended", note, level="warning")
+    copy_database(connection, this_boot)
     return stick, connection
+
+
+def copy_database(
+    connection: sqlite3.Connection, this_boot: ThisBoot, *, is_end: bool = False
+) -> None:
+    """A copy beside it, where there is room; that one could not be made is noted."""
+    try:
+        keep_copy(connection, is_end=is_end)
+    except (sqlite3.Error, OSError) as error:
+        record(connection, this_boot, "no-copy", str(error), level="warning")
+
+
+def _discard_damaged(connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
+    damaged = find_damaged(connection)
+    if not damaged:
+        return
+    with transaction(connection):
+        for row in damaged[:_MAX_TOLD]:
+            detail = f"{row.what}: {DAMAGED}"
+            record(
+                connection,
+                this_boot,
+                "sample-damaged",
+                detail,
+                campaign_id=row.campaign_id,
+                level="error",
+            )
+        if len(damaged) > _MAX_TOLD:
+            detail = f"and {len(damaged) - _MAX_TOLD} more"
+            record(connection, this_boot, "sample-damaged", detail, level="error")
+        discard_damaged(connection, damaged)
 
 
 def _restore_seed() -> tuple[str, ...]:

@@ -11,7 +11,6 @@ Must never start anything, nor be the reason to write to a drive.
 """
 
 import hashlib
-import os
 import sqlite3
 import struct
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from appliance.arrays.superblock import read_superblock
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
+from appliance.flush import sync_path
 from appliance.plan import Plan
 from appliance.stick import FAT, SAVE_FIRST, writable_fat
 from appliance.store.arrays import knows_set
@@ -63,7 +63,7 @@ def note_start(plan_sha256: str) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             for each in (path, path.parent, path.parent.parent):
-                _sync(each)
+                sync_path(each)
         except OSError as error:
             raise StickTrouble(
                 f"KALTSTART cannot be written: {error.strerror}",
@@ -159,11 +159,3 @@ def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
     if superblock is None or slot_of_set(superblock.set_uuid) is None:
         return False  # somebody else's array
     return not knows_set(connection, superblock.set_uuid)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,7 +9,6 @@ numbers.
 
 import gzip
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StickTrouble
+from appliance.flush import sync_path
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
 from appliance.report.tables import (
@@ -229,11 +229,11 @@ def _write(folder: Path, writers: dict[str, _Writer]) -> None:
             path.unlink(missing_ok=True)
         for name, path in temporary.items():
             writers[name](path)
-            _sync(path)
+            sync_path(path)
         for name, path in temporary.items():
             path.replace(folder / name)
         for path in (*folders, folder.parent, folder.parent.parent):
-            _sync(path)
+            sync_path(path)
     except BaseException:
         for path in temporary.values():
             with suppress(OSError):
@@ -250,14 +250,6 @@ def _make_folders(folders: list[Path]) -> list[Path]:
     for folder in missing:
         folder.mkdir(parents=True)
     return missing
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

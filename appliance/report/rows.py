@@ -1,12 +1,14 @@
 """What a report reads from the database: SELECTs, a dataclass per kind of row. Never writes."""
 
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from appliance.errors import PlanError
 from appliance.report.health_rows import HealthRows, select_health_rows
 from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
+from appliance.store.checksums import DAMAGED, Damaged, find_damaged
 from appliance.store.cycles import CYCLE_STATE
 
 BOOT_TIMES = (
@@ -147,6 +149,8 @@ class CampaignRows:
     """In the order in which they were made."""
     verdicts: VerdictRows
     health: HealthRows
+    damaged: tuple[Damaged, ...] = ()
+    """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
 
 def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
@@ -161,18 +165,12 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
         ).fetchone()
         if row is None:
             raise PlanError(f"there is no campaign {campaign_id} in the database")
+        damaged = find_damaged(connection, campaign_id=campaign_id)
         return CampaignRows(
             campaign=CampaignRow(*row),
             drives=_select_drives(connection, campaign_id),
-            boots=_select_boots(connection, campaign_id),
-            boot_times=_pick(
-                BOOT_TIMES,
-                connection.execute(
-                    "SELECT * FROM boot_times WHERE campaign_id = ?"
-                    " ORDER BY drive_serial, charted, cycle",
-                    (campaign_id,),
-                ),
-            ),
+            boots=_select_boots(connection, campaign_id, damaged),
+            boot_times=_select_boot_times(connection, campaign_id, damaged),
             drive_records=_pick(
                 DRIVES,
                 connection.execute(
@@ -189,7 +187,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                     "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq", (campaign_id,)
                 ),
             ),
-            workloads=select_workloads(connection, campaign_id),
+            workloads=select_workloads(connection, campaign_id, damaged=damaged),
             arrays=tuple(
                 ArrayMadeRow(*row)
                 for row in connection.execute(
@@ -200,6 +198,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
             ),
             verdicts=select_verdict_rows(connection, campaign_id),
             health=select_health_rows(connection, campaign_id),
+            damaged=damaged,
         )
     finally:
         connection.execute("ROLLBACK")
@@ -216,7 +215,37 @@ def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[Dr
     return tuple(DriveRow(*row) for row in found)
 
 
-def _select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
+def _select_boot_times(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> tuple[Record, ...]:
+    cycles = [row.key for row in damaged if row.table == "boot_sample"]
+    boots = {
+        (row[0], row[1], row[2])
+        for cycle in cycles
+        for row in connection.execute(
+            "SELECT coalesce(nullif(d.serial, ''), d.wwn), c.cycle, c.charted"
+            " FROM cycle c JOIN drive d ON d.id = c.drive_id WHERE c.id = ?",
+            (cycle,),
+        )
+    }
+    records = _pick(
+        BOOT_TIMES,
+        connection.execute(
+            "SELECT * FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle",
+            (campaign_id,),
+        ),
+    )
+    return tuple(
+        record | {"valid": 0, "cold_reason": DAMAGED}
+        if (record["drive_serial"], record["cycle"], record["charted"]) in boots
+        else record
+        for record in records
+    )
+
+
+def _select_boots(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> tuple[BootRow, ...]:
     # The defaults for a boot without a sample are those of the view boot_times.
     found = connection.execute(
         f"SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, {CYCLE_STATE},"  # noqa: S608 - the store's own
@@ -230,7 +259,12 @@ def _select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[Boo
         " WHERE c.campaign_id = ? ORDER BY c.position",
         (campaign_id,),
     )
-    return tuple(BootRow(*row) for row in found)
+    unbelieved = {row.key for row in damaged if row.table == "boot_sample"}
+    boots = (BootRow(*row) for row in found)
+    return tuple(
+        replace(boot, valid=0, cold_reason=DAMAGED) if boot.id in unbelieved else boot
+        for boot in boots
+    )
 
 
 def _pick(columns: tuple[str, ...], found: sqlite3.Cursor) -> tuple[Record, ...]:

@@ -29,6 +29,7 @@ from appliance.report.series import Series, make_series
 from appliance.report.step_views import describe_steps, format_time, make_steps
 from appliance.report.verdict_views import VerdictsView, make_verdicts
 from appliance.report.workload_findings import find_workload_findings, list_rules
+from appliance.store.checksums import DAMAGED
 from appliance.units import format_seconds, printable
 
 _DASH = format_seconds(None)
@@ -145,6 +146,7 @@ def make_report(
         has_intervals=any(summary.interval != _DASH for summary in summaries),
         verdicts=make_verdicts(rows),
         findings=(
+            *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
         ),

@@ -4,10 +4,12 @@ Tables are read where the views lack a column: the reason of a proof, the parts 
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import batched, groupby
 from math import ceil
+
+from appliance.store.checksums import DAMAGED, Damaged
 
 RESULTS = (
     "campaign_id",
@@ -216,32 +218,45 @@ class WorkloadRows:
     ranges: tuple[RangeRow, ...]
 
 
-def select_workloads(connection: sqlite3.Connection, campaign_id: int) -> WorkloadRows:
-    """Everything about one campaign's steps, in the order of the plan and of their storing."""
+def select_workloads(
+    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+) -> WorkloadRows:
+    """Everything about one campaign's steps, in the order of the plan and of their storing.
+
+    Of `damaged` rows a figure is not valid, and a draw is left out.
+    """
+    unbelieved = {(row.table, row.key) for row in damaged}
     return WorkloadRows(
         steps=_select_steps(connection, campaign_id),
-        results=select_rows(
-            connection,
-            ResultRow,
-            "SELECT r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
-            " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
-            " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
-            " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
-            " FROM result r JOIN step t ON t.id = r.step_id"
-            " LEFT JOIN drive d ON d.id = t.drive_id"
-            " LEFT JOIN campaign_drive cd"
-            " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
-            campaign_id,
+        results=tuple(
+            replace(row, valid=0, proof_reason=DAMAGED) if ("result", key) in unbelieved else row
+            for key, row in select_rows(
+                connection,
+                lambda key, *row: (key, ResultRow(*row)),
+                "SELECT r.id, r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
+                " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
+                " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
+                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
+                " FROM result r JOIN step t ON t.id = r.step_id"
+                " LEFT JOIN drive d ON d.id = t.drive_id"
+                " LEFT JOIN campaign_drive cd"
+                " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
+                campaign_id,
+            )
         ),
-        tickets=select_rows(
-            connection,
-            TicketRow,
-            "SELECT v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes, v.seconds,"
-            " v.major_faults, v.device_read_bytes, v.resident_before_bytes"
-            " FROM tickets v JOIN step t ON t.id = v.step_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
-            campaign_id,
+        tickets=tuple(
+            row
+            for key, row in select_rows(
+                connection,
+                lambda key, *row: (key, TicketRow(*row)),
+                "SELECT v.rowid, v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes,"
+                " v.seconds, v.major_faults, v.device_read_bytes, v.resident_before_bytes"
+                " FROM ticket v JOIN step t ON t.id = v.step_id"
+                " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
+                campaign_id,
+            )
+            if ("ticket", key) not in unbelieved
         ),
         activity=tuple(_select_activity(connection, campaign_id)),
         dirty=select_rows(

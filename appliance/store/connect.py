@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StickTrouble
+from appliance.store.copies import RESTORE_HINT
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -45,7 +46,7 @@ def open_database(path: Path) -> sqlite3.Connection:
             connection.close()
         raise StickTrouble(
             f"the database {path} cannot be used: {error}",
-            hint="free or repair the partition kaltstart-data, or move the file away",
+            hint=f"free the partition kaltstart-data; of a damaged file {RESTORE_HINT}",
         ) from error
     return connection
 

@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from appliance.errors import Blame
+from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
 
 CYCLE_STATE = "CASE WHEN c.state = 'failed' AND c.blame = 'none' THEN 'skipped' ELSE c.state END"
@@ -201,7 +202,14 @@ def insert_sample(
             cold_reason,
         ),
     )
+    seal(connection, "boot_sample", cycle_id)
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
+
+
+def knows_sample(connection: sqlite3.Connection, boot_id: str) -> bool:
+    """Whether the sample of this boot is stored."""
+    found = connection.execute("SELECT 1 FROM boot_sample WHERE boot_id = ?", (boot_id,)).fetchone()
+    return found is not None
 
 
 def update_cold_proof(
@@ -218,7 +226,7 @@ def update_cold_proof(
     connection.execute(
         """
         UPDATE boot_sample SET cold_proof = ?, cold_reason = ?, power_cycles_after = ?,
-            cache_power_cycles_after = ?, valid = ?
+            cache_power_cycles_after = ?, valid = ?, checksum = NULL
         WHERE cycle_id = ?
         """,
         (
@@ -230,3 +238,4 @@ def update_cold_proof(
             cycle_id,
         ),
     )
+    seal(connection, "boot_sample", cycle_id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, Result, Ticket
+from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
 
 
@@ -179,6 +180,7 @@ def insert_results(
             for result in results
         ],
     )
+    seal(connection, "result", step_id)
 
 
 def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterable[Ticket]) -> None:
@@ -206,6 +208,7 @@ def insert_tickets(connection: sqlite3.Connection, step_id: int, tickets: Iterab
             for ticket in tickets
         ],
     )
+    seal(connection, "ticket", step_id)
 
 
 def select_served(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:

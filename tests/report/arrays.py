@@ -95,7 +95,7 @@ def add_array_campaign(connection: sqlite3.Connection) -> None:
             add_array_results(connection, step, results, mode=mode)
         add_inside(connection, step)
         end_step(connection, step, "done")
-        connection.execute("UPDATE result SET at = '2026-11-21T05:00:00.000Z'")
+        connection.execute("UPDATE result SET at = '2026-11-21T05:00:00.000Z', checksum = NULL")
         connection.execute(
             "UPDATE step SET started_at = '2026-11-21T04:30:00.000Z',"
             " finished_at = '2026-11-21T05:00:00.000Z'"

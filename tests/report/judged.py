@@ -182,3 +182,4 @@ def fix_times(connection: sqlite3.Connection) -> None:
         ("event", "at"),
     ):
         connection.execute(f"UPDATE {table} SET {column} = ?", (at,))  # noqa: S608 - names of this file
+    connection.execute("UPDATE result SET checksum = NULL")

@@ -194,7 +194,7 @@ def _fail_to_sync(path: Path) -> None:
     ("where", "name", "failure", "message"),
     [
         (shutil, "copyfile", _fail_to_copy, "No space left on device"),
-        (export, "_sync", _fail_to_sync, "Read-only file system"),
+        (export, "sync_path", _fail_to_sync, "Read-only file system"),
     ],
 )
 def test_stick_trouble_leaves_nothing_half_done(  # noqa: PLR0917

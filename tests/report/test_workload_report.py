@@ -352,7 +352,9 @@ def test_hostile_words_are_shown_not_run(tmp_path: Path) -> None:
     )
     store.insert_activity(connection, step, [ActivitySample(HOSTILE, 1.0, 9, 9, 1, 1, 0.1)])
     end_step(connection, step, "failed", HOSTILE)
-    connection.execute("UPDATE result SET proof_reason = ?, drive_state = ?", (HOSTILE, HOSTILE))
+    connection.execute(
+        "UPDATE result SET proof_reason = ?, drive_state = ?, checksum = NULL", (HOSTILE, HOSTILE)
+    )
     folder = export(connection, tmp_path)
     connection.close()
     text = (folder / "report.html").read_text(encoding="utf-8")

@@ -79,7 +79,7 @@ def add_workloads(connection: sqlite3.Connection, *, serials: Sequence[str] = ()
                     add_results(connection, step, make(serial, rate))
                 add_activity(connection, step, rate, seconds=40)
                 end_step(connection, step, "done")
-        connection.execute("UPDATE result SET at = '2026-11-21T05:00:00.000Z'")
+        connection.execute("UPDATE result SET at = '2026-11-21T05:00:00.000Z', checksum = NULL")
         connection.execute(
             "UPDATE step SET started_at = '2026-11-21T04:30:00.000Z',"
             " finished_at = '2026-11-21T05:00:00.000Z'"

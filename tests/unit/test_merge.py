@@ -54,7 +54,7 @@ def theirs(tmp_path: Path) -> Path:
     connection.execute("INSERT INTO part VALUES (?, 'cold', 1, 'T')", (step,))
     connection.execute("INSERT INTO file_system VALUES (1, ?, 'ext4', 'uuid', 'T')", (drive,))
     connection.execute(
-        "INSERT INTO ticket VALUES (?, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0)", (step,)
+        "INSERT INTO ticket VALUES (?, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0, NULL)", (step,)
     )
     connection.execute(
         "INSERT INTO activity_sample VALUES (?, 'sda', 0.5, 1, 2, 3, 4, 0.1)", (step,)

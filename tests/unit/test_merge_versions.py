@@ -59,7 +59,11 @@ ROWS: dict[int, tuple[str, ...]] = {
             " page_cache_proof, proof_reason, ballast_bytes, drive_state, valid, at) VALUES"
             " (31, 'A', 'read', 'seconds', 's', 1.5, 'bypass', 'proven', '', 0, '', 1, 'T')"
         ),
-        "INSERT INTO ticket VALUES (32, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0)",
+        (
+            "INSERT INTO ticket (step_id, pass, page_cache, seq, file, nth, bytes, seconds,"
+            " major_faults, device_read_bytes, resident_before_bytes)"
+            " VALUES (32, 'cold', 'cold', 1, 'a', 1, 9, 0.1, 0, 9, 0)"
+        ),
         "INSERT INTO activity_sample VALUES (31, 'A', 0.5, 1, 2, 3, 4, 0.1)",
         (
             "INSERT INTO verdict (campaign_id, drive_id, verdict, reasons, at)"

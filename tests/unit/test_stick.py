@@ -177,10 +177,10 @@ def test_data_that_cannot_be_mounted_is_trouble(tools: Tools) -> None:
         mount_fat(STICK)
 
 
-def test_a_full_stick_is_trouble(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MIN_FREE_BYTES", 1 << 70)
+def test_a_full_stick_is_trouble(tools: Tools) -> None:
     with pytest.raises(StickTrouble, match="data partition is full"):
-        mount_data(STICK)
+        mount_data(STICK, min_free_bytes=1 << 70)
+    mount_data(STICK, min_free_bytes=0)
 
 
 def test_the_plans_partition_is_mounted_read_only(tools: Tools) -> None:

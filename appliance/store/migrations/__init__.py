@@ -13,6 +13,7 @@ from appliance.store.migrations import (
     version_6,
     version_7,
     version_8,
+    version_9,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -26,4 +27,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_6.STATEMENTS,
     version_7.STATEMENTS,
     version_8.STATEMENTS,
+    version_9.STATEMENTS,
 )

@@ -44,7 +44,7 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(boot_sample, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))
     monkeypatch.setattr(boot_sample, "_wait_for_quiet", lambda _: 30.0)
     monkeypatch.setattr(measure, "find_stick", lambda _: STICK)
-    monkeypatch.setattr(measure, "mount_data", lambda _: None)
+    monkeypatch.setattr(measure, "mount_data", lambda _, **__: None)
     monkeypatch.setattr(measure, "mount_fat", lambda _: None)
     monkeypatch.setattr(measure, "unmount_all", lambda: world.log.append("unmount"))
     monkeypatch.setattr(measure, "open_database", lambda _: open_database(world.path))

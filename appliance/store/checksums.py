@@ -1,0 +1,148 @@
+"""A checksum beside each sample: what a stick gives back must be what was measured.
+
+SQLite keeps none of a row's content and ext4 none of a file's, so one bit that turns in the flash
+is a plausible figure (12.5 s becomes 25.0 s). The CRC-32 of a row's values is stored with it, and a
+row that no longer gives it is not believed. Row numbers are left out: a merge gives new ones.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+DAMAGED = "damaged on the stick: what is stored there is not what was measured"
+"""Why such a row is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A row whose values no longer give its checksum."""
+
+    table: str
+    """boot_sample | result | ticket"""
+    key: int
+    """cycle_id of a boot_sample, id of a result, rowid of a ticket."""
+    campaign_id: int
+    what: str
+    """The row as people know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    key: str
+    owner: str
+    """The column by which rows are stored together."""
+    columns: tuple[str, ...]
+    """What is summed. A later column is not: the rows of before would no longer agree."""
+    joined: str
+    """SQL: what a row `s` is joined with, to be named."""
+    campaign: str
+    what: str
+
+
+_TABLES = {
+    "boot_sample": _Sealed(
+        "cycle_id",
+        "cycle_id",
+        (
+            "boot_id", "at", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s",
+            "userspace_s", "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s",
+            "cold_proof", "cold_reason", "power_cycles_after", "page_cache", "valid",
+        ),
+        "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
+        "c.campaign_id",
+        "coalesce(nullif(d.serial, ''), d.wwn) || ' cycle ' || c.cycle"
+        " || iif(c.charted, ' charted', '')",
+    ),
+    "result": _Sealed(
+        "id",
+        "step_id",
+        (
+            "device", "variant", "metric", "unit", "value", "page_cache", "page_cache_proof",
+            "proof_reason", "ballast_bytes", "drive_state", "array_mode", "array_dirty_bytes",
+            "valid", "at",
+        ),
+        "step t ON t.id = s.step_id",
+        "t.campaign_id",
+        "t.kind || ' on ' || t.device || ', ' || s.variant || ' ' || s.metric",
+    ),
+    "ticket": _Sealed(
+        "rowid",
+        "step_id",
+        (
+            "pass", "page_cache", "seq", "file", "nth", "bytes", "seconds", "major_faults",
+            "device_read_bytes", "resident_before_bytes",
+        ),
+        "step t ON t.id = s.step_id",
+        "t.campaign_id",
+        "t.kind || ' on ' || t.device || ', ' || s.pass || ' draw ' || s.seq",
+    ),
+}  # fmt: skip
+
+
+def seal(connection: sqlite3.Connection, table: str, owner: int) -> None:
+    """Store the checksums of those rows of `owner` (a cycle, a step) that have none yet.
+
+    In the transaction that stored the rows: they are still those that were handed over.
+    """
+    sealed = _TABLES[table]
+    rows = connection.execute(
+        f"SELECT {sealed.key}, {', '.join(sealed.columns)} FROM {table}"
+        f" WHERE {sealed.owner} = ? AND checksum IS NULL",
+        (owner,),
+    ).fetchall()
+    connection.executemany(
+        f"UPDATE {table} SET checksum = ? WHERE {sealed.key} = ?",
+        [(_checksum(row[1:]), row[0]) for row in rows],
+    )
+
+
+def find_damaged(
+    connection: sqlite3.Connection,
+    *,
+    campaign_id: int | None = None,
+    tables: Iterable[str] = tuple(_TABLES),
+) -> tuple[Damaged, ...]:
+    """The rows of one campaign, or of all, that are not what was stored."""
+    return tuple(
+        Damaged(table, row[0], row[2], row[3])
+        for table in tables
+        for row in _select_sealed(connection, table, campaign_id)
+        if _checksum(row[4:]) != row[1]
+    )
+
+
+def discard_damaged(connection: sqlite3.Connection, damaged: Iterable[Damaged]) -> None:
+    """No page and no verdict believes these rows from here on. What they hold stays."""
+    for row in damaged:
+        sealed = _TABLES[row.table]
+        reason = {"boot_sample": "cold_reason", "result": "proof_reason"}.get(row.table)
+        if reason is None:
+            continue  # a draw counts for nothing by itself
+        connection.execute(
+            f"UPDATE {row.table} SET valid = 0, {reason} = ?, checksum = NULL"
+            f" WHERE {sealed.key} = ?",
+            (DAMAGED, row.key),
+        )
+        owner = connection.execute(
+            f"SELECT {sealed.owner} FROM {row.table} WHERE {sealed.key} = ?",
+            (row.key,),
+        ).fetchone()[0]
+        seal(connection, row.table, owner)
+
+
+def _select_sealed(
+    connection: sqlite3.Connection, table: str, campaign_id: int | None
+) -> sqlite3.Cursor:
+    sealed = _TABLES[table]
+    columns = ", ".join(f"s.{column}" for column in sealed.columns)
+    mine = "" if campaign_id is None else f" AND {sealed.campaign} = {int(campaign_id)}"
+    return connection.execute(
+        f"SELECT s.{sealed.key}, s.checksum, {sealed.campaign}, {sealed.what}, {columns}"
+        f" FROM {table} s JOIN {sealed.joined} WHERE s.checksum IS NOT NULL{mine}"
+    )
+
+
+def _checksum(values: Sequence[object]) -> int:
+    return zlib.crc32(json.dumps(list(values)).encode())
