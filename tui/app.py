@@ -47,6 +47,8 @@ _TYPING_S = 1.0
 
 
 _RUN = "run"
+_STARTS = frozenset({"start", "resume"})
+"""Requests after which a campaign is at work."""
 # Loaded once the first page is drawn, which need not wait for them.
 _LATER_PAGES = {
     "plan": "tui.screens.plan:PlanPage",
@@ -116,6 +118,7 @@ class KaltstartApp(App[None]):
         self._pending = Pending(time.monotonic)
         self._asking: set[str] = set()
         self._stopping = False
+        self._has_asked_to_start = self._has_turned_since = False
         self._read_at_s = 0.0
         self._read_at_cpu_s = 0.0
         self._key_s = float("-inf")
@@ -199,6 +202,10 @@ class KaltstartApp(App[None]):
         if was_parted(before, snapshot) and snapshot.status is not None:
             self.say(snapshot.status.message)
         started = snapshot.busy and not before.busy
+        if started:
+            # Whoever started it here, and has turned to a page since, stays there.
+            started = not self._has_turned_since
+            self._has_asked_to_start = self._has_turned_since = False
         counting = snapshot.countdown is not None and before.countdown is None
         # The last boot of a campaign is short: it may be over before there is an interface. Later
         # it is seen while it runs, and what is taken over from another stick ends nothing here.
@@ -288,6 +295,8 @@ class KaltstartApp(App[None]):
             self._stopping = False
             return None
         answer = self._pending.add(request_id)
+        if kind in _STARTS:
+            self._has_asked_to_start, self._has_turned_since = True, False
         what = name_request(kind)
         self.say(_("{what} requested, waiting for the engine ...").format(what=what))
         self._settle_requests(self.snapshot)  # it may have been read before its number was known
@@ -317,6 +326,7 @@ class KaltstartApp(App[None]):
     def action_page(self, name: str) -> None:
         """Go to a page."""
         self.message = ""
+        self._has_turned_since = self._has_asked_to_start
         self._go_to(name)
 
     @override

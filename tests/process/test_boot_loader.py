@@ -3,19 +3,23 @@
 The two languages have these lines in common; GRUB's own commands are played by functions.
 """
 
+import re
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-_FINALIZE = (Path(__file__).parents[2] / "mkosi.finalize").read_text()
+_REPO = Path(__file__).parents[2]
+_FINALIZE = (_REPO / "mkosi.finalize").read_text()
+_MKIMAGE = (_REPO / "ci/mkosi-path/grub-mkimage").read_text()
 _PLAYED = """
 set() { declare -g "$1"; }
 load_env() { [ -f "$2" ] && { [ "$3" = set_uuid ] || declare -g "$3=$(< "$2")"; }; }
 save_env() { [ ! -e "$2.read-only" ] || return 1; [ -e "$2.forgets" ] || printf %s "${!3}" > "$2"; }
-normal() { echo "config=$1 root=$root prefix=$prefix"; exit; }
 """
+_SET_ALL = 'for line; do eval "${line#set }"; done; echo "$disk $root $prefix"'
 
 
 @dataclass
@@ -27,24 +31,17 @@ class _Firmware:
         note = self.folder / f"({disk},gpt1)/kaltstart/grubenv"
         note.parent.mkdir(parents=True)
         note.write_text(entry)
-        config = self.folder / f"({disk},gpt2)/grub/grub.cfg"
-        config.parent.mkdir(parents=True)
-        config.touch()
         return note
 
-    def start(self, *, booted_from: str, config_of: str) -> str:
-        """The entry that is started, or where GRUB reads its script anew."""
+    def start(self, *, booted_from: str) -> str:
+        """The entry that is started."""
         _, _, script = _FINALIZE.partition("cat >> \"$grub/grub.cfg\" <<'EOF'\n")
         script, _, _ = script.partition("\nEOF\n")
         assert script
         done = subprocess.run(
             ["bash", "-c", f'{_PLAYED}\n{script}\necho "$default"'],
             cwd=self.folder,
-            env={
-                "cmdpath": f"({booted_from})",
-                "root": f"{config_of},gpt2",
-                "default": "appliance",
-            },
+            env={"disk": booted_from, "default": "appliance"},
             check=True,
             capture_output=True,
             text=True,
@@ -59,36 +56,40 @@ def firmware(tmp_path: Path) -> _Firmware:
 
 def test_an_entry_is_taken_once(firmware: _Firmware) -> None:
     note = firmware.put_stick("hd0", "measure-01")
-    assert firmware.start(booted_from="hd0", config_of="hd0") == "measure-01"
+    assert firmware.start(booted_from="hd0") == "measure-01"
     assert note.read_text() == ""
-    assert firmware.start(booted_from="hd0", config_of="hd0") == "appliance"
+    assert firmware.start(booted_from="hd0") == "appliance"
 
 
 @pytest.mark.parametrize("fault", ["read-only", "forgets"])
 def test_an_entry_that_cannot_be_taken_out_is_not_taken(firmware: _Firmware, fault: str) -> None:
     note = firmware.put_stick("hd0", "measure-01")
     Path(f"{note}.{fault}").touch()
-    assert firmware.start(booted_from="hd0", config_of="hd0") == "appliance"
+    assert firmware.start(booted_from="hd0") == "appliance"
 
 
 def test_a_note_on_another_disk_is_neither_read_nor_written(firmware: _Firmware) -> None:
     copy = firmware.put_stick("hd0", "measure-02")
     own = firmware.put_stick("hd1", "measure-01")
-    assert firmware.start(booted_from="hd1", config_of="hd1") == "measure-01"
+    assert firmware.start(booted_from="hd1") == "measure-01"
     own.unlink()
-    assert firmware.start(booted_from="hd1", config_of="hd1") == "appliance"
+    assert firmware.start(booted_from="hd1") == "appliance"
     assert copy.read_text() == "measure-02"
 
 
-def test_the_script_of_a_copy_is_left_for_the_own_one(firmware: _Firmware) -> None:
-    copy = firmware.put_stick("hd0", "measure-02")
-    firmware.put_stick("hd1", "measure-01")
-    said = firmware.start(booted_from="hd1", config_of="hd0")
-    assert said == "config=(hd1,gpt2)/grub/grub.cfg root=hd1,gpt2 prefix=(hd1,gpt2)/grub"
-    assert copy.read_text() == "measure-02"
+def test_its_script_and_kernels_are_read_from_the_disk_it_was_started_from() -> None:
+    (lines,) = re.findall(r"^printf '%s\\n' (.*) > ", _MKIMAGE, flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-c", _SET_ALL, "bash", *shlex.split(lines)],
+        env={"root": "hd1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "hd1 hd1,gpt2 (hd1,gpt2)/grub\n"
 
 
 def test_a_disk_the_firmware_does_not_name_keeps_its_note(firmware: _Firmware) -> None:
     note = firmware.put_stick("hd0", "measure-01")
-    assert firmware.start(booted_from="fd0", config_of="hd0") == "appliance"
+    assert firmware.start(booted_from="fd0") == "appliance"
     assert note.read_text() == "measure-01"

@@ -132,6 +132,29 @@ async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
         assert (request.kind, request.read_payload()) == ("resume", {"campaign_id": campaign_id})
 
 
+async def test_whoever_resumes_a_campaign_and_turns_the_page_stays_there(
+    engine: FakeEngine,
+) -> None:
+    campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
+    engine.plan_campaign(campaign_id, BOOTS_TOML, installed=True)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3", "r")
+        await finish(pilot, "flow")
+        await press(pilot, "4")
+        engine.connection.execute("UPDATE campaign SET state = 'running'")
+        engine.say(phase="running", campaign_id=campaign_id)
+        await settle(pilot)
+        assert engine.port().read_snapshot().busy
+        assert page(pilot).NAME == "results"
+        # What somebody else starts later is shown.
+        engine.say(phase="idle")
+        await settle(pilot)
+        engine.say(phase="running", campaign_id=campaign_id)
+        await settle(pilot)
+        assert page(pilot).NAME == "run"
+
+
 async def test_a_campaign_that_is_paused_goes_on_before_the_status_says_so(
     engine: FakeEngine,
 ) -> None:
