@@ -210,8 +210,10 @@ def _restore(options: argparse.Namespace) -> int:
 
 def _engine(options: argparse.Namespace) -> int:
     from appliance.campaign.drive_list import DriveList
+    from appliance.stick import RUN, hold_alone
 
     del options
+    hold_alone(RUN / "engine.lock")
     drives = DriveList()
     drives.start()
     # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.

@@ -4,6 +4,7 @@ Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's
 Makes kaltstart-data at the first boot.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.flush import flush
 from appliance.run import run
 
@@ -201,6 +202,19 @@ def _check_usable(min_free_bytes: int) -> None:
             f"{min_free_bytes >> 20} MiB needed",
             hint="copy old results away and delete them from kaltstart-data",
         )
+
+
+def hold_alone(lock: Path) -> None:
+    """Until this process ends no other one can do the same. Raises Refusal where one has."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Refusal(
+            "the engine is at work already", hint="ask it in the interface, on any console"
+        ) from None
 
 
 def mount_fat(stick: Stick) -> None:

@@ -44,7 +44,12 @@ from appliance.store.campaigns import (
     select_campaign_drives,
     select_unfinished_campaign,
 )
-from appliance.store.connect import open_database, telling_stick_trouble, transaction
+from appliance.store.connect import (
+    LONG_PATIENCE_S,
+    open_database,
+    telling_stick_trouble,
+    transaction,
+)
 from appliance.store.cycles import BootSample, select_cycles
 from appliance.units import printable
 from appliance.workloads.reference_os import entry_name
@@ -63,7 +68,7 @@ def measure_boot() -> None:
         stick = find_stick(drives)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
-        connection = open_database(DATABASE)
+        connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     except KaltstartError as error:
         refuse(None, this_boot, (error.message,))
         if stick is not None:

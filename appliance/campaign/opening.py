@@ -21,7 +21,7 @@ from appliance.stick import (
     writable_fat,
 )
 from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged
-from appliance.store.connect import open_database, transaction
+from appliance.store.connect import LONG_PATIENCE_S, open_database, transaction
 from appliance.store.copies import check_whole, keep_copy
 
 _MAX_TOLD = 20
@@ -45,7 +45,7 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
     mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
     mount_fat(stick)
     mended += _restore_seed()
-    connection = open_database(DATABASE)
+    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
         check_whole(connection)
     except StickTrouble:

@@ -14,6 +14,10 @@ from appliance.store.copies import RESTORE_HINT
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SCHEMA_VERSION = len(MIGRATIONS)
+PATIENCE_S = 20.0
+"""Of who can be told to try again."""
+LONG_PATIENCE_S = 300.0
+"""Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
 _OF_THE_STICK = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -26,14 +30,16 @@ _OF_THE_STICK = frozenset(
 )
 
 
-def open_database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """Open for writing, creating or migrating as needed.
 
-    Raises StickTrouble when the file is not ours, is newer than this program, or cannot be written.
+    `patience_s`: how long a statement waits for another program that reads or writes. Raises
+    StickTrouble when the file is not ours, is newer than this program, or cannot be written.
     """
     connection = None
     try:
         connection = _connect(f"{path.as_uri()}?mode=rwc")
+        connection.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
         _check_version(connection, name=str(path))
         connection.execute("PRAGMA journal_mode = DELETE")
         migrate(connection, name=str(path))
@@ -62,7 +68,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True, autocommit=True, timeout=20)
+    connection = sqlite3.connect(uri, uri=True, autocommit=True, timeout=PATIENCE_S)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -127,6 +133,12 @@ def telling_stick_trouble() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise StickTrouble(
+                "nothing can be stored: another program holds the database and does not let go",
+                hint="end what was started in a shell (sqlite3, a copy); what was stored is kept, "
+                "and the campaign can go on from there after a restart",
+            ) from error
         if not _is_of_the_stick(error):
             raise
         raise StickTrouble(

@@ -9,7 +9,7 @@ import pytest
 
 from appliance import stick as module
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.run import Finished
 from appliance.stick import (
     DISK_UUID,
@@ -222,3 +222,10 @@ def test_plans_are_read_from_what_somebody_formatted_otherwise(
     ((_mount, _t, kind, _o, options, path, _place),) = tools.commands
     assert (kind, path) == (made, "/dev/sdc1")
     assert "ro" in options.split(",")
+
+
+def test_a_second_engine_is_refused(tmp_path: Path) -> None:
+    lock = tmp_path / "run" / "engine.lock"
+    module.hold_alone(lock)
+    with pytest.raises(Refusal, match="at work already"):
+        module.hold_alone(lock)

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -344,3 +345,17 @@ def test_a_mistake_in_a_statement_is_none_of_the_sticks(connection: sqlite3.Conn
 def test_references_are_checked(connection: sqlite3.Connection) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
         insert_drive(connection, serial="A", wwn="")
+
+
+def test_a_reader_that_stands_still_is_told_and_is_no_bug(
+    path: Path, connection: sqlite3.Connection
+) -> None:
+    connection.execute("PRAGMA busy_timeout = 0")
+    with closing(sqlite3.connect(path, autocommit=True)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM campaign").fetchone()
+        with pytest.raises(StickTrouble, match="another program"), transaction(connection):
+            connection.execute("DELETE FROM event")
+        reader.execute("ROLLBACK")
+    with transaction(connection):
+        connection.execute("DELETE FROM event")
