@@ -5,11 +5,13 @@ here.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
 from appliance import sysfs
+from appliance.campaign import watchdog
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.thisboot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailed, StickTrouble
@@ -17,6 +19,7 @@ from appliance.run import run
 from appliance.stick import FAT, SAVE_FIRST, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
+_GRUBENV_BYTES = 1 << 16
 _SET_VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartSet-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
 """What an initrd that UEFI has started is told: attributes, then the UUID's 16 bytes."""
 _KEPT_VARIABLE = (7).to_bytes(4, "little")
@@ -92,7 +95,13 @@ def _write_grubenv(values: dict[str, str]) -> None:
 
 def _read_grubenv() -> dict[str, str]:
     try:
-        return parse_grubenv(_GRUBENV.read_bytes())
+        descriptor = os.open(_GRUBENV, os.O_RDONLY)
+        try:
+            # What the stick has, not what RAM still holds of what it was told.
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            return parse_grubenv(os.read(descriptor, _GRUBENV_BYTES))
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise _no_grubenv(error) from error
 
@@ -152,10 +161,12 @@ def restart_after_panic(*, wanted: bool) -> None:
 def power_off() -> None:
     """Switch off at once.
 
-    systemd ends all processes and unmounts before it does (systemctl(1), --force).
+    systemd ends all processes and unmounts before it does (systemctl(1), --force). Where that
+    hangs, the machine's watchdog restarts it.
     """
     unmount_all()
-    run(["systemctl", "--force", "poweroff"])
+    with _watched():
+        run(["systemctl", "--force", "poweroff"])
 
 
 def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
@@ -168,8 +179,19 @@ def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
     force = ["--force", "--force"] if abrupt else ["--force"]
     # Read from the stick beforehand: what comes between the last flush and the end is lost time.
     run(["systemctl", "--version"])
-    last()
-    run(["systemctl", *force, "poweroff"])
+    with _watched():
+        last()
+        run(["systemctl", *force, "poweroff"])
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    watchdog.start()
+    try:
+        yield
+    except BaseException:
+        watchdog.stop()
+        raise
 
 
 def reboot() -> None:

@@ -1,0 +1,47 @@
+"""The hardware's own timer over a power-off that hangs: it restarts the machine.
+
+systemd sets one for a restart (RebootWatchdogSec=) and none for a power-off, in which a drive that
+no longer answers can hold up the kernel for ever. The restart was counted beforehand, like the
+power-off it replaces, and no boot behind it is called cold: the drive's count did not rise.
+"""
+
+import fcntl
+import os
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+_DEVICE = Path("/dev/watchdog")
+# linux/watchdog.h: _IOWR('W', 6, int)
+_WDIOC_SETTIMEOUT = 0xC0045706
+_TIMEOUT_S = 240
+"""Longer than a shutdown takes that ends."""
+_MAGIC_CLOSE = b"V"
+"""Written before it is closed, it stops the timer (Documentation/watchdog/watchdog-api.rst)."""
+
+_held: list[int] = []
+
+
+def start() -> None:
+    """From now on, until the power goes: whoever holds it is ended without stopping it.
+
+    A machine that has none, or whose timer takes no such time, goes without.
+    """
+    if _held:
+        return
+    with suppress(OSError):
+        descriptor = os.open(_DEVICE, os.O_WRONLY | os.O_CLOEXEC)
+        _held.append(descriptor)
+        try:
+            fcntl.ioctl(descriptor, _WDIOC_SETTIMEOUT, struct.pack("i", _TIMEOUT_S))
+        except OSError:
+            stop()  # its own time may be seconds
+
+
+def stop() -> None:
+    """The power stays on after all."""
+    while _held:
+        descriptor = _held.pop()
+        with suppress(OSError):
+            os.write(descriptor, _MAGIC_CLOSE)
+        os.close(descriptor)
