@@ -126,6 +126,8 @@ SENTENCES = (
     ),
     N_("{hidden} of its {total} are in no namespace and cannot be tested"),
     N_("a Host Protected Area hides {hidden} of its {total}: they are not tested"),
+    N_("a Device Configuration Overlay hides {hidden} of its {total}: they are not tested"),
+    N_("an accessible maximum address hides {hidden} of its {total}: they are not tested"),
     N_("it took {number} s to answer"),
     N_("connected with {link}, USB 2: try a port and a cable for USB 3"),
     N_(

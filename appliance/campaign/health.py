@@ -13,6 +13,7 @@ from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import kernel_started_at
 from appliance.drives.health import SMARTCTL, Health, parse_health
+from appliance.drives.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError
@@ -90,6 +91,7 @@ def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
     try:
         drive = find_released_drive(found, row)
         said = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
+        said = ask_native_size(drive.path, said, timeout_s=DEADLINE_S)
     except KaltstartError as error:
         return _no_reading(error.message)
     health = parse_health(said)

@@ -8,12 +8,11 @@ own). It is never asked a second time while the first question hangs.
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from appliance.drives.details import Contents, DriveDetails, parse_details
 from appliance.drives.health import SMARTCTL, Health, find_complaint, parse_answer, parse_health
-from appliance.drives.hidden_capacity import find_ata_name, find_protected_area
+from appliance.drives.hidden_capacity import ask_native_size
 from appliance.drives.kernel_texts import KernelTexts, read_kernel_texts
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
@@ -67,14 +66,9 @@ def ask_drive(drive: Drive, heard: Heard) -> None:
     Smartctl alone would not do: a drive may tell its name and serve no sector.
     """
     heard.kernel = read_kernel_texts(drive.name)
-    ata_name = find_ata_name(drive.name) if drive.transport == "sata" else ""
-    if ata_name:
-        with suppress(KaltstartError):  # the kernel's log is no part of the drive
-            log = run(["dmesg", "--level=info,notice,warn"]).stdout
-            area = find_protected_area(log, ata_name)
-            heard.kernel = replace(heard.kernel, protected_area=area)
     try:
         heard.smart = run([*SMARTCTL, drive.path], check=False, timeout_s=_LIMIT_S).stdout
+        heard.smart = ask_native_size(drive.path, heard.smart, timeout_s=_LIMIT_S)
         run(
             [
                 "dd", f"if={drive.path}", "of=/dev/null", f"bs={_READ_BYTES}", "count=1",

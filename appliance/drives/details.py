@@ -93,7 +93,7 @@ def parse_details(
     data = parse_answer(smart)
     identify = parse_identify(kernel.ata_page)
     link = find_link(drive, kernel, data)
-    unallocated = find_hidden_capacity(data)
+    hidden = find_hidden_capacity(data)
     details = DriveDetails(
         form_factor=str(part(data, "form_factor").get("name") or ""),
         rotation_rpm=_rotation(data),
@@ -118,7 +118,7 @@ def parse_details(
         zoned=details.zoned,
         security=details.security,
         took_s=took_s,
-        hidden=unallocated.sentence if unallocated else kernel.protected_area,
+        hidden=hidden.sentence if hidden else "",
     )
     return replace(details, findings=found)
 

@@ -26,8 +26,6 @@ class KernelTexts:
     """What the slot can at most: speed, width."""
     usb_speed: str = ""
     """Mb/s."""
-    protected_area: str = ""
-    """What the kernel's log says of a Host Protected Area, as a sentence."""
 
 
 def read_kernel_texts(name: str, *, sys: Path = Path("/sys")) -> KernelTexts:

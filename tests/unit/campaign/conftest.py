@@ -47,7 +47,7 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(measure, "mount_data", lambda _, **__: None)
     monkeypatch.setattr(measure, "mount_fat", lambda _: None)
     monkeypatch.setattr(measure, "unmount_all", lambda: world.log.append("unmount"))
-    monkeypatch.setattr(measure, "open_database", lambda _: open_database(world.path))
+    monkeypatch.setattr(measure, "open_database", lambda _, **__: open_database(world.path))
     monkeypatch.setattr(measure, "Consoles", Consoles)
     monkeypatch.setattr(Consoles, "key", False)
     return world
