@@ -25,7 +25,8 @@ _POLL_S = 0.1
 _KEPT, _RELEASED = "LAB-KEPT-1", "LAB-SSD-1"
 _DRIVES = [ModelledDrive(serial=serial, size_bytes=2 << 30) for serial in (_KEPT, _RELEASED)]
 # Firmware and loader read less than two, and the whole boot some thirty.
-_STARTED_BYTES = 8 << 20
+_STARTED_BYTES = 16 << 20
+"""About half of what its start reads: the stick has been found, and flushed, by then."""
 
 
 @dataclass(frozen=True, slots=True)
