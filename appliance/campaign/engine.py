@@ -7,6 +7,7 @@ campaign and never restarts the machine.
 import sqlite3
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from appliance import VERSION
@@ -22,6 +23,7 @@ from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
+from appliance.campaign.keys import find_consoles
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -52,6 +54,7 @@ from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
 from appliance.plan import parse_plan
+from appliance.run import run
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
@@ -67,6 +70,8 @@ from appliance.store.wishes import is_pause_asked
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
+_HAVE_ONE = frozenset({"tty1", "ttyS0"})
+"""Terminals whose interface systemd starts, in any machine."""
 
 
 def serve(drives: DriveList) -> None:
@@ -74,6 +79,7 @@ def serve(drives: DriveList) -> None:
     status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
     with suppress(OSError):  # /run may be full; what is armed is still to be settled
         write_status(status)
+    start_interfaces()
     try:
         stick, connection = open_stick()
     except KaltstartError as error:
@@ -92,6 +98,15 @@ def serve(drives: DriveList) -> None:
     except Exception as error:
         appliance.pause_after_bug(error)
         raise
+
+
+def start_interfaces() -> None:
+    """On the serial lines that this machine has beside the first one."""
+    for console in find_consoles():
+        name = Path(console).name
+        if name not in _HAVE_ONE:
+            with suppress(KaltstartError):
+                run(["systemctl", "start", "--no-block", f"kaltstart-tui@{name}.service"])
 
 
 def wait_for_the_end() -> NoReturn:

@@ -15,11 +15,13 @@ import time
 import tty
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-_CONSOLES = ("/dev/tty1", "/dev/ttyS0")
+from appliance.serial_lines import find_serial_lines, set_speed
+
 _INPUT = Path("/dev/input")
 _EVENT = struct.Struct("llHHi")
 """struct input_event in linux/input.h: time, type, code, value."""
@@ -33,6 +35,15 @@ ALIVE = "tui-alive-"
 _SILENT_S = 10
 
 
+@cache
+def find_consoles() -> tuple[str, ...]:
+    """The screen and the serial lines of this machine; where no interface is, at their speed."""
+    lines = find_serial_lines()
+    for line in lines:
+        set_speed(line)
+    return ("/dev/tty1", *(f"/dev/{line.name}" for line in lines))
+
+
 class Consoles:
     """The consoles a person may stand at.
 
@@ -40,7 +51,7 @@ class Consoles:
     """
 
     def __init__(self, paths: Sequence[str] | None = None) -> None:
-        self._paths = _CONSOLES if paths is None else paths
+        self._paths = find_consoles() if paths is None else paths
         self._modes: dict[int, list[Any]] = {}
 
     def __enter__(self) -> Self:
@@ -116,7 +127,7 @@ class Listener:
                 keyboard = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
                 self._keyboards.append(keyboard)
                 self._open.callback(os.close, keyboard)
-        silent = [path for path in _CONSOLES if not self._is_alive(path)]
+        silent = [path for path in find_consoles() if not self._is_alive(path)]
         self._consoles = self._open.enter_context(Consoles(silent))
         return self
 

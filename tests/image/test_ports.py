@@ -8,6 +8,7 @@ from tests.lab.campaign import IMAGE, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.stick import make_stick
+from tests.lab.terminal import Terminal
 
 # The engine reads this list, which the initrd has made, before it allows a boot test.
 _AGENT = """\
@@ -46,6 +47,29 @@ def test_it_starts_from_every_usb_port(out: Path, firmware: str, port: str) -> N
     assert ready.fields["firmware"] == firmware
     assert _DRIVERS[port] <= set(said["drivers-sda"].split())
     assert int(said["modules"]) > 100
+
+
+@pytest.mark.long
+def test_a_person_at_the_second_serial_line_has_the_pages_too(out: Path) -> None:
+    line = out / "second.sock"
+    setup = MachineSetup(
+        stick=make_stick(IMAGE, out / "stick.raw"),
+        serial_log=out / "serial.log",
+        firmware="bios",
+        second_line=line,
+        interface=True,
+    )
+    terminal = Terminal()
+    try:
+        with Machine(setup) as machine:
+            terminal.attach(line)
+            machine.wait_event("ready", timeout_s=PATIENCE_S)
+            terminal.wait_for("[1 Drives]")
+            terminal.send("5")
+            terminal.wait_for("[5 Machine]")
+            (out / "second.txt").write_text(terminal.screen())
+    finally:
+        terminal.close()
 
 
 @pytest.mark.long

@@ -30,12 +30,12 @@ NO_INTERFACE: Mapping[str, str] = {
 _WANTS_AGENT = {"systemd.unit-dropin.multi-user.target": "[Unit]\nWants=lab-agent.service\n"}
 _HOLD = """\
 [ -e /run/lab-order ] && exit 0
-stty -F /dev/ttyS1 raw -echo
+stty -F /dev/ttyS3 raw -echo
 udevadm settle --timeout=60
 left() { systemctl list-jobs --no-legend | grep -Evc 'kaltstart-|multi-user|graphical|lab-'; }
 until [ "$(left)" = 0 ]
 do sleep 1; done
-exec 3< /dev/ttyS1
+exec 3< /dev/ttyS3
 printf '<3>lab-order: awaited\\n' > /dev/kmsg
 head -n 1 <&3 | base64 -d > /run/lab-order
 printf '<3>lab-order: taken\\n' > /dev/kmsg
@@ -51,7 +51,7 @@ def agent_credentials(script: str) -> dict[str, str]:
 
 
 def hold_credentials() -> dict[str, str]:
-    """Credentials that hold the engine back until an order comes on the second serial line.
+    """Credentials that hold the engine back until an order comes on the fourth serial line.
 
     The order is one line: a bash script in base64. It may leave a script for the agent in
     /run/agent, and have the interface start by making `INTERFACE_WANTED`.

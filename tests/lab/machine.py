@@ -56,6 +56,8 @@ class MachineSetup:
     """Where the stick is served, if not read from its file by QEMU (see `served_stick`)."""
     stick_port: str = "xhci"
     """What the stick is plugged into: one of `stick_faults.STICK_PORTS`."""
+    second_line: Path | None = None
+    """A unix socket that is the second serial line; without it there is none."""
     memory_mib: int = 2048
     display: str = ""
     """QEMU's display device with its options; by default its standard PCI one."""
@@ -129,10 +131,14 @@ def qemu_command(
         where = f"path={sockets}/serial.sock,server=on,wait=off"
         words += ["-chardev", f"socket,id=serial,{where},{log}"]
     words += ["-serial", "chardev:serial"]
+    if setup.second_line:
+        words += ["-serial", f"unix:{setup.second_line},server=on,wait=off"]
     words += _clock_arguments(setup, drives)
     if hold or state:
         where = f"path={sockets}/order.sock,server=on,wait=off"
-        words += ["-chardev", f"socket,id=order,{where}", "-serial", "chardev:order"]
+        # The fourth line: on the first two the appliance expects people.
+        words += ["-chardev", f"socket,id=order,{where}"]
+        words += ["-device", "isa-serial,chardev=order,index=3"]
         words += nvme_slots()
     if state:
         words += ["-incoming", f"file:{state}"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import boot_sample, keys, measure
+from appliance.campaign import boot_sample, engine, keys, measure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
@@ -16,7 +16,8 @@ from tests.unit.campaign.world import STICK, Consoles, World, start_measured
 def nobody_at_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the keyboards and consoles of the machine it runs on."""
     monkeypatch.setattr(keys, "_INPUT", tmp_path / "no-input")
-    monkeypatch.setattr(keys, "_CONSOLES", ())
+    monkeypatch.setattr(keys, "find_consoles", tuple)
+    monkeypatch.setattr(engine, "find_consoles", tuple)
 
 
 @pytest.fixture

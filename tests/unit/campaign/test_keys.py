@@ -18,7 +18,8 @@ NEVER_S = 600  # far beyond any patience: whoever waits for it fails
 def terminals(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The person's ends of two consoles."""
     pairs = [os.openpty() for _ in range(2)]
-    monkeypatch.setattr(keys, "_CONSOLES", [os.ttyname(console) for _, console in pairs])
+    names = tuple(os.ttyname(console) for _, console in pairs)
+    monkeypatch.setattr(keys, "find_consoles", lambda: names)
     ends = [end for end, _ in pairs]
     for _, console in pairs:
         os.close(console)
@@ -58,7 +59,7 @@ def test_a_console_that_hung_up_is_left_out_and_the_others_stay(terminals: list[
 
 
 def test_without_a_console_nobody_presses_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "_CONSOLES", ["/nowhere"])
+    monkeypatch.setattr(keys, "find_consoles", lambda: ("/nowhere",))
     with Consoles() as consoles:
         consoles.say("nobody hears it")
         assert not consoles.key_pressed(within_s=SOON_S)
@@ -111,7 +112,7 @@ def test_a_keyboard_is_heard_beside_the_interface(
 def test_a_console_is_left_to_its_interface_while_that_lives(
     terminals: list[int], tmp_path: Path
 ) -> None:
-    first, second = (Path(path).name for path in keys._CONSOLES)
+    first, second = (Path(path).name for path in keys.find_consoles())
     (tmp_path / f"{ALIVE}{first}").touch()
     silent = tmp_path / f"{ALIVE}{second}"
     silent.touch()

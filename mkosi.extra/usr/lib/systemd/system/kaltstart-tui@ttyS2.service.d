@@ -1,0 +1,1 @@
+kaltstart-tui@ttyS0.service.d
