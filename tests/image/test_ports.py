@@ -73,16 +73,21 @@ def test_a_person_at_the_second_serial_line_has_the_pages_too(out: Path) -> None
 
 
 @pytest.mark.long
-def test_a_drive_behind_a_raid_controller_is_booted_from_with_the_stick_on_usb_2(out: Path) -> None:
+def test_drives_behind_every_controller_are_booted_from_with_the_stick_on_usb_2(out: Path) -> None:
+    drives = [
+        ModelledDrive(serial=f"LAB-{bus.upper()}-1", bus=bus, size_bytes=2 << 30)
+        for bus in ("sata", "ide", "nvme", "scsi", "raid", "sas")
+    ]
     plan = (
         'version = 1\n[campaign]\nname = "server"\nautostart = true\non_finish = "poweroff"\n'
-        '[[drive]]\nserial = "LAB-RAID-1"\nerase = "LAB-RAID-1"\n'
-        '[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
+        + "".join(
+            f'[[drive]]\nserial = "{drive.serial}"\nerase = "{drive.serial}"\n' for drive in drives
+        )
+        + '[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
     )
-    drives = [ModelledDrive(serial="LAB-RAID-1", bus="raid", size_bytes=2 << 30)]
     result = run_campaign(
         Trial(out=out, plan=plan, drives=drives, stick_port="ehci", from_start=True)
     )
     assert result.ok, f"{result.outcome}: {result.reason}"
-    (row,) = result.boot_times()
-    assert (row.drive_serial, row.valid) == ("LAB-RAID-1", 1)
+    booted = {row.drive_serial: row.valid for row in result.boot_times()}
+    assert booted == {drive.serial: 1 for drive in drives}

@@ -13,8 +13,10 @@ from tests.lab.drives import ModelledDrive
 type Options = dict[str, object]
 
 SCSI_BUS = "scsi"
-_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas"}
+_SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas", "sas": "mptsas1068"}
 """By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
+_IDE_CONTROLLER = "piix3-ide"
+"""Two channels with two drives each, as machines had before SATA."""
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
@@ -37,7 +39,7 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     """
     words: list[str] = []
     devices: list[Options] = []
-    ports = dict.fromkeys(("sata", *_SCSI_CONTROLLERS), 0)
+    ports = dict.fromkeys(("sata", "ide", *_SCSI_CONTROLLERS), 0)
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
@@ -45,6 +47,8 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
         ports[drive.bus] = port + 1
         if drive.bus == "sata":
             devices += _sata(drive, socket, port)
+        elif drive.bus == "ide":
+            devices += _ide(drive, socket, port)
         elif drive.bus in _SCSI_CONTROLLERS and not port:
             devices.append({"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus})
         if drive.bus in _SCSI_CONTROLLERS:
@@ -163,6 +167,13 @@ def _sata(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
     bus = f"ahci{controller}.{slot}" if controller else f"ide.{slot}"
     disk = _disk(drive, socket) | {"driver": "ide-hd", "id": name_of(socket), "bus": bus}
     return [*extra, disk | {"model": _product(drive)[:40]}]
+
+
+def _ide(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
+    channel, unit = divmod(port, 2)
+    extra: list[Options] = [] if port else [{"driver": _IDE_CONTROLLER, "id": "piix"}]
+    disk = _disk(drive, socket) | {"driver": "ide-hd", "id": name_of(socket)}
+    return [*extra, disk | {"bus": f"piix.{channel}", "unit": unit, "model": _product(drive)[:40]}]
 
 
 def _nvme(drive: ModelledDrive, socket: Path) -> list[Options]:

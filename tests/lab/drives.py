@@ -21,9 +21,9 @@ from tests.lab.timing import SeekCurve
 
 _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
-_BUSES = ("sata", "nvme", "scsi", "raid", "usb")
+_BUSES = ("sata", "ide", "nvme", "scsi", "raid", "sas", "usb")
 _SECTORS = ("512n", "512e", "4Kn")
-_SERIAL_LIMIT = {"sata": 20, "nvme": 20, "scsi": 36, "raid": 36, "usb": 36}
+_SERIAL_LIMIT = {"sata": 20, "ide": 20, "nvme": 20, "scsi": 36, "raid": 36, "sas": 36, "usb": 36}
 _KEYS = (
     "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
     "seek_min_s", "seek_half_s", "seek_max_s", "sectors", "removable", "read_only", "namespaces",
