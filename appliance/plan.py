@@ -147,7 +147,7 @@ def _join(words: Iterable[str]) -> str:
 
 
 def describe_plan(plan: Plan) -> str:
-    """The plan in a sentence: `3 drives, 3 cold boots each, then fio; erases "A", "B"`."""
+    """The plan in a sentence: `3 drives, 10 cold boots each, then fio; erases "A", "B"`."""
     count = len(plan.drives)
     parts = [f"{count} drive{'' if count == 1 else 's'}"]
     if plan.array is not None and plan.cache_drive and plan.backing_drive:
@@ -160,12 +160,9 @@ def describe_plan(plan: Plan) -> str:
         cycles = plan.boot.cycles
         boots = f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'}"
         parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
-        charts = {
-            "none": (),
-            "first-last": ("the first and last repeated with a chart",),
-            "all": ("each repeated with a chart",),
-        }
-        parts += charts[plan.boot.charts]
+        charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[plan.boot.charts]
+        if charted:
+            parts.append(f"{charted} more with a chart")
     if plan.workloads:
         then = "then " if plan.boot is not None else ""
         parts.append(f"{then}{_list_workloads(plan)}")

@@ -136,7 +136,7 @@ class BootTable(Table):
         int,
         Field(ge=1, le=1000, description="Timed boots per drive."),
         Allowed("a whole number from 1 to 1000"),
-    ] = 3
+    ] = 10
     power: Annotated[
         Literal["cold", "warm"],
         Field(description="cold: the machine powers off between boots; warm: it reboots."),

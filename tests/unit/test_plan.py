@@ -73,7 +73,7 @@ def test_defaults() -> None:
         campaign=Campaign(name="campaign", autostart=False, on_finish="tui"),
         drives=(PlannedDrive(serial="A", wwn="", role="target", erase="A"),),
         boot=Boot(
-            cycles=3,
+            cycles=10,
             power="cold",
             mode="install",
             boot_set_bytes=256 << 20,
@@ -219,7 +219,7 @@ def test_describe_plan() -> None:
         MINIMAL.replace("[boot]", '[[drive]]\nserial = "\\u001B"\nerase = "\\u001B"\n[boot]')
     )
     assert describe_plan(plan) == (
-        "2 drives, 3 cold boots each, the first and last repeated with a chart; "
+        "2 drives, 10 cold boots each, 2 more with a chart; "
         r'erases "A", "\x1b"'
     )
 

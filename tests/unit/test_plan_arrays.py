@@ -122,7 +122,7 @@ def test_modes_to_compare() -> None:
             "",
             'sql on "S", "H" and the array, fio on the array',
         ),
-        ((), '[boot]\ncharts = "none"\n', "3 cold boots of the array"),
+        ((), '[boot]\ncharts = "none"\n', "10 cold boots of the array"),
     ],
 )
 def test_describe_plan(workloads: tuple[str, ...], boot: str, sentence: str) -> None:
@@ -136,7 +136,7 @@ def test_describe_plan_tells_the_array_from_the_other_drives() -> None:
     target = '[[drive]]\nserial = "T"\nerase = "T"\n'
     plan = plan_of(SQL, boot='[boot]\ncharts = "none"\n', drives=target + DRIVES)
     assert (
-        '3 cold boots of each of "T" and the array, then sql on each target and control drive;'
+        '10 cold boots of each of "T" and the array, then sql on each target and control drive;'
         in describe_plan(plan)
     )
 
