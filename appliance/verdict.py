@@ -29,6 +29,8 @@ class Figure:
     """By what drives of one model are compared where `value` is not to be held against a limit."""
     excuse: str = ""
     """What went wrong and is not shown to be the drive's fault: a remark, whatever the value."""
+    in_part: str = ""
+    """How little of the drive it speaks of: a remark, however good the value."""
 
     @property
     def comparable(self) -> float | None:
@@ -132,7 +134,12 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
     allowed = show_limit(kind, limit)
     detail = "; ".join(
         filter(
-            None, (figure.detail, figure.excuse and f"not shown to be its fault: {figure.excuse}")
+            None,
+            (
+                figure.detail,
+                figure.in_part,
+                figure.excuse and f"not shown to be its fault: {figure.excuse}",
+            ),
         )
     )
     if figure.value is None:
@@ -142,7 +149,7 @@ def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
         if figure.excuse and not is_owed:
             missing = "remark"
         return LimitRow(kind.name, missing, "", allowed, detail)
-    outcome: Outcome = "remark" if figure.excuse else "kept"
+    outcome: Outcome = "remark" if figure.excuse or figure.in_part else "kept"
     if _is_beyond(kind, figure.value, limit.reject):
         outcome = "reject"
     elif _is_beyond(kind, figure.value, limit.remark):

@@ -39,7 +39,9 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else ""]
     notes += missing
     detail = "; ".join(dict.fromkeys(filter(None, notes)))
-    return Figure(worst.value, detail, origin, excuse=excuses)
+    # One step that speaks of the whole drive is enough.
+    in_part = worst.in_part if all(each.in_part for each in known) else ""
+    return Figure(worst.value, detail, origin, excuse=excuses, in_part=in_part)
 
 
 def excuse_skipped(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
+from appliance.stats import find_share_shown
 from appliance.store.evidence import (
     FigureRow,
     JudgedDriveRow,
@@ -68,9 +69,23 @@ def gather_surface(
             f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
         )
     figures = take(rows, _SURFACE) | found
-    if sum_metric(rows, "whole", "sampled_places") is not None:
+    places = sum_metric(rows, "whole", "sampled_places")
+    if places is not None:
         figures |= _compare_only(figures)
+        found_bytes = figures["surface_unreadable_bytes"]
+        figures["surface_unreadable_bytes"] = replace(
+            found_bytes, in_part=_describe_sample(int(places))
+        )
     return figures
+
+
+def _describe_sample(places: int) -> str:
+    """What nothing found in a sample shows of the rest."""
+    shown = 100 * find_share_shown(places)
+    return (
+        f"a sample of {places} places: were {shown:.1f} % of all such places bad, "
+        "it would have met one with 95 % probability; it says nothing of fewer"
+    )
 
 
 def _compare_only(taken: Mapping[str, Figure]) -> dict[str, Figure]:

@@ -116,6 +116,21 @@ def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.1)
     unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]
     assert (unreadable.value, unreadable.detail) == (0, "10.0 % of the drive was read")
+    assert unreadable.in_part.startswith("a sample of ")
+
+
+def test_a_sample_is_a_remark_until_the_whole_drive_was_read(rows: sqlite3.Connection) -> None:
+    policy = parse_policy("version = 1\n")
+    add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.02)
+    (sampled, *_) = judge(policy, gather_evidence(rows, 1))
+    limits = {row.name: row for row in sampled.limits}
+    assert limits["surface_unreadable_bytes"].outcome == "remark"
+    assert "with 95 % probability" in limits["surface_unreadable_bytes"].detail
+    assert sampled.verdict == "accept with remarks"
+    add_surface(rows, GOOD, position=9, mean_mb_s=180)
+    (whole, *_) = judge(policy, gather_evidence(rows, 1))
+    limits = {row.name: row for row in whole.limits}
+    assert limits["surface_unreadable_bytes"].outcome == "kept"
 
 
 def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
