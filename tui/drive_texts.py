@@ -26,6 +26,8 @@ _COUNTERS = (
     N_("start stop cycles"),
     *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
     *(N_("spare threshold"), N_("critical warning")),
+    *(N_("end to end errors"), N_("command timeouts"), N_("spin retries"), N_("helium level")),
+    *(N_("failed attributes"), N_("logged errors"), N_("failed self tests")),
 )
 """As the engine calls them (`appliance.drives.health`), without their units."""
 

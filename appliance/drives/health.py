@@ -5,6 +5,7 @@ the raw values of ATA attributes 1, 7 and 195 pack several figures into one and 
 """
 
 import json
+import re
 from typing import Any
 
 from appliance.drives.health_doubts import add_doubts
@@ -17,18 +18,29 @@ SMARTCTL = ["smartctl", "--json=c", "--xall"]
 
 # smartctl(8), "exit status": only bits 0 (bad command line) and 1 (open failed) mean no data.
 _NO_DATA = 0b11
-# NVM Express base specification, SMART log: data units are thousands of 512 bytes.
+# NVM Express base specification, SMART log: bit 1 of the critical warnings, "temperature".
+_TOO_HOT = 0b10
+# The same: data units are thousands of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 # Outside of this no sensor of a drive is telling the truth: 0 K and 255 are how they say nothing.
 _COLDEST_CELSIUS, _HOTTEST_CELSIUS = -40.0, 125.0
 
+# What an attribute counts is its number and the name that smartmontools' drive database gives it:
+# some makers count bytes read and written as 198 and 199. Blocks of flash memory
+# (Retired_Block_Count, Reallocate_NAND_Blk_Cnt) are no sectors: what is left of them tells.
 _ATA_COUNTS = {
-    5: "reallocated_sectors",
-    197: "pending_sectors",
-    198: "offline_uncorrectable",
-    187: "reported_uncorrectable",
-    199: "crc_errors",
+    5: ("reallocated_sectors", re.compile(r"Reallocated_Sector")),
+    10: ("spin_retries", re.compile(r"Spin_Retry")),
+    22: ("helium_level", re.compile(r"Helium")),
+    184: ("end_to_end_errors", re.compile(r"End-to-End")),
+    187: ("reported_uncorrectable", re.compile(r"Reported_(Uncorrect|UE)|Uncorrectable_Error")),
+    188: ("command_timeouts", re.compile(r"Command_Timeout")),
+    197: ("pending_sectors", re.compile(r"(Current_|Total_)?Pending")),
+    198: ("offline_uncorrectable", re.compile(r"(Offline_)?Uncorrectable")),
+    199: ("crc_errors", re.compile(r".*CRC_Error")),
 }
+# Of attribute 188 Seagate's disks count three things in 16 bits each; the lowest are all of them.
+_TIMEOUT_BITS = 0xFFFF
 # Page and offset of the device statistics log: ACS-4, 9.5. What it counts is fixed there, so it
 # goes before the attributes, which are each maker's own.
 _ATA_STATISTICS = {
@@ -202,6 +214,7 @@ def _ata(data: Json) -> tuple[Counter, ...]:
     # smartctl has put minutes and half minutes right, where its drive database knows of them.
     take(_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"))
     take(_counter("power_cycles", data.get("power_cycle_count")))
+    take(_log(data))
     return tuple(found.values())
 
 
@@ -212,7 +225,9 @@ def _attribute(row: Json, block_bytes: float) -> list[Counter]:
     if value is None or not isinstance(number_of_it, int):
         return []
     if number_of_it in _ATA_COUNTS:
-        return [Counter(_ATA_COUNTS[number_of_it], value, "1")]
+        name, names = _ATA_COUNTS[number_of_it]
+        if names.match(called):
+            return [Counter(name, _unpack(name, value), "%" if name == "helium_level" else "1")]
     if called in _WRITTEN:
         return [Counter("host_write_bytes", value * (_WRITTEN[called] or block_bytes), "B")]
     if called in _READ:
@@ -223,11 +238,36 @@ def _attribute(row: Json, block_bytes: float) -> list[Counter]:
 def _raw(row: Json) -> float | None:
     """An attribute's raw value as the drive database reads it: 5 of "5 (0 12)".
 
-    48 bits of it are the maker's own, and often hold more than one figure.
+    48 bits of it are the maker's own, and often hold more than one figure: what the database reads
+    as several ("0/54392") is no count.
     """
     raw = part(row, "raw")
-    first = str(raw.get("string", "")).partition(" ")[0]
-    return float(first) if first.isascii() and first.isdigit() else number(raw.get("value"))
+    text = raw.get("string")
+    if not isinstance(text, str):
+        return number(raw.get("value"))
+    first = text.partition(" ")[0]
+    return float(first) if first.isascii() and first.isdigit() else None
+
+
+def _unpack(name: str, value: float) -> float:
+    return float(int(value) & _TIMEOUT_BITS) if name == "command_timeouts" else value
+
+
+def _log(data: Json) -> list[Counter]:
+    """What the drive has noted of its past: errors, failed self-tests, attributes that failed."""
+    table = rows(part(data, "ata_smart_attributes"), "table")
+    failed = [row for row in table if str(row.get("when_failed") or "-").strip("-")]
+    errors = part(data, "ata_smart_error_log")
+    tests = part(data, "ata_smart_self_test_log")
+    logged = [number(part(errors, kind).get("count")) for kind in ("extended", "summary")]
+    failures = [
+        number(part(tests, kind).get("error_count_total")) for kind in ("extended", "standard")
+    ]
+    return [
+        *([Counter("failed_attributes", float(len(failed)), "1")] if table else []),
+        *_counter("logged_errors", next((each for each in logged if each is not None), None)),
+        *_counter("failed_self_tests", next((each for each in failures if each is not None), None)),
+    ]
 
 
 def _nvme(data: Json) -> tuple[Counter, ...]:
@@ -235,7 +275,7 @@ def _nvme(data: Json) -> tuple[Counter, ...]:
     if not log:
         return ()
     counters = [
-        *_counter("critical_warning", log.get("critical_warning")),
+        *_warning(log.get("critical_warning")),
         *_counter("media_errors", log.get("media_errors")),
         *_counter("available_spare_percent", log.get("available_spare"), "%"),
         *_counter("spare_threshold_percent", log.get("available_spare_threshold"), "%"),
@@ -252,6 +292,14 @@ def _nvme(data: Json) -> tuple[Counter, ...]:
         if units is not None:
             counters.append(Counter(name, units * _DATA_UNIT_BYTES, "B"))
     return tuple(counters)
+
+
+def _warning(value: object) -> list[Counter]:
+    """NVMe's critical warnings without the one that it is hot, which is the bench's doing."""
+    known = number(value)
+    return (
+        [] if known is None else [Counter("critical_warning", float(int(known) & ~_TOO_HOT), "1")]
+    )
 
 
 def _scsi(data: Json) -> tuple[Counter, ...]:

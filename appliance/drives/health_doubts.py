@@ -4,6 +4,7 @@ A doubt is a sentence for people. It is raised only by what a drive of any make 
 a counter that is merely bad is left alone.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -24,11 +25,14 @@ _FAULTS = frozenset(
     {
         *("reallocated_sectors", "pending_sectors", "offline_uncorrectable", "grown_defects"),
         *("reported_uncorrectable", "uncorrected_errors", "media_errors", "crc_errors"),
+        *("end_to_end_errors", "command_timeouts", "spin_retries"),
     }
 )
 # More than a drive of that kind can take in a second: SATA at 6 Gb/s in 8b/10b; four lanes of
 # PCIe 5.0; two ports of SAS-4.
 _FASTEST_BYTES_S = {"ATA": 600e6, "NVMe": 16e9, "SCSI": 4.8e9}
+# "May flip 0 <> 1": what smartmontools' drive database says of Crucial's MX500.
+_FLIPPING = re.compile(r"CT\d+MX500SSD")
 # Older than the first Serial ATA drives, which came in 2003.
 _MOST_HOURS = 24 * 366 * 23
 _SECONDS_PER_HOUR = 3600
@@ -67,6 +71,12 @@ def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
         return "all its bits are set: the drive says nothing by it"
     doubt = _DOUBTS.get(counter.name)
     return doubt(data, counter, by_name) if doubt else ""
+
+
+def _pending_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
+    if counter.value == 1 and _FLIPPING.match(str(data.get("model_name"))):
+        return "drives of this model go from 0 to 1 and back by themselves (smartmontools #1227)"
+    return _sectors_doubt(data, counter, by_name)
 
 
 def _sectors_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
@@ -144,7 +154,7 @@ _DOUBTS: dict[str, Callable[[Json, Counter, ByName], str]] = {
     "host_write_bytes": _bytes_doubt,
     "host_read_bytes": _bytes_doubt,
     "reallocated_sectors": _sectors_doubt,
-    "pending_sectors": _sectors_doubt,
+    "pending_sectors": _pending_doubt,
     "offline_uncorrectable": _sectors_doubt,
     "grown_defects": _sectors_doubt,
 }

@@ -186,6 +186,23 @@ def test_a_figure_of_the_ram_is_none_of_the_drive(rows: sqlite3.Connection) -> N
     assert figures["fio_rand_write_iops"].value is None
 
 
+def test_the_latency_of_a_buffered_write_is_none_of_the_drive(rows: sqlite3.Connection) -> None:
+    cold = replace(BYPASS, page_cache="cold")
+    step = add_step(rows, "fio", "LAB-GOOD-1", position=0)
+    found = [
+        Result("rand-write", "lat_p99_ns", 57_000, cold),  # memcpy
+        Result("rand-write", "iops", 70, cold),
+        Result("rand-read", "lat_p99_ns", 2e7, cold),
+    ]
+    add_results(rows, step, found)
+    end_step(rows, step, "done")
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["fio_rand_write_lat_p99_ms"].value is None
+    assert "RAM took the writes" in figures["fio_rand_write_lat_p99_ms"].detail
+    assert figures["fio_rand_write_iops"].value == 70
+    assert figures["fio_rand_read_lat_p99_ms"].value == 20
+
+
 def test_a_drive_without_a_self_test_did_not_fail_one(rows: sqlite3.Connection) -> None:
     step = add_step(rows, "selftest", "LAB-GOOD-1", position=0)
     end_step(rows, step, "failed", "the drive has no self-test", "none")

@@ -35,6 +35,16 @@ def doubts(health: Health) -> dict[str, str]:
     return {counter.name: counter.doubt for counter in health.counters if counter.doubt}
 
 
+# As smartmontools names them where its drive database knows nothing else.
+_NAMES = {
+    5: "Reallocated_Sector_Ct",
+    187: "Reported_Uncorrect",
+    197: "Current_Pending_Sector",
+    198: "Offline_Uncorrectable",
+    199: "UDMA_CRC_Error_Count",
+}
+
+
 def attribute(number: int, name: str, raw: int, string: str = "") -> Json:
     return {"id": number, "name": name, "raw": {"value": raw, "string": string or str(raw)}}
 
@@ -125,7 +135,72 @@ def test_what_a_disk_says() -> None:
         "host_write_bytes": 2_000_000 * 512,
         "power_on_hours": 20_000,
         "power_cycles": 412,
+        "failed_attributes": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        # Barefoot 3 (OCZ Vector, Arc) and SandForce, as the drive database reads them.
+        (("Host_Reads_GiB", 5360, "5360"), 198),
+        (("Host_Writes_GiB", 240, "240"), 199),
+        (("Uncorrectable_Sector_Ct", 54392, "0/54392"), 198),
+        (("Reallocate_NAND_Blk_Cnt", 12, "12"), 5),
+        (("Retired_Block_Count", 12, "12"), 5),
+        (("Unknown_Attribute", 12, "12"), 184),
+    ],
+)
+def test_a_number_with_another_meaning_is_no_fault(row: tuple[str, int, str], name: int) -> None:
+    called, raw, text = row
+    found = values(health_of(ata(attribute(name, called, raw, text))))
+    assert found == {"power_on_hours": 20_000, "power_cycles": 412, "failed_attributes": 0} | {
+        key: found[key] for key in found.keys() & {"host_read_bytes", "host_write_bytes"}
+    }
+
+
+def test_the_signs_of_a_disk_that_is_about_to_fail() -> None:
+    found = values(
+        health_of(
+            ata(
+                attribute(10, "Spin_Retry_Count", 25),
+                attribute(22, "Helium_Level", 98),
+                attribute(184, "End-to-End_Error", 40),
+                attribute(188, "Command_Timeout", 0x0003_0005_0FA0),
+                attribute(3, "Spin_Up_Time", 5) | {"when_failed": "past"},
+                attribute(4, "Start_Stop_Count", 5) | {"when_failed": ""},
+                ata_smart_error_log={"extended": {"revision": 1, "count": 37}},
+                ata_smart_self_test_log={"standard": {"count": 2, "error_count_total": 1}},
+            )
+        )
+    )
+    assert found == {
+        "spin_retries": 25,
+        "helium_level": 98,
+        "end_to_end_errors": 40,
+        "command_timeouts": 4000,
+        "failed_attributes": 1,
+        "logged_errors": 37,
+        "failed_self_tests": 1,
+        "power_on_hours": 20_000,
+        "power_cycles": 412,
+    }
+
+
+def test_a_count_that_flips_by_itself_is_in_doubt() -> None:
+    one = attribute(197, "Current_Pending_Sector", 1)
+    assert doubts(health_of(ata(one, model_name="CT500MX500SSD1"))).keys() == {"pending_sectors"}
+    assert doubts(health_of(ata(one, model_name="CT500MX500SSD4"))).keys() == {"pending_sectors"}
+    assert doubts(health_of(ata(one, model_name="WDC WD40EFRX-68N32N0"))) == {}
+    two = attribute(197, "Current_Pending_Sector", 2)
+    assert doubts(health_of(ata(two, model_name="CT500MX500SSD1"))) == {}
+
+
+@pytest.mark.parametrize(("said", "counted"), [(2, 0), (3, 1), (0, 0), (8, 8)])
+def test_heat_is_no_critical_warning(said: int, counted: int) -> None:
+    data = nvme()
+    data["nvme_smart_health_information_log"]["critical_warning"] = said
+    assert values(health_of(data))["critical_warning"] == counted
 
 
 def test_what_a_standard_fixes_goes_before_what_a_maker_means() -> None:
@@ -221,9 +296,17 @@ def test_an_emulated_nvme_drive_says_nothing_of_its_spare() -> None:
         (lambda: nvme(unsafe_shutdowns=1036), "unsafe_shutdowns", "ever switched on"),
         (lambda: nvme(media_errors=0xFFFF_FFFF), "media_errors", "all its bits are set"),
         (lambda: nvme(available_spare=200), "available_spare_percent", "more than all"),
-        (lambda: ata(attribute(5, "R", 0xFFFF_FFFF)), "reallocated_sectors", "all its bits are"),
+        (
+            lambda: ata(attribute(5, _NAMES[5], 0xFFFF_FFFF)),
+            "reallocated_sectors",
+            "all its bits are",
+        ),
         (lambda: ata(cycles=0xFFFF), "power_cycles", "all its bits are set"),
-        (lambda: ata(attribute(197, "P", 1 << 40)), "pending_sectors", "than the drive has"),
+        (
+            lambda: ata(attribute(197, _NAMES[197], 1 << 40)),
+            "pending_sectors",
+            "than the drive has",
+        ),
         (lambda: ata(hours=1_200_000), "power_on_hours", "minutes"),
         (
             lambda: ata(
@@ -282,7 +365,7 @@ def test_the_limit_is_where_a_drive_may_no_longer_work(
     ],
 )
 def test_a_count_of_faults_that_has_reached_its_end_is_believed(number: int, name: str) -> None:
-    health = health_of(ata(attribute(number, "Any", 0xFFFF)))
+    health = health_of(ata(attribute(number, _NAMES[number], 0xFFFF)))
     assert values(health)[name] == 0xFFFF
     assert doubts(health) == {}
 
