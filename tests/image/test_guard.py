@@ -194,7 +194,7 @@ def _check_refused(said: dict[str, str]) -> None:
 
 
 def _check_swapped(said: dict[str, str]) -> None:
-    assert said["chosen"].endswith(f" {64 << 20}")
+    assert said["chosen"].endswith(f" {64 << 20} G-SLOT"), "the kernel and the drive agree"
     for what, words in (("serial", "its serial number was"), ("size", "its size was")):
         answer = said[f"swapped-{what}"]
         assert answer.startswith("Refusal "), answer
