@@ -11,6 +11,7 @@ from tests.lab.stick import make_stick
 
 # The engine reads this list, which the initrd has made, before it allows a boot test.
 _AGENT = """\
+until dmesg | grep -q 'kaltstart: ready'; do sleep 1; done
 say modules "$(grep -c '[.]ko' /run/kaltstart.initrd-modules)"
 cd /sys/block
 for each in sd*; do say "drivers-$each" "$(
