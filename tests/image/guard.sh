@@ -42,6 +42,7 @@ losetup --detach "$loop"
 cat > /run/swap.py <<'PYTHON'
 """A drive is chosen; another one comes in its place; then it is to be written to."""
 import os, sys, time
+from appliance.drives.asked_identity import ask_identity
 from appliance.drives.identity import find_by_identity
 from appliance.drives.probe import find_drives
 from appliance.drives.writable import unlocked
@@ -61,7 +62,8 @@ def size():
 drives = find_drives()
 stick = find_stick(drives).drive
 chosen = find_by_identity(drives, serial="G-SLOT")
-say(f"chosen {chosen.path} {chosen.size_bytes}")
+noted = ask_identity(chosen)
+say(f"chosen {chosen.path} {chosen.size_bytes} {noted.serial if noted else ''}")
 for what in ("serial", "size"):
     say(f"ready-{what}")
     give_up = time.monotonic() + 120
@@ -69,7 +71,7 @@ for what in ("serial", "size"):
         time.sleep(0.2)
     os.system("udevadm settle --timeout=30")
     try:
-        with unlocked(chosen, stick=stick, released_identity="G-SLOT") as target:
+        with unlocked(chosen, stick=stick, released_identity="G-SLOT", noted=noted) as target:
             os.pwrite(target.fd, b"lost", 0)
         say(f"swapped-{what} written")
     except KaltstartError as error:

@@ -12,6 +12,7 @@ from tests.lab.terminal import Terminal
 
 # The engine reads this list, which the initrd has made, before it allows a boot test.
 _AGENT = """\
+until dmesg | grep -q 'kaltstart: ready'; do sleep 1; done
 say modules "$(grep -c '[.]ko' /run/kaltstart.initrd-modules)"
 cd /sys/block
 for each in sd*; do say "drivers-$each" "$(

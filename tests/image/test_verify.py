@@ -152,5 +152,6 @@ def _check_power(database: sqlite3.Connection, *, lies: int, good: int) -> None:
     ).fetchall()
     assert ["power-off unproven, abrupt" in row[0] for row in state] == [True]
     counted = database.execute("SELECT power_actions FROM campaign").fetchone()[0]
-    # The campaign's own start, each power-off, each start after one, and the power-off at the end.
-    assert counted == 6
+    # The campaign's own start, each power-off, each start after one. The lab ends the machine in
+    # the countdown before the last power-off, which is counted behind it.
+    assert counted == 5
