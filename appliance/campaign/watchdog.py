@@ -23,7 +23,7 @@ _held: list[int] = []
 
 
 def start() -> None:
-    """From now on, until the power goes: whoever holds it is ended without stopping it.
+    """Start the timer. It runs until power goes: shutdown kills this process without stopping it.
 
     A machine that has none, or whose timer takes no such time, goes without.
     """

@@ -24,7 +24,7 @@ say end
 _DRIVERS = {
     "ehci": {"sd_mod", "usb_storage", "ehci_pci"},
     "uhci": {"sd_mod", "usb_storage", "uhci_hcd"},
-    "xhci-uas": {"sd_mod", "uas", "xhci_pci"},
+    "ehci-uas": {"sd_mod", "uas", "ehci_pci"},
 }
 """The modules that the stick hangs on."""
 
@@ -32,7 +32,7 @@ _DRIVERS = {
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("firmware", "port"),
-    [("uefi", "ehci"), ("bios", "uhci"), ("uefi", "uhci"), ("bios", "xhci-uas")],
+    [("uefi", "ehci"), ("bios", "uhci"), ("uefi", "uhci"), ("bios", "ehci-uas")],
 )
 def test_it_starts_from_every_usb_port(out: Path, firmware: str, port: str) -> None:
     setup = MachineSetup(

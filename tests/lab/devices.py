@@ -22,7 +22,11 @@ USB_BUS = "xhci"
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
 """Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
 _USB_PORTS = 8
-_STICK_CONTROLLERS = {"ehci": "ich9-usb-ehci1", "uhci": "piix3-usb-uhci"}
+_STICK_CONTROLLERS = {
+    "ehci": "ich9-usb-ehci1",
+    "uhci": "piix3-usb-uhci",
+    "ehci-uas": "ich9-usb-ehci1",
+}
 _DEVICE_ID_LIMIT = 20
 _SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
 
@@ -97,10 +101,10 @@ def usb_controllers(stick_port: str, *, usb_drives: bool) -> list[Options]:
 def stick_devices(stick_port: str, *, node: str, number: int) -> list[Options]:
     """The stick with this block node; `number` (from 1) is its place in the boot order, too."""
     serial = f"LAB-STICK-{number}"
-    if stick_port == "xhci-uas":
+    if stick_port == "ehci-uas":
         bridge = f"{node}-bridge"
         return [
-            {"driver": "usb-uas", "id": bridge, "bus": f"{USB_BUS}.0", "serial": serial},
+            {"driver": "usb-uas", "id": bridge, "bus": f"{stick_port}.0", "serial": serial},
             {
                 "driver": "scsi-hd", "bus": f"{bridge}.0", "scsi-id": 0, "lun": 0, "drive": node,
                 "removable": True, "serial": serial, "bootindex": number,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from appliance.units import parse_size
 from tests.lab.volatile_cache import LOSSES
 
-STICK_PORTS = ("xhci", "ehci", "uhci", "xhci-uas")
-"""USB 3, 2 and 1.1, and USB 3 with a stick that speaks UAS (not with OVMF, which has no UAS)."""
+STICK_PORTS = ("xhci", "ehci", "uhci", "ehci-uas")
+"""USB 3, 2 and 1.1, and USB 2 with a stick that speaks UAS (not with OVMF, which has no UAS)."""
 _FORM = re.compile(
     r"forget-unflushed(?: (?P<loses>\w+))?"
     r"|(?P<all>forget-all)"

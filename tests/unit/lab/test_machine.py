@@ -140,7 +140,7 @@ def _devices(words: list[str]) -> list[dict[str, object]]:
         ("xhci", "qemu-xhci", "usb-storage"),
         ("ehci", "ich9-usb-ehci1", "usb-storage"),
         ("uhci", "piix3-usb-uhci", "usb-storage"),
-        ("xhci-uas", "qemu-xhci", "usb-uas"),
+        ("ehci-uas", "ich9-usb-ehci1", "usb-uas"),
     ],
 )
 def test_the_stick_hangs_on_the_only_usb_controller(port: str, controller: str, kind: str) -> None:
