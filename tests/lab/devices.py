@@ -85,6 +85,11 @@ def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
     ]  # fmt: skip
 
 
+def usb_name(node: str) -> str:
+    """What the stick with this block node is called in QEMU, as a USB device."""
+    return f"{node}-usb"
+
+
 def usb_controllers(stick_port: str, *, usb_drives: bool) -> list[Options]:
     """The USB controllers of a machine: the stick's, and one of USB 3 where a drive needs it."""
     controllers: list[Options] = []
@@ -101,20 +106,20 @@ def usb_controllers(stick_port: str, *, usb_drives: bool) -> list[Options]:
 def stick_devices(stick_port: str, *, node: str, number: int) -> list[Options]:
     """The stick with this block node; `number` (from 1) is its place in the boot order, too."""
     serial = f"LAB-STICK-{number}"
+    name = usb_name(node)
     if stick_port == "ehci-uas":
-        bridge = f"{node}-bridge"
         return [
-            {"driver": "usb-uas", "id": bridge, "bus": f"{stick_port}.0", "serial": serial},
+            {"driver": "usb-uas", "id": name, "bus": f"{stick_port}.0", "serial": serial},
             {
-                "driver": "scsi-hd", "bus": f"{bridge}.0", "scsi-id": 0, "lun": 0, "drive": node,
+                "driver": "scsi-hd", "bus": f"{name}.0", "scsi-id": 0, "lun": 0, "drive": node,
                 "removable": True, "serial": serial, "bootindex": number,
             },
         ]  # fmt: skip
     bus = stick_port if stick_port in _STICK_CONTROLLERS else USB_BUS
     return [
         {
-            "driver": "usb-storage", "bus": f"{bus}.0", "drive": node, "removable": True,
-            "serial": serial, "bootindex": number,
+            "driver": "usb-storage", "id": name, "bus": f"{bus}.0", "drive": node,
+            "removable": True, "serial": serial, "bootindex": number,
         }
     ]  # fmt: skip
 

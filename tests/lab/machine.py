@@ -112,6 +112,8 @@ def qemu_command(
         "-machine", "q35,smm=on" if secure else "q35",
         "-cpu", "max",
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
+        # The chipset's watchdog may reset the machine, as boards are wired.
+        "-global", "ICH9-LPC.noreboot=false",
         *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
         "-display", "none", "-nic", "none", "-rtc", "base=utc",
         "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",

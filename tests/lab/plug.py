@@ -7,7 +7,7 @@ connection close.
 from contextlib import suppress
 from pathlib import Path
 
-from tests.lab.devices import block_nodes, hot_devices, name_of
+from tests.lab.devices import block_nodes, hot_devices, name_of, usb_name
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine
 from tests.lab.qmp import QmpError
@@ -52,6 +52,11 @@ def unplug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
     _check(drive)
     _pull(machine, name_of(socket))
     _remove_nodes(machine, drive, socket)
+
+
+def pull_stick(machine: Machine) -> None:
+    """Pull out the stick it was started from. Raises QmpError."""
+    _pull(machine, usb_name("stick1"))
 
 
 def _pull(machine: Machine, name: str) -> None:
