@@ -7,9 +7,7 @@ import pytest
 from tests.lab.campaign import IMAGE, Trial, run_campaign
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
-from tests.lab.monitor import Monitor
 from tests.lab.plug import pull_stick
-from tests.lab.screens import load_look
 from tests.lab.stick import make_stick
 from tests.lab.terminal import Terminal
 
@@ -61,14 +59,12 @@ def test_it_starts_from_every_usb_port(out: Path, firmware: str, port: str) -> N
 @pytest.mark.long
 def test_a_stick_that_linux_does_not_find_is_told_with_what_to_try(out: Path) -> None:
     setup = MachineSetup(stick=make_stick(IMAGE, out / "stick.raw"), serial_log=out / "serial.log")
-    font, _ = load_look()
     with Machine(setup) as machine:
         machine.wait_for("EFI stub: Loaded initrd", timeout_s=PATIENCE_S)
         # As if it hung on a port that the firmware drives and Linux does not.
         pull_stick(machine)
         machine.wait_for(_NOT_FOUND, timeout_s=PATIENCE_S)
-        Monitor(machine, font).wait_for("Linux does not find the stick it was started from")
-        machine.screenshot(out / "vga.png")
+        machine.settled_screenshot(out / "vga.png")
 
 
 @pytest.mark.long
