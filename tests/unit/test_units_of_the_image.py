@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-_LIB = Path(__file__).parents[2] / "mkosi.extra/usr/lib"
+_REPO = Path(__file__).parents[2]
+_LIB = _REPO / "mkosi.extra/usr/lib"
 
 
 def _read(name: str) -> ConfigParser:
@@ -32,3 +33,10 @@ def test_an_interface_that_crashes_is_started_ever_more_seldom() -> None:
 def test_no_program_gains_rights(unit: str) -> None:
     service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]
     assert service["NoNewPrivileges"] == "yes"
+
+
+@pytest.mark.parametrize("file", ["mkosi.conf", "mkosi.extra/usr/share/kaltstart/measured.cmdline"])
+def test_the_kernels_console_is_the_first_serial_line_alone(file: str) -> None:
+    """Linux takes one console of each kind: the first that is named, and none where that lacks."""
+    words = (_REPO / file).read_text().split()
+    assert [word for word in words if word.startswith("console=ttyS")] == ["console=ttyS0,115200"]
