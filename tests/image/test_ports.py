@@ -30,8 +30,9 @@ _DRIVERS = {
 """The modules that the stick hangs on."""
 
 _NOT_FOUND = (
-    r"Linux does not find the stick it was started from\. Switch the machine off\. "
-    r"Plug the stick directly into another port of the machine, a USB 2 port if there is one"
+    r"Kaltstart cannot start\. Linux does not find the stick it was started from\.\s+"
+    r"Switch the machine off, plug the stick directly into another of its ports "
+    r"\(USB 2 if there is one\), switch on\.\s+If that does not help, write the stick again\."
 )
 
 
