@@ -43,7 +43,7 @@ def test_a_power_off_that_a_drive_holds_up_ends_in_a_restart(out: Path) -> None:
         attached = bay.attached(power_on=1)
         with Machine(setup, drives=attached) as machine:
             said = machine.listen(timeout_s=PATIENCE_S)
-            bay.stop_answering(drive)
+            bay.stop_answering(drive.serial)
             machine.press_power_button()
             machine.qmp.wait_event("WATCHDOG", timeout_s=PATIENCE_S, action="reset")
             machine.screenshot(out / "vga.png")
