@@ -1,4 +1,4 @@
-"""It starts wherever the stick is plugged in, and measures a drive behind a RAID controller."""
+"""It starts wherever the stick is plugged in, and measures drives behind every controller."""
 
 from pathlib import Path
 
@@ -92,11 +92,17 @@ def test_a_person_at_the_second_serial_line_has_the_pages_too(out: Path) -> None
 
 
 @pytest.mark.long
-def test_drives_behind_every_controller_are_booted_from_with_the_stick_on_usb_2(out: Path) -> None:
-    drives = [
-        ModelledDrive(serial=f"LAB-{bus.upper()}-1", bus=bus, size_bytes=2 << 30)
-        for bus in ("sata", "ide", "nvme", "scsi", "raid", "sas")
-    ]
+@pytest.mark.parametrize(
+    ("firmware", "port", "buses"),
+    [
+        ("uefi", "ehci", ("sata", "nvme", "scsi", "raid", "sas")),
+        ("bios", "uhci", ("ide",)),
+    ],
+)
+def test_drives_behind_every_controller_are_booted_from(
+    out: Path, firmware: str, port: str, buses: tuple[str, ...]
+) -> None:
+    drives = [ModelledDrive(serial=f"LAB-{bus}", bus=bus, size_bytes=2 << 30) for bus in buses]
     plan = (
         'version = 1\n[campaign]\nname = "server"\nautostart = true\non_finish = "poweroff"\n'
         + "".join(
@@ -105,7 +111,9 @@ def test_drives_behind_every_controller_are_booted_from_with_the_stick_on_usb_2(
         + '[boot]\nboot_set = "4M"\ncycles = 1\npower = "warm"\ncharts = "none"\n'
     )
     result = run_campaign(
-        Trial(out=out, plan=plan, drives=drives, stick_port="ehci", from_start=True)
+        Trial(
+            out=out, plan=plan, drives=drives, firmware=firmware, stick_port=port, from_start=True
+        )
     )
     assert result.ok, f"{result.outcome}: {result.reason}"
     booted = {row.drive_serial: row.valid for row in result.boot_times()}

@@ -5,6 +5,7 @@ which `plug` finds it again. Everything is JSON: a serial may hold commas, quote
 """
 
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,19 +16,21 @@ type Options = dict[str, object]
 SCSI_BUS = "scsi"
 _SCSI_CONTROLLERS = {"scsi": "virtio-scsi-pci", "raid": "megasas", "sas": "mptsas1068"}
 """By the bus of a drive; each is named after it. A RAID controller shows its drives one by one."""
-_IDE_CONTROLLER = "piix3-ide"
-"""Two channels with two drives each, as machines had before SATA."""
 USB_BUS = "xhci"
 """The machine's own USB controller, which the stick hangs on, too."""
 NVME_SLOTS = ("slot1", "slot2", "slot3", "slot4")
 """Where a machine that goes on from a saved one takes NVMe drives: QEMU saves none."""
 _USB_PORTS = 8
+_SATA_PORTS = 6
+"""Of a controller, and q35 has one of its own."""
 _STICK_CONTROLLERS = {
     "ehci": "ich9-usb-ehci1",
     "uhci": "piix3-usb-uhci",
     "ehci-uas": "ich9-usb-ehci1",
 }
 _DEVICE_ID_LIMIT = 20
+_NAA_5 = 0x5000C50000000000
+"""The start of a world wide name: its type (NAA 5), and a maker's number."""
 _SECTORS = {"512n": (512, 512), "512e": (512, 4096), "4Kn": (4096, 4096)}
 
 
@@ -44,26 +47,37 @@ def qemu_arguments(drives: Sequence[tuple[ModelledDrive, Path]]) -> list[str]:
     words: list[str] = []
     devices: list[Options] = []
     ports = dict.fromkeys(("sata", "ide", *_SCSI_CONTROLLERS), 0)
+    if chipset_for(drives) == "pc":
+        ports["sata"] = _SATA_PORTS  # it has none of its own
     for drive, socket in drives:
         for block in block_nodes(drive, socket):
             words += ["-blockdev", json.dumps(block)]
         port = ports.get(drive.bus, 0)
         ports[drive.bus] = port + 1
-        if drive.bus == "sata":
-            devices += _sata(drive, socket, port)
-        elif drive.bus == "ide":
-            devices += _ide(drive, socket, port)
-        elif drive.bus in _SCSI_CONTROLLERS and not port:
-            devices.append({"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus})
-        if drive.bus in _SCSI_CONTROLLERS:
-            devices += [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
-        elif drive.bus == "usb":
-            devices += hot_devices(drive, socket)
-        elif drive.bus == "nvme":
-            devices += _nvme(drive, socket)
+        devices += _devices(drive, socket, port)
     for device in devices:
         words += ["-device", json.dumps(device)]
     return words
+
+
+def _devices(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
+    """A drive with its place on its bus, and the controller where it is the first there."""
+    if drive.bus == "sata":
+        return _sata(drive, socket, port)
+    if drive.bus == "ide":
+        return _ide(drive, socket, port)
+    if drive.bus == "nvme":
+        return _nvme(drive, socket)
+    if drive.bus == "usb":
+        return hot_devices(drive, socket)
+    controller: Options = {"driver": _SCSI_CONTROLLERS[drive.bus], "id": drive.bus}
+    disks = [device | {"scsi-id": port} for device in hot_devices(drive, socket)]
+    return disks if port else [controller, *disks]
+
+
+def chipset_for(drives: Sequence[tuple[ModelledDrive, Path]]) -> str:
+    """QEMU's machine for these drives: "q35", with SATA, or "pc" where one is on IDE."""
+    return "pc" if any(drive.bus == "ide" for drive, _ in drives) else "q35"
 
 
 def block_nodes(drive: ModelledDrive, socket: Path) -> list[Options]:
@@ -158,6 +172,10 @@ def hot_devices(drive: ModelledDrive, socket: Path, *, slot: str = "") -> list[O
         disk["write-cache"] = "off"
         # QEMU would read the first sector to guess these before the machine starts.
         disk |= {"cyls": 1024, "heads": 16, "secs": 63}
+    if drive.bus == "sas":
+        # Linux takes no drive from this controller that has no name in the SAS network.
+        wwn = disk.setdefault("wwn", _NAA_5 | zlib.crc32(drive.serial.encode()) << 4)
+        disk |= {"port_wwn": int(str(wwn)) + 1, "port_index": 1}
     if drive.bus in _SCSI_CONTROLLERS:
         return [disk | {"id": name, "bus": f"{drive.bus}.0"}]
     return [
@@ -168,8 +186,7 @@ def hot_devices(drive: ModelledDrive, socket: Path, *, slot: str = "") -> list[O
 
 
 def _sata(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
-    # q35 has six ports of its own.
-    controller, slot = divmod(port, 6)
+    controller, slot = divmod(port, _SATA_PORTS)
     extra: list[Options] = []
     if controller and not slot:
         extra.append({"driver": "ich9-ahci", "id": f"ahci{controller}"})
@@ -179,10 +196,10 @@ def _sata(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
 
 
 def _ide(drive: ModelledDrive, socket: Path, port: int) -> list[Options]:
+    # The two channels of the chipset, with two drives each.
     channel, unit = divmod(port, 2)
-    extra: list[Options] = [] if port else [{"driver": _IDE_CONTROLLER, "id": "piix"}]
     disk = _disk(drive, socket) | {"driver": "ide-hd", "id": name_of(socket)}
-    return [*extra, disk | {"bus": f"piix.{channel}", "unit": unit, "model": _product(drive)[:40]}]
+    return [disk | {"bus": f"ide.{channel}", "unit": unit, "model": _product(drive)[:40]}]
 
 
 def _nvme(drive: ModelledDrive, socket: Path) -> list[Options]:

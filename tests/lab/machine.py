@@ -16,7 +16,13 @@ from typing import Self
 
 from tests.lab.console import ConsoleLine, parse_line, strip_escapes
 from tests.lab.credentials import NO_INTERFACE, agent_credentials, hold_credentials
-from tests.lab.devices import nvme_slots, qemu_arguments, stick_devices, usb_controllers
+from tests.lab.devices import (
+    chipset_for,
+    nvme_slots,
+    qemu_arguments,
+    stick_devices,
+    usb_controllers,
+)
 from tests.lab.drives import ModelledDrive, clock_of
 from tests.lab.qmp import Qmp, QmpError, keys_for
 
@@ -109,7 +115,7 @@ def qemu_command(
     secure = setup.firmware == "secureboot"
     words = [
         "qemu-system-x86_64", "-nodefaults", "-no-user-config",
-        "-machine", "q35,smm=on" if secure else "q35",
+        "-machine", f"{chipset_for(drives)},smm=on" if secure else chipset_for(drives),
         "-cpu", "max",
         "-smp", str(setup.processors), "-m", str(setup.memory_mib),
         # The chipset's watchdog may reset the machine, as boards are wired.
