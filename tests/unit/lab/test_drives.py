@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.devices import qemu_arguments
+from tests.lab.devices import chipset_for, qemu_arguments
 from tests.lab.drives import (
     DEFAULT_DRIVES,
     DrivesError,
@@ -111,6 +111,19 @@ def test_seventh_sata_drive_gets_another_controller() -> None:
         "ahci1.0",
         "ahci1.1",
     ]
+
+
+def test_an_ide_drive_is_on_the_chipset_that_has_ide() -> None:
+    drives = [(ModelledDrive(serial=bus, bus=bus), Path("/o/0.sock")) for bus in ("ide", "sata")]
+    assert (chipset_for(drives), chipset_for(drives[1:])) == ("pc", "q35")
+    ide, controller, sata = devices(*(drive for drive, _ in drives))
+    assert (ide["bus"], ide["unit"]) == ("ide.0", 0)
+    assert (controller["driver"], sata["bus"]) == ("ich9-ahci", "ahci1.0")
+
+
+def test_each_sas_drive_has_a_name_of_its_own_in_the_network() -> None:
+    found = devices(*(ModelledDrive(serial=f"S{n}", bus="sas") for n in range(3)))[1:]
+    assert len({name for each in found for name in (each["wwn"], each["port_wwn"])}) == 6
 
 
 def test_scsi_drives_share_a_controller() -> None:
