@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from appliance.caches.judge import may_hide_ram
 from appliance.plan_workloads import CacheMode
 from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
@@ -54,6 +55,8 @@ class Cache:
     """Empty without an array."""
     dirty_bytes: int | None
     """Only in the array's cache when the measuring began; None without an array."""
+    began_cold: str
+    """proven | unproven; empty where no cold page cache was wished for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,28 @@ class Figure:
     def proven(self) -> bool:
         """Whether the figure counts, and the caches it was taken under are proven."""
         return self.valid and all(cache.proof == "proven" for cache in self.caches)
+
+    @property
+    def began_cold(self) -> bool:
+        """Whether the page cache was proven empty at its first access."""
+        return bool(self.caches) and all(cache.began_cold == "proven" for cache in self.caches)
+
+    @property
+    def ram_share(self) -> float | None:
+        """Of the bytes read, how much RAM answered, 0 to 1; None where it is not known."""
+        asked, served = (self.values.get(f"{who}_read_bytes") for who in ("app", "device"))
+        if asked and served is not None:
+            return None if may_hide_ram(asked, served) else max(0.0, 1.0 - served / asked)
+        return self.values.get("hit_ratio")
+
+    @property
+    def is_tellable(self) -> bool:
+        """Whether a sentence may be built on it.
+
+        Its state is proven, or at least that it began cold, and how much RAM answered is known: the
+        sentence carries both.
+        """
+        return self.proven or (self.valid and self.began_cold and self.ram_share is not None)
 
     @property
     def dirty_bytes(self) -> int:
@@ -220,6 +245,7 @@ def _make_cache(row: ResultRow) -> Cache:
         drive_state=printable(row.drive_state),
         array_mode=printable(row.array_mode or ""),
         dirty_bytes=row.array_dirty_bytes,
+        began_cold=row.began_cold,
     )
 
 
