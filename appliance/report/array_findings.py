@@ -44,12 +44,19 @@ ARRAY_RULES = (
 )
 
 
+def find_order_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
+    """Where the array stands beside its drives: what people made it for."""
+    return tuple(
+        _judge_order(workload, one)
+        for workload in workloads
+        for one in pick_headlines(find_comparisons(workload))
+    )
+
+
 def find_array_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """Where the array stands, what its cache answered, what was not clean, what can be lost."""
+    """What the array's cache answered, what was not clean, and last what can be lost."""
     found: list[Finding] = []
     for workload in workloads:
-        headlines = pick_headlines(find_comparisons(workload))
-        found += [_judge_order(workload, one) for one in headlines]
         for step in workload.steps:
             if step.place == ARRAY:
                 found += _judge_pairs(step)

@@ -8,7 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from appliance import stats
 from appliance.measure.steady_state import WINDOW
-from appliance.report.array_findings import ARRAY_RULES, find_array_findings, find_covered
+from appliance.report.array_findings import (
+    ARRAY_RULES,
+    find_array_findings,
+    find_covered,
+    find_order_findings,
+)
 from appliance.report.blocks import (
     count,
     format_bytes,
@@ -47,11 +52,11 @@ def list_rules(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """What each workload showed, gains first; then what failed and what is not proven.
+    """What each workload showed, the array's place and gains first; then failures and doubts.
 
     Drives that did the same stand in one sentence, so that many drives stay readable.
     """
-    found: list[Finding] = []
+    found = list(find_order_findings(workloads))
     for workload in workloads:
         judge = _JUDGES.get(workload.kind)
         covered = find_covered(workload)

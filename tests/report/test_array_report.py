@@ -94,6 +94,72 @@ def test_an_order_is_told_as_it_was(
     assert re.search(rf'<li class="{kind}"><strong>SQL, all phases', page)
 
 
+_THREE = """version = 1
+[[drive]]
+serial = "LAB-SSD-1"
+erase = "LAB-SSD-1"
+role = "cache"
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+role = "backing"
+[array]
+kind = "bcache"
+[[workload]]
+kind = "sql"
+on = "LAB-SSD-1"
+[[workload]]
+kind = "sql"
+on = "LAB-HDD-1"
+data_size = "{size}"
+[[workload]]
+kind = "sql"
+on = "array"
+data_size = 536870912
+"""
+
+
+def _add_three_tables(connection: sqlite3.Connection, size: str) -> None:
+    """A table of the plan for each place, as many people write it."""
+    _add_totals(connection, (100, 200, 150))
+    for index, place in enumerate(PLACES):
+        connection.execute("UPDATE step SET workload_index = ? WHERE device = ?", (index, place))
+    connection.execute("UPDATE campaign SET plan_toml = ?", (_THREE.format(size=size),))
+
+
+def test_tables_that_ask_the_same_of_each_place_are_one_comparison_on_one_scale(
+    pair: sqlite3.Connection, tmp_path: Path
+) -> None:
+    # 512M is the default: left out, written as a size and in bytes, it is the same.
+    _add_three_tables(pair, "512M")
+    (workload,) = _group(pair)
+    assert workload.indexes == (0, 1, 2)
+    words = words_of(export(pair, tmp_path))
+    assert "SQL, all phases : the array took 2 min 30 s, between the cache drive alone" in words
+    assert "Workloads 1, 2 and 3 of the plan" in words
+    page = next((tmp_path / "r").glob("*/report.html")).read_text()
+    assert page.count('id="chart-sql-') == 1
+
+
+def test_tables_that_ask_for_something_else_are_not_compared(
+    pair: sqlite3.Connection, tmp_path: Path
+) -> None:
+    _add_three_tables(pair, "1G")
+    assert [workload.indexes for workload in _group(pair)] == [(0, 2), (1,)]
+    assert "between the cache drive alone" not in words_of(export(pair, tmp_path))
+
+
+def test_the_same_asked_of_the_same_place_again_is_another_run(pair: sqlite3.Connection) -> None:
+    _add_three_tables(pair, "512M")
+    pair.execute("UPDATE step SET device = 'LAB-SSD-1' WHERE workload_index = 1")
+    assert [workload.indexes for workload in _group(pair)] == [(0, 2), (1,)]
+
+
+def test_the_answer_comes_before_the_price(array_report: Path) -> None:
+    words = words_of(array_report)
+    assert words.index("the array took") < words.index("the price of writeback")
+
+
 def test_no_share_of_next_to_nothing(pair: sqlite3.Connection) -> None:
     _add_totals(pair, (100, 105, 102))
     (workload,) = _group(pair)
