@@ -10,7 +10,6 @@ from typing import get_args
 
 from appliance.caches.judge import may_hide_ram
 from appliance.plan_workloads import CacheMode
-from appliance.report.plan_keys import describe_keys, read_keys, read_tables
 from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
 from appliance.report.workload_rows import (
@@ -22,6 +21,7 @@ from appliance.report.workload_rows import (
     StepRow,
     TicketRow,
 )
+from appliance.report.workload_tables import describe_keys, read_keys, read_tables
 from appliance.units import parse_size, printable
 
 OTHER = "other"

@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
-from appliance.errors import PlanError
-from appliance.plan import PlanRefusal, parse_plan
-from appliance.units import parse_size, printable
+from appliance.units import printable
 
 type Keys = Mapping[str, object]
 
@@ -41,23 +39,25 @@ def describe_keys(table: Keys) -> str:
 def read_keys(plan_toml: str) -> tuple[Keys, ...]:
     """The keys of each [[workload]], defaults among them, without `on`.
 
-    Of a plan that this version would refuse they are those that were written.
+    Of a table that this version would refuse they are those that were written.
     """
-    try:
-        found: list[dict[str, object]] = [
-            {key.removesuffix("_bytes"): value for key, value in asdict(each).items()}
-            for each in parse_plan(plan_toml).workloads
-        ]
-    except (PlanError, PlanRefusal):
-        found = [
-            {key: _as_size(value) for key, value in table.items()}
-            for table in read_tables(plan_toml)
-        ]
-    return tuple({key: value for key, value in keys.items() if key != "on"} for keys in found)
+    return tuple(
+        {key: value for key, value in _complete(table).items() if key != "on"}
+        for table in read_tables(plan_toml)
+    )
 
 
-def _as_size(value: object) -> object:
+def _complete(table: Keys) -> Keys:
+    # Costs seconds on a small machine: only where workloads are compared.
+    from pydantic import ValidationError  # noqa: PLC0415 - see above
+
+    from appliance.workload_schema import WORKLOAD_TABLES  # noqa: PLC0415 - see above
+
+    model = WORKLOAD_TABLES.get(str(table.get("kind")))
+    if model is None:
+        return table
     try:
-        return parse_size(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+        plan = model.model_validate(table).build()
+    except ValidationError:
+        return table
+    return {key.removesuffix("_bytes"): value for key, value in asdict(plan).items()}
