@@ -31,8 +31,9 @@ RATIO_RULES = (
     (
         "Two drives or campaigns: the ratio is the median of the quotients of all pairs of their"
         " values (Hodges and Lehmann), its 95 % interval that of the test of Mann and Whitney, by"
-        " its exact distribution. It takes 4 values on each side, and says nothing of what differs"
-        " between machines or days. Of 20 such sentences one is wrong by chance."
+        " its exact distribution. It takes 4 values on each side. Rounds and reads of one run"
+        " count as independent, and nothing is said of what differs between machines or days. Of"
+        " 20 such sentences one is wrong by chance."
     ),
     (
         "They are compared only where cache state, seed, size, image and all other keys of the"
@@ -187,10 +188,10 @@ def _say_median(samples: Samples) -> str:
 
 
 def _say_state(one: Samples, other: Samples) -> Iterator[str]:
-    """The two facts about the caches, of both."""
-    for key in (COLD_START, PAGE_CACHE):
-        if (told := one.conditions.get(key)) and told == other.conditions.get(key):
-            yield f"{key}: {told}" if key == COLD_START else f"{key} {told}"
+    """The two facts about the caches, of both. Of a boot the power says it."""
+    key = COLD_START if COLD_START in one.conditions else PAGE_CACHE
+    if (told := one.conditions.get(key)) and told == other.conditions.get(key):
+        yield f"{key} {told}"
     shares = [share for share in (one.ram_share, other.ram_share) if share is not None]
     if len(shares) == 2:
         told = " and ".join(dict.fromkeys(format_share(share) for share in shares))

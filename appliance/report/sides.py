@@ -61,6 +61,7 @@ class Side:
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     """All drives of the campaign that measured something, and its array."""
     image = _find_images(rows)
+    identities = {drive.id: drive.serial or drive.wwn for drive in rows.drives}
     found: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
         series = make_series(drive, rows.boots)
@@ -73,7 +74,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
             found.setdefault(identity, (label, []))[1].append(samples)
     for workload in group_workloads(rows):
         for step in workload.steps:
-            identity = step.step.device
+            identity = identities.get(step.step.drive_id or 0, step.step.device)
             label = step.label.removesuffix(f" ({step.place})")
             own = found.setdefault(identity, (label, []))[1]
             own += _read_step(workload, step, rows.campaign.plan_toml)

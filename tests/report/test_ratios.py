@@ -119,7 +119,7 @@ def test_two_drives_of_a_campaign(two: sqlite3.Connection) -> None:
     assert _compare(two, "1:B", "1:A") == (
         "campaign 1, B against campaign 1, A:\n"
         "  settled boots: 1.94 times faster, 1.92 to 1.96 (28.050 s against 54.450 s; n = 6 and 6;"
-        " cold start: unproven; page cache cold)."
+        " cold start unproven)."
     )
 
 
