@@ -18,7 +18,7 @@ from pathlib import Path
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.report.pages import render_page, render_verdicts
-from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
+from appliance.report.rows import CampaignRow, CampaignRows, select_campaign, select_earlier
 from appliance.report.tables import (
     render_dirty,
     render_health,
@@ -68,6 +68,7 @@ def export_campaign(
         rows,
         charts={boot: name for boot, (name, _) in charts.items()},
         raw_steps=_find_raw_steps(rows, raw=raw),
+        earlier=select_earlier(connection, rows),
     )
     texts = {
         "report.html": render_page(view),

@@ -17,6 +17,7 @@ from appliance.report.blocks import (
     format_rate,
     format_share,
     format_times,
+    say_start,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import fio, lottery, matrix, sql, sweep
@@ -41,9 +42,9 @@ class Measured:
     """What it was taken from. None: counted on the whole device during the whole step."""
 
     @property
-    def proven(self) -> bool:
+    def is_tellable(self) -> bool:
         """Whether a sentence may be built on it."""
-        return bool(self.figures) and all(figure.proven for figure in self.figures)
+        return bool(self.figures) and all(figure.is_tellable for figure in self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,11 @@ class Comparison:
 def find_comparisons(workload: Workload) -> tuple[Comparison, ...]:
     """All that the array and at least one of its members did alike; rates are bytes per second."""
     steps = {place: step for place in PLACES if (step := workload.find_step(place)) is not None}
-    read = _READERS.get(workload.kind)
-    if read is None or "array" not in steps or len(steps) < 2:
+    if workload.kind not in _READERS or "array" not in steps or len(steps) < 2:
         return ()
     found: dict[tuple[str, str, bool], dict[str, Measured]] = {}
     for place, step in steps.items():
-        for name, unit, headline, value, figures in read(step):
+        for name, unit, headline, value, figures in read_rows(step):
             if value is not None:
                 found.setdefault((name, unit, headline), {})[place] = Measured(value, figures)
     return tuple(
@@ -154,21 +154,26 @@ def _make_cell(one: Comparison, place: str) -> CompareCell:
         return CompareCell(value=one.format(place), state="whole step")
     caches = [cache for figure in measured.figures for cache in figure.caches]
     states = ", ".join(dict.fromkeys(cache.page_cache for cache in caches))
-    proof = "proven" if measured.proven else "not proven"
+    if all(cache.proof == "proven" for cache in caches):
+        told = f"{states}, proven"
+    elif measured.is_tellable:
+        told = say_start(measured.figures).removeprefix("page cache ")
+    else:
+        told = f"{states}, not proven"
     dirty = any(figure.dirty_bytes for figure in measured.figures)
     array = describe_array(measured.figures)
     return CompareCell(
         value=one.format(place),
-        state=f"{states}, {proof}" + (f"; {array}" if array else ""),
-        doubt="" if measured.proven and not dirty else "dirty" if dirty else "unproven",
+        state=told + (f"; {array}" if array else ""),
+        doubt="" if measured.is_tellable and not dirty else "dirty" if dirty else "unproven",
     )
 
 
-type _Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
+type Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
 """Name, unit, whether it is worth a sentence, value, where it is from."""
 
 
-def _read_sql(step: StepFigures) -> Iterator[_Row]:
+def _read_sql(step: StepFigures) -> Iterator[Row]:
     figures = {figure.variant: figure for figure in sql.find_phases(step)}
     seconds = sql.find_seconds(step)
     if len(figures) == len(sql.PHASES):
@@ -179,7 +184,7 @@ def _read_sql(step: StepFigures) -> Iterator[_Row]:
             yield text, "s", False, seconds[phase], (figures[phase],)
 
 
-def _read_fio(step: StepFigures) -> Iterator[_Row]:
+def _read_fio(step: StepFigures) -> Iterator[Row]:
     tests = [test for test in fio.find_tests(step) if not test.mode]
     for test in tests:
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
@@ -194,7 +199,7 @@ def _read_fio(step: StepFigures) -> Iterator[_Row]:
             yield f"highest single second, {what}", "MB/s", False, max(rates), ()
 
 
-def _read_matrix(step: StepFigures) -> Iterator[_Row]:
+def _read_matrix(step: StepFigures) -> Iterator[Row]:
     cells = matrix.find_cells(step)
     largest = matrix.find_largest(cells)
     for operation in dict.fromkeys(cell.operation for cell in cells):
@@ -205,14 +210,14 @@ def _read_matrix(step: StepFigures) -> Iterator[_Row]:
         yield name, "MB/s", True, median, tuple(own)
 
 
-def _read_sweep(step: StepFigures) -> Iterator[_Row]:
+def _read_sweep(step: StepFigures) -> Iterator[Row]:
     for point in sweep.find_points(step):
         metric, _, unit = sweep.find_metric(point.test)
         name = f"{point.test}, {point.size}, {point.access}"
         yield name, unit, False, point.figure.get(metric), (point.figure,)
 
 
-def _read_lottery(step: StepFigures) -> Iterator[_Row]:
+def _read_lottery(step: StepFigures) -> Iterator[Row]:
     for one in lottery.find_passes(step):
         touches = lottery.find_touches(one)
         if touches is None or not all(figure.valid for figure in one.figures):
@@ -237,6 +242,13 @@ _READERS = {
 }
 
 
+def read_rows(step: StepFigures) -> Iterator[Row]:
+    """What a step measured that can be set beside another's; rates are bytes per second."""
+    read = _READERS.get(step.step.kind)
+    if read is not None:
+        yield from read(step)
+
+
 def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Those that a sentence may be built on: worth one, in all three places, and proven."""
     return tuple(
@@ -244,5 +256,5 @@ def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         for one in comparisons
         if one.headline
         and one.places.keys() == set(PLACES)
-        and all(measured.proven for measured in one.places.values())
+        and all(measured.is_tellable for measured in one.places.values())
     )
