@@ -17,6 +17,7 @@ from appliance.report.kinds import (
     selftest,
     sql,
     surface,
+    sustained,
     sweep,
     verify,
 )
@@ -55,10 +56,15 @@ def _with_activity(block: BlockView, workload: Workload) -> BlockView:
     activity = make_activity_fold(workload)
     return BlockView(
         title=f"Workload {workload.index + 1} of the plan",
+        index=workload.index,
         planned=block.planned,
         comparison=make_comparison(workload),
         marks=array.make_marks(workload),
-        charts=(*block.charts, *modes.make_charts(workload)),
+        charts=(
+            *block.charts,
+            *modes.make_charts(workload),
+            *sustained.make_charts(workload),
+        ),
         panels=array.make_panels(workload),
         tables=(
             *modes.make_tables(workload),

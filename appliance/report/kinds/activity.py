@@ -10,7 +10,7 @@ from math import ceil
 
 from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
 from appliance.report.figures import StepFigures, Workload
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_rows import ActivityRow
 from appliance.units import printable
 

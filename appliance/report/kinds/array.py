@@ -17,7 +17,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import ARRAY, OTHER, WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
 from appliance.report.kinds.fio import split_mode
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.units import printable
 
 COUNTERS_NOTE = (

@@ -20,7 +20,8 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import CACHE_MODES, OTHER, WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.workload_charts import Bars, Line, draw_bars, draw_lines
+from appliance.report.plots import Line, draw_lines
+from appliance.report.workload_charts import Bars, draw_bars
 
 NOTE = (
     "Latencies are completion latencies. Where a test ran in rounds, its figure is the mean of its"
@@ -189,10 +190,9 @@ def _draw(series: _Series, index: int, *, metric: str, title: str) -> tuple[Char
         names,
         name=f"fio-{'random' if random else 'sequential'}-{index}",
         title=f"{title}, bars per test, drives side by side",
-        y_title=unit,
+        x_title=unit,
     )
-    legends = tuple(bar.legend for bar in bars if any(bar.values))
-    return (ChartView(title=title, svg=svg, legend=legends, wide=True),) if svg else ()
+    return (ChartView(title=title, svg=svg, legend=()),) if svg else ()
 
 
 def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:

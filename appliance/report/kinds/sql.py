@@ -52,7 +52,6 @@ def make_block(workload: Workload) -> BlockView:
         title="Phases per drive, seconds",
         svg=svg,
         legend=tuple(series.legend for series in bars if any(series.values)),
-        wide=True,
     )
     return BlockView(
         title="",

@@ -23,7 +23,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_rows import RangeRow, SliceRow
 from appliance.stats import find_share_shown
 from appliance.units import format_seconds, printable
