@@ -4,7 +4,7 @@ The sentence is the most telling of the findings, shortened; all of it stands am
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.report.blocks import ChartView, SectionView, count
@@ -19,6 +19,9 @@ JUDGED = frozenset({"surface", "verify", "selftest"})
 
 MOST_RESULTS = 6
 """Findings of the open tier; more are folded."""
+
+_MOST_NAMES = 4
+"""Drives that a sentence names; of more it says how many."""
 
 _KINDS = ("sql", "fio", "matrix", "sweep", "surface", "lottery")
 """Whose sentence answers first where nothing is gained; a lottery without a gain says little."""
@@ -112,15 +115,29 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
             open_.append(series)
     said = list(gains)
     if flat and gains:
-        said.append(f"{_list(one.label for one in flat)}: no gain.")
+        names = _list([one.label for one in flat])
+        said.append(f"{names}: no gain.")
     elif flat:
-        times = _list(f"{one.label} {one.settled_s or 0.0:.1f} s" for one in flat)
-        said.append(f"No gain from repeating: {times}.")
+        said.append(f"No gain from repeating: {_list_times(flat)}.")
     if open_:
-        times = _list(f"{one.label} {_range(one.boot_s)}" for one in open_)
-        said.append(f"Not decided{'' if said else ' yet'}: {times}.")
+        said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
     return AnswerView(
         text=" ".join(said), proof=_say_proofs(all_series), is_gain=bool(gains), chart=chart
+    )
+
+
+def _list_times(some: Sequence[Series]) -> str:
+    """Each drive with its times; of many only how many they are, and the times of all."""
+    if len(some) > _MOST_NAMES:
+        times = [boot_s for series in some for boot_s in series.settled_boot_s or series.boot_s]
+        return f"{len(some)} drives, {_range(times)}"
+    return _list(
+        [
+            f"{one.label} {_range(one.boot_s)}"
+            if one.settled_s is None
+            else f"{one.label} {one.settled_s:.1f} s"
+            for one in some
+        ]
     )
 
 
@@ -186,6 +203,8 @@ def _shorten(finding: Finding) -> str:
     return f"{text}."
 
 
-def _list(names: Iterable[str]) -> str:
+def _list(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return f"{len(names)} others"
     *some, last = names
     return f"{', '.join(some)} and {last}" if some else str(last)

@@ -74,17 +74,21 @@ def draw_lines(
     labels = list(x_labels) or [
         (tick, format_tick(tick)) for tick in find_ticks(end) if tick >= x_start
     ]
-    x_scale = Scale((x_start, max(end, labels[-1][0], x_start + 1e-9)), logarithmic=False)
+    end = max(end, *(x for x, _ in x_labels), x_start + 1e-9)
+    labels = [(x, text) for x, text in labels if x <= end]
+    x_scale = Scale((x_start, end), logarithmic=False)
     height = _PANEL_HEIGHT if panel else height
     ticks = [format_tick(tick) for tick in scale.ticks]
     ends = _name_ends(shown, scale, height=height)
+    # Half of the last label of x reaches beyond the plot.
+    beyond = measure(label for _, label in labels[-1:]) / 2 + 2
     drawing = Drawing(
         name,
         title=title,
         description=_describe(shown, x_title=x_title, y_title=y_title),
         height=height,
         left=_PANEL_LEFT if panel else measure(ticks) + 16,
-        right=measure(label for label, _ in ends) + 18 if ends else 14,
+        right=max(14.0, beyond, measure(label for label, _ in ends) + 12 if ends else 0.0),
         classes=" ".join(["lines", "panel" * panel, "named" * bool(ends)]).strip(),
     )
     _draw_frame(drawing, scale, x_scale, height=height, labels=labels)
@@ -94,7 +98,7 @@ def draw_lines(
         group = drawing.add_group(f"series color-{line.legend.color % COLORS} {line.legend.style}")
         places = [
             (x, 100 * x_scale.place(x), height * (1 - scale.place(y)), says)
-            for x, y, says in sorted(line.points)
+            for x, y, says in _order(line)
         ]
         add_curves(group, _cut(places, gap=line.gap), height=height)
         if (dots and few) or len(places) == 1:
@@ -105,6 +109,11 @@ def draw_lines(
             label, y = ends[number]
             add_text(group, label, x=100, dx=10, y=y, classes="end")
     return drawing.render()
+
+
+def _order(line: Line) -> list[tuple[float, float, str]]:
+    """By x; points of the same x stay as they are, as the corners of a stair."""
+    return sorted(line.points, key=lambda point: point[0])
 
 
 def _cut(
@@ -123,7 +132,7 @@ def _name_ends(lines: Sequence[Line], scale: Scale, *, height: float) -> list[tu
     """The name of each line and its y at the right; none where they do not fit."""
     if len(lines) * LINE_PX > height:
         return []
-    ends = [height * (1 - scale.place(max(line.points)[1])) for line in lines]
+    ends = [height * (1 - scale.place(_order(line)[-1][1])) for line in lines]
     labels = [shorten(line.legend.label) for line in lines]
     return list(zip(labels, spread(ends, lowest=height), strict=True))
 
@@ -168,7 +177,7 @@ def _describe(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:
     """What a person who does not see the curves needs to know of them."""
     told = []
     for line in lines:
-        points = sorted(line.points)
+        points = _order(line)
         ys = [y for _, y, _ in points]
         first, last = (f"{y:.4g} at {x:.4g}" for x, y, _ in (points[0], points[-1]))
         course = first if len(points) == 1 else f"{first}, {last}"

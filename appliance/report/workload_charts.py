@@ -217,7 +217,7 @@ class _Rows:
                 add_text(self.marks, label, x=0, dx=-8, y=place, anchor="end")
             else:
                 add_text(self.marks, label, x=0, y=place - 17)
-        add_text(self.marks, scale.name(x_title), x=50, y=y + 35, anchor="middle", classes="title")
+        add_text(self.marks, scale.name(x_title), x=50, y=y + 35, anchor="middle", classes="unit")
 
     def add_series(self, legend: LegendView, *, classes: str = "") -> ET.Element:
         return self._drawing.add_group(f"bar {classes} color-{legend.color % COLORS}")

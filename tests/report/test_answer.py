@@ -52,6 +52,15 @@ def test_what_is_not_settled_is_no_answer_yet(tmp_path: Path) -> None:
     assert "gain" not in words_of(folder).split("Doubts")[0]
 
 
+def test_many_drives_are_counted_and_not_named(tmp_path: Path) -> None:
+    disks = [
+        Disk(f"D{number}", "disk", boots=make_boots(*(20.0 + number,) * 6)) for number in range(9)
+    ]
+    assert _sentence(_export(tmp_path, *disks)) == (
+        "No gain from repeating: 9 drives, 20.0 to 28.0 s."
+    )
+
+
 def test_without_a_boot_nothing_is_answered(tmp_path: Path) -> None:
     assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot yet."
 

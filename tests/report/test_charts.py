@@ -124,3 +124,10 @@ def test_ticks_stay_short() -> None:
 def test_spreading_moves_only_what_is_crowded() -> None:
     assert spread([10.0, 100.0], lowest=200) == [10.0, 100.0]
     assert spread([198.0, 199.0], lowest=200) == [185.0, 200.0]
+
+
+def test_a_stair_goes_down_where_it_should() -> None:
+    points = tuple((x, y, "") for x, y in ((0.0, 9.0), (1.0, 9.0), (1.0, 3.0), (2.0, 3.0)))
+    (path,) = _draw(Line(LegendView("A", 0), points)).iter("path")
+    ys = [float(place.split()[1]) for place in path.get("d", "").lstrip("M").split("L")]
+    assert ys == sorted(ys)
