@@ -27,6 +27,7 @@ _MOST_DOTS = 60
 _HEIGHT = 230
 _PANEL_HEIGHT = 120
 _PANEL_LEFT = 64
+_PANEL_RIGHT = 72
 _LABELS_APART = 0.085
 """Of the width, how close two labels of x may come."""
 
@@ -88,7 +89,11 @@ def draw_lines(
         description=_describe(shown, x_title=x_title, y_title=y_title),
         height=height,
         left=_PANEL_LEFT if panel else measure(ticks) + 16,
-        right=max(14.0, beyond, measure(label for label, _ in ends) + 12 if ends else 0.0),
+        right=max(
+            _PANEL_RIGHT if panel else 14.0,
+            beyond,
+            measure(label for label, _ in ends) + 12 if ends else 0.0,
+        ),
         classes=" ".join(["lines", "panel" * panel, "named" * bool(ends)]).strip(),
     )
     _draw_frame(drawing, scale, x_scale, height=height, labels=labels)

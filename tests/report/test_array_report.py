@@ -28,7 +28,7 @@ from tests.report.arrays import (
     add_array_step,
 )
 from tests.report.database import make_database
-from tests.report.pages_read import export, words_of
+from tests.report.pages_read import export, find_charts, words_of
 from tests.report.workloads import BALLAST, BYPASS, PARTIAL, add_results, make_results
 
 _PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
@@ -279,3 +279,13 @@ def test_what_lies_between_the_parts_is_added_up(pair: sqlite3.Connection) -> No
     (workload,) = _group(pair)
     (figure,) = workload.steps[0].figures
     assert figure.values == {"device_write_bytes": 12.0}
+
+
+def test_panels_have_their_axes_in_line(array_report: Path) -> None:
+    page = (array_report / "report.html").read_text(encoding="utf-8")
+    margins = {
+        re.sub(r".*(--left: [\d.]+px; --right: [\d.]+px).*", r"\1", chart)
+        for chart in find_charts(page)
+        if re.match(r'<svg id="chart-(panel|dirty)-', chart)
+    }
+    assert margins == {"--left: 64px; --right: 72px"}
