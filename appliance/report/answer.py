@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance.report.blocks import ChartView, SectionView, count
+from appliance.report.blocks import DASH, ChartView, SectionView, count
 from appliance.report.figures import Workload
 from appliance.report.findings import Finding, judge_learning, say_gain
 from appliance.report.series import Series
@@ -161,13 +161,22 @@ def _say_proofs(all_series: Sequence[Series]) -> str:
 def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
     words = [sheet.word for sheet in verdicts.sheets]
     told = [
-        f"{words.count(word)} {word}"
+        f"{words.count(word)} {word}{_name_rejects(verdicts) if word == 'reject' else ''}"
         for word in ("accept", "accept with remarks", "reject", "no verdict")
         if word in words
     ]
     return AnswerView(
         text=f"{count(len(words), 'drive')} judged: {', '.join(told)}.", proof="", is_gain=False
     )
+
+
+def _name_rejects(verdicts: VerdictsView) -> str:
+    names = [
+        sheet.wwn if sheet.serial == DASH else sheet.serial
+        for sheet in verdicts.sheets
+        if sheet.word == "reject"
+    ]
+    return f" ({_list(names)})" if len(names) <= _MOST_NAMES else ""
 
 
 def _find_workload_answer(workloads: Sequence[Workload]) -> tuple[Finding, Workload] | None:

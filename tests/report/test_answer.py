@@ -88,7 +88,10 @@ def test_the_gain_of_a_workload_comes_with_the_chart_of_all_drives(workloads: Pa
 
 
 def test_judged_drives_are_the_answer_where_that_was_asked(verdicts: Path) -> None:
-    assert _sentence(verdicts).startswith("6 drives judged: 1 accept, ")
+    assert _sentence(verdicts) == (
+        "6 drives judged: 1 accept, 2 accept with remarks, 2 reject (LAB-BAD-1 and LAB-ODD\\x1b1),"
+        " 1 no verdict."
+    )
 
 
 def test_nothing_to_judge_takes_one_line(judged: sqlite3.Connection, tmp_path: Path) -> None:

@@ -156,6 +156,16 @@ def test_the_total_of_sql_speaks_where_all_phases_are_proven(workloads: Path) ->
     assert "sql: the cache state" not in words
 
 
+def test_all_bars_of_sql_have_one_scale(one: sqlite3.Connection, tmp_path: Path) -> None:
+    for position, seconds in enumerate((20.0, 80.0)):
+        step = add_step(one, "sql", "A", position=position, index=position)
+        add_results(one, step, make_results("recovery", BYPASS, seconds=seconds))
+    page = (export(one, tmp_path) / "report.html").read_text(encoding="utf-8")
+    charts = [chart for chart in find_charts(page) if 'id="chart-sql-' in chart]
+    widths = re.findall(r'<rect x="0%" width="([\d.]+)%"', "".join(charts))
+    assert widths == ["25", "100"]
+
+
 def test_failed_steps_and_their_reasons_are_told(workloads: Path) -> None:
     words = words_of(workloads)
     assert "LAB-SSD-1 : sql failed: the drive answered with an I/O error." in words

@@ -184,6 +184,7 @@ def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, .
         title="Mean read rate of each slice over the place on the drive, one line per drive",
         x_title="place on the drive in %, from its start",
         y_title="MB/s",
+        x_labels=[(float(place), f"{place}") for place in range(0, 101, 20)],
         dots=False,
     )
     legend = tuple(line.legend for line in lines)
