@@ -68,7 +68,7 @@ def export_campaign(
     view = make_report(
         rows,
         charts={boot: name for boot, (name, _) in charts.items()},
-        recordings=_read_recordings({boot: path for boot, (_, path) in charts.items()}),
+        recordings=_read_recordings(rows, {boot: path for boot, (_, path) in charts.items()}),
         raw_steps=_find_raw_steps(rows, raw=raw),
     )
     texts = {
@@ -159,13 +159,22 @@ def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]
     return found
 
 
-def _read_recordings(paths: dict[int, Path]) -> dict[int, Bootchart]:
-    """What the charts hold, by boot; one that cannot be read is still a file of the report."""
+def _read_recordings(rows: CampaignRows, paths: dict[int, Path]) -> dict[int, Bootchart]:
+    """What the first and the last chart of each drive hold, by boot.
+
+    One that cannot be read is still a file of the report.
+    """
     found: dict[int, Bootchart] = {}
-    for boot, path in paths.items():
-        with suppress(OSError, UnicodeDecodeError, BootchartError):
-            if path.stat().st_size <= MAX_BYTES:
-                found[boot] = parse_bootchart(path.read_text(encoding="utf-8"))
+    for drive in rows.drives:
+        boots = sorted(
+            (boot.cycle, boot.id)
+            for boot in rows.boots
+            if boot.drive_id == drive.id and boot.id in paths
+        )
+        for _, boot in dict.fromkeys((*boots[:1], *boots[-1:])):
+            with suppress(OSError, UnicodeDecodeError, BootchartError):
+                if paths[boot].stat().st_size <= MAX_BYTES:
+                    found[boot] = parse_bootchart(paths[boot].read_text(encoding="utf-8"))
     return found
 
 
