@@ -10,6 +10,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+PERCENTILES = {
+    "lat_p50_ns": 50.0,
+    "lat_p95_ns": 95.0,
+    "lat_p99_ns": 99.0,
+    "lat_p999_ns": 99.9,
+    "lat_p9999_ns": 99.99,
+}
+"""Metrics of latency, and how many percent of the I/Os took no longer."""
+
+_ALWAYS = 99.0
+"""Percentiles up to this one are told of any number of I/Os."""
+
 
 class FioOutputError(ValueError):
     """There is nothing of fio's in the text: one clause saying why."""
@@ -113,6 +125,21 @@ def find_percentile(bins: Mapping[int, int], percent: float) -> int | None:
         if reached >= percent / 100 * count:
             return latency_ns
     return None
+
+
+def find_percentiles(bins: Mapping[int, int]) -> dict[str, float]:
+    """The metrics of `PERCENTILES` in ns; none without any I/O.
+
+    Beyond p99 only those that at least one I/O lies beyond: of fewer I/Os it were the longest one
+    under another name.
+    """
+    count = sum(bins.values())
+    return {
+        name: float(value)
+        for name, percent in PERCENTILES.items()
+        if percent <= _ALWAYS or count * (100 - percent) >= 100 - 1e-6
+        if (value := find_percentile(bins, percent)) is not None
+    }
 
 
 def _sum_up(directions: Iterable[Mapping[str, Any]]) -> Direction:

@@ -104,6 +104,11 @@ class ChartView:
     wide: bool = False
     """Whether it takes a whole line of the page; others stand in pairs."""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the names stand at the lines' ends: then only a narrow figure needs a legend."""
+        return ' named"' in self.svg[:200]
+
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
@@ -149,6 +154,8 @@ class BlockView:
     """What must not be overlooked in the charts."""
     panels: tuple[ChartView, ...] = ()
     """Charts of one time axis, under each other."""
+    index: int | None = None
+    """Its place in the plan, from 0."""
 
 
 @dataclass(frozen=True, slots=True)

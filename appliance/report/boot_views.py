@@ -55,6 +55,13 @@ class BootView:
     chart: str
     """File name below `bootcharts/`; empty without one."""
 
+    @property
+    def dot(self) -> str:
+        """How it is drawn: proven | unproven | warm | doubtful | failed | open."""
+        if self.state == "done":
+            return self.proof
+        return "failed" if self.state == "skipped" else self.state
+
 
 @dataclass(frozen=True, slots=True)
 class SummaryView:

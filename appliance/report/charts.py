@@ -1,102 +1,58 @@
-"""Charts as SVG elements that live inside a page and load nothing; boot time over cycle.
+"""Charts as SVG elements that live inside a page, load nothing and fit any width. Pure.
 
-pygal lays a chart out; scripts, comments, styles and namespaces are taken off, because a page
-needs none of them: its own style sheet (`templates/report.css`) paints the chart, light and dark.
+Places along x are percentages, places along y are pixels: a chart gets as wide as its figure is,
+and its text keeps its size. The margins are the padding of the `svg` element, into which labels
+reach. Curves lie in an inner `svg` that is stretched, with strokes that are not. Colours, strokes
+and what a narrow figure leaves out are in `templates/report.css`.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.etree import ElementTree as ET
 
-import pygal
-from pygal.style import Style
+from appliance.units import printable
 
-from appliance.report.series import Series
+LINE_PX = 15
+"""Between two lines of text that must not run into each other."""
 
-_OVERLAYS = {"text-overlay", "tooltip-overlay"}
-_MAX_LABELS = 20
-
-_FONT = "system-ui, sans-serif"
-STYLE = Style(
-    font_family=_FONT,
-    label_font_size=13,
-    major_label_font_size=13,
-    title_font_size=13,
-)
-"""Only what pygal computes the layout from; colours are in report.css."""
+_NARROW = frozenset(" .,:;-'|()[]/!ijltfrI1")
+_WIDTHS_PX = (5.5, 8.5, 9.5)
+"""Of narrow characters, of all others, of capitals: bold, 12 pixels high, in a wide font."""
+_LONGEST_LABEL = 22
+_LOGARITHMIC = 10.0
+"""From this factor between lowest and highest value on, an axis is logarithmic."""
 
 
-def draw_boot_times(
-    all_series: Sequence[Series], *, cycles: int, colors: Sequence[int] = ()
-) -> str:
-    """One line per drive, a dot per boot, y from 0; a boot that failed leaves a gap.
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where values stand on an axis, and what is written there."""
 
-    `colors` has one per series; without it each has that of its place. Empty where there is no
-    boot to draw.
-    """
-    slowest_s = max((boot_s for series in all_series for boot_s in series.boot_s), default=None)
-    if slowest_s is None:
-        return ""
-    ticks = find_ticks(slowest_s)
-    chart = pygal.Line(
-        js=(),
-        style=STYLE,
-        width=920,
-        height=400,
-        margin=12,
-        dots_size=4.5,
-        allow_interruptions=True,
-        range=(0, ticks[-1]),
-        x_title="cycle",
-        y_title="boot time in seconds",
-        x_labels_major_every=ceil(cycles / _MAX_LABELS),
-        show_minor_x_labels=cycles <= _MAX_LABELS,
-        # The page has its own: pygal's leaves out what does not fit.
-        show_legend=False,
-    )
-    # The default is a random one; the same rows must give the same page.
-    chart.uuid = "boot-times"
-    chart.x_labels = [str(cycle) for cycle in range(1, cycles + 1)]
-    chart.y_labels = [{"value": tick, "label": f"{tick:g}"} for tick in ticks]
-    for series in all_series:
-        times = dict(zip(series.cycles, series.boot_s, strict=True))
-        chart.add(
-            series.label,
-            [times.get(cycle) for cycle in range(1, cycles + 1)],
-            formatter=partial(_describe, series.label),
-        )
-    return finish_chart(
-        chart,
-        title="Boot time in seconds over cycle, one line per drive",
-        classes=[f"serie-{number} color-{color}" for number, color in enumerate(colors)],
-    )
+    ticks: tuple[float, ...]
+    logarithmic: bool
+
+    def place(self, value: float) -> float:
+        """Where `value` stands: 0 at the first tick, 1 at the last one."""
+        first, last = self.ticks[0], self.ticks[-1]
+        if self.logarithmic:
+            return log10(value / first) / log10(last / first)
+        return (value - first) / (last - first)
+
+    def name(self, title: str) -> str:
+        """The axis' title says what it is."""
+        return f"{title} (logarithmic)" if self.logarithmic else title
 
 
-def finish_chart(chart: pygal.Graph, *, title: str, classes: Sequence[str] = ()) -> str:
-    """The chart as it stands in a page. `title` is what a screen reader says.
-
-    `classes` has the classes of each series, in their order: a colour, a kind of line. A series
-    with an empty one keeps its place and is not drawn.
-    """
-    root = chart.render_tree()
-    root.attrib.pop("xmlns", None)
-    root.set("role", "img")
-    _strip(root)
-    for heading in root.findall("title"):
-        heading.text = title
-    for group in root.iter("g"):
-        words = (group.get("class") or "").split()
-        if classes and "series" in words:
-            wanted = classes[int(words[1].removeprefix("serie-"))]
-            group.set("class", f"series {wanted}")
-            if not wanted:
-                group[:] = []
-    return ET.tostring(root, encoding="unicode")
-
-
-def _describe(label: str, seconds: float) -> str:
-    return f"{label}: {seconds:.3f} s"
+def find_scale(lowest: float, highest: float) -> Scale:
+    """From 0, or in powers of ten where values differ much (1, 2, 5, 10 … where they fit)."""
+    if lowest <= 0 or highest / lowest < _LOGARITHMIC:
+        return Scale(tuple(find_ticks(highest)), logarithmic=False)
+    first, last = floor(log10(lowest)), ceil(log10(highest))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in steps]
+    start = max(number for number, tick in enumerate(ticks) if tick <= lowest)
+    end = min(number for number, tick in enumerate(ticks) if tick >= highest)
+    return Scale(tuple(ticks[start : end + 1]), logarithmic=True)
 
 
 def find_ticks(highest: float) -> list[float]:
@@ -108,16 +64,184 @@ def find_ticks(highest: float) -> list[float]:
     return [step * number for number in range(ceil(highest / step) + 1)]
 
 
-def _strip(element: ET.Element) -> None:
-    """Take off what needs a script or another file; what a dot says becomes its tooltip."""
-    for child in list(element):
-        # The tag of a comment is a function.
-        is_element = isinstance(child.tag, str)
-        if not is_element or child.tag == "defs" or _OVERLAYS & set(child.get("class", "").split()):
-            element.remove(child)
-        elif child.tag == "desc":
-            element.remove(child)
-            if child.get("class") == "value":
-                ET.SubElement(element, "title").text = child.text
-        else:
-            _strip(child)
+def format_tick(value: float) -> str:
+    """`0.5`, `200`, `20k`, `1M`: what stands beside an axis."""
+    for unit, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= 10 * factor or value >= factor > 1e3:
+            return f"{value / factor:.12g}{unit}"
+    return f"{value:.6g}"
+
+
+class Drawing:
+    """One chart: an `svg` of a fixed height, as wide as its figure."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str,
+        description: str,
+        height: float,
+        left: float,
+        right: float,
+        classes: str = "",
+    ) -> None:
+        """`name` is unique in a page; `title` and `description` stand in for the picture.
+
+        `height`, `left` and `right` are pixels: of the plot, and beside it.
+        """
+        self.root = ET.Element(
+            "svg",
+            {
+                "id": f"chart-{name}",
+                "class": f"plot {classes}".strip(),
+                "role": "img",
+                "aria-labelledby": f"chart-{name}-t chart-{name}-d",
+                "style": f"--height: {height:g}px; --left: {left:g}px; --right: {right:g}px",
+            },
+        )
+        for tag, text in (("title", title), ("desc", description)):
+            ET.SubElement(self.root, tag, {"id": f"chart-{name}-{tag[0]}"}).text = printable(text)
+
+    def add_group(self, classes: str) -> ET.Element:
+        """A group of elements, such as a series with its colour."""
+        return ET.SubElement(self.root, "g", {"class": classes})
+
+    def render(self) -> str:
+        """The element as text."""
+        return ET.tostring(self.root, encoding="unicode")
+
+
+def add_text(
+    parent: ET.Element,
+    text: str,
+    *,
+    x: float,
+    y: float,
+    dx: float = 0.0,
+    anchor: str = "start",
+    classes: str = "",
+) -> None:
+    """A text at `x` percent and `y` pixels (its middle), `dx` pixels to the right of that."""
+    attributes = {"x": percent(x), "y": f"{y:g}", "dy": ".35em"}
+    if dx:
+        attributes["dx"] = f"{dx:g}"
+    if anchor != "start":
+        attributes["text-anchor"] = anchor
+    if classes:
+        attributes["class"] = classes
+    ET.SubElement(parent, "text", attributes).text = printable(text)
+
+
+def add_line(
+    parent: ET.Element, *, x: tuple[float, float], y: tuple[float, float], classes: str
+) -> None:
+    """A straight line; x in percent, y in pixels."""
+    ET.SubElement(
+        parent,
+        "line",
+        {
+            "x1": percent(x[0]),
+            "x2": percent(x[1]),
+            "y1": f"{y[0]:.1f}",
+            "y2": f"{y[1]:.1f}",
+            "class": classes,
+        },
+    )
+
+
+def add_box(
+    parent: ET.Element,
+    *,
+    x: float,
+    width: float,
+    y: float,
+    height: float,
+    classes: str = "",
+    says: str = "",
+) -> None:
+    """A rectangle; x and width in percent, y and height in pixels. `says` is for a pointer."""
+    box = ET.SubElement(
+        parent,
+        "rect",
+        {"x": percent(x), "width": percent(width), "y": f"{y:g}", "height": f"{height:g}"},
+    )
+    if classes:
+        box.set("class", classes)
+    if says:
+        ET.SubElement(box, "title").text = printable(says)
+
+
+def add_dot(
+    parent: ET.Element, *, x: float, y: float, radius: float, classes: str, says: str
+) -> None:
+    """A dot at `x` percent and `y` pixels. `says` is for a pointer."""
+    dot = ET.SubElement(
+        parent,
+        "circle",
+        {"cx": percent(x), "cy": f"{y:.1f}", "r": f"{radius:g}", "class": classes},
+    )
+    if says:
+        ET.SubElement(dot, "title").text = printable(says)
+
+
+def add_curves(
+    parent: ET.Element, runs: Iterable[Sequence[tuple[float, float]]], *, height: float
+) -> None:
+    """Curves through (percent, pixel); one point alone is none."""
+    paths = [
+        "M" + "L".join(f"{10 * x:.1f} {y:.1f}" for x, y in run) for run in runs if len(run) > 1
+    ]
+    if not paths:
+        return
+    inner = ET.SubElement(
+        parent,
+        "svg",
+        {
+            "viewBox": f"0 0 1000 {height:g}",
+            "preserveAspectRatio": "none",
+            "width": "100%",
+            "height": f"{height:g}",
+            "overflow": "visible",
+        },
+    )
+    ET.SubElement(inner, "path", {"d": "".join(paths)})
+
+
+def percent(value: float) -> str:
+    """A place along x."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def measure(texts: Iterable[str]) -> float:
+    """About how many pixels the widest text takes, rather too many than too few."""
+    narrow, usual, capital = _WIDTHS_PX
+    return max(
+        (
+            sum(narrow if c in _NARROW else capital if c.isupper() else usual for c in text)
+            for text in texts
+        ),
+        default=0.0,
+    )
+
+
+def shorten(text: str) -> str:
+    """What fits beside a chart; the whole text stands in the legend and in the table."""
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+
+
+def spread(places: Sequence[float], *, lowest: float, distance: float = LINE_PX) -> list[float]:
+    """Places near the wanted ones, at least `distance` apart, none above `lowest` (y grows down).
+
+    What is crowded moves down from the top, then up from the bottom: with less room than labels
+    they would run over the end, so who calls leaves labels out then.
+    """
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    found = list(places)
+    before = -distance
+    for number in order:
+        found[number] = before = max(found[number], before + distance)
+    after = lowest + distance
+    for number in reversed(order):
+        found[number] = after = min(found[number], after - distance)
+    return found

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
+from appliance.measure.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign, select_earlier
 from appliance.report.tables import (
@@ -67,6 +68,7 @@ def export_campaign(
     view = make_report(
         rows,
         charts={boot: name for boot, (name, _) in charts.items()},
+        recordings=_read_recordings(rows, {boot: path for boot, (_, path) in charts.items()}),
         raw_steps=_find_raw_steps(rows, raw=raw),
         earlier=select_earlier(connection, rows),
     )
@@ -155,6 +157,25 @@ def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]
             name = slug(drive.serial or drive.wwn)
             # A boot that was tried again may have left more than one: the last one counted.
             found[boot.id] = (f"{drive.slot}-{name}-cycle-{boot.cycle:03}.svg", sources[-1])
+    return found
+
+
+def _read_recordings(rows: CampaignRows, paths: dict[int, Path]) -> dict[int, Bootchart]:
+    """What the first and the last chart of each drive hold, by boot.
+
+    One that cannot be read is still a file of the report.
+    """
+    found: dict[int, Bootchart] = {}
+    for drive in rows.drives:
+        boots = sorted(
+            (boot.cycle, boot.id)
+            for boot in rows.boots
+            if boot.drive_id == drive.id and boot.id in paths
+        )
+        for _, boot in dict.fromkeys((*boots[:1], *boots[-1:])):
+            with suppress(OSError, UnicodeDecodeError, BootchartError):
+                if paths[boot].stat().st_size <= MAX_BYTES:
+                    found[boot] = parse_bootchart(paths[boot].read_text(encoding="utf-8"))
     return found
 
 

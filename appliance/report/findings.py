@@ -46,6 +46,8 @@ class Finding:
     kind: str
     subject: str
     text: str
+    is_aside: bool = False
+    """Whether it is true and says nothing about a drive."""
 
 
 def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[Finding, ...]:
@@ -53,7 +55,7 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
 
     Where no boots were `timed`, their absence is not worth a sentence.
     """
-    found = [_judge_learning(series, all_series) for series in all_series if timed]
+    found = [judge_learning(series, all_series) for series in all_series if timed]
     # What the stick was made to find comes first.
     found.sort(key=lambda finding: finding.kind != "gain")
     found += [finding for series in all_series for finding in _judge_drift(series)]
@@ -85,7 +87,8 @@ def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[
     return tuple(found)
 
 
-def _judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
+def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
+    """What a drive's boots show; `all_series` has those of the control drives too."""
     label, count = series.label, len(series.boot_s)
     if not count:
         return Finding("remark", label, "no valid timed boot.")
@@ -169,12 +172,12 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     return Finding(
         "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
         label,
-        f"from boot {settled_from} on {_say_gain(gain)} at its first boot"
+        f"from boot {settled_from} on {say_gain(gain)} at its first boot"
         f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
     )
 
 
-def _say_gain(gain: stats.Gain) -> str:
+def say_gain(gain: stats.Gain) -> str:
     """`1.7 times (1.6 to 1.8) as fast as`, the interval with 95 % confidence."""
     how, ratio, low, high = "fast", gain.ratio, gain.low, gain.high
     if ratio < 1.0:

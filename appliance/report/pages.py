@@ -14,12 +14,10 @@ from appliance.report.views import ReportView
 
 def render_page(view: ReportView) -> str:
     """One self-contained HTML document."""
-    # Drawn by `charts`, which escapes what it is given.
-    chart = Markup(view.chart_svg)  # noqa: S704
     return (
         _environment()
         .get_template("report.html.j2")
-        .render(view=view, chart=chart, parts=PARTS, draw=_mark_drawn)
+        .render(view=view, parts=PARTS, draw=_mark_drawn)
     )
 
 
@@ -29,7 +27,7 @@ def render_verdicts(view: VerdictsView) -> str:
 
 
 def _mark_drawn(chart: ChartView) -> Markup:
-    """A workload's chart: drawn by `workload_charts`, whose text all passes ElementTree."""
+    """A chart: drawn by `charts`, whose text all passes ElementTree."""
     return Markup(chart.svg)  # noqa: S704
 
 

@@ -6,10 +6,20 @@ templates escape for HTML on top.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from appliance import VERSION
+from appliance.measure.bootchart import Bootchart
+from appliance.report.answer import (
+    JUDGED,
+    AnswerView,
+    make_answer,
+    split_findings,
+    without_chart,
+)
 from appliance.report.array_section import ArrayView, make_array
-from appliance.report.blocks import SectionView, StepView
+from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
+from appliance.report.boot_charts import draw_boot_times, draw_recordings
 from appliance.report.boot_views import (
     BootView,
     DriveView,
@@ -19,13 +29,12 @@ from appliance.report.boot_views import (
     view_boots,
     view_drive,
 )
-from appliance.report.charts import draw_boot_times
-from appliance.report.figures import MEMBERS, group_workloads
+from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.health_section import HealthView, make_health
 from appliance.report.kinds import make_sections
 from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
-from appliance.report.rows import BootRow, CampaignRows
+from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
 from appliance.report.step_views import describe_steps, format_time, make_steps
@@ -76,14 +85,23 @@ class ReportView:
     grid: tuple[tuple[int, tuple[BootView, ...]], ...]
     """Per cycle one boot of each drive, in the order of `drives`."""
     timed: tuple[tuple[DriveView, tuple[BootView, ...]], ...]
+    dot_kinds: frozenset[str]
+    """What the dots of the boots stand for."""
     charted: tuple[tuple[DriveView, tuple[BootView, ...]], ...]
     summaries: tuple[SummaryView, ...]
     has_intervals: bool
     verdicts: VerdictsView | None
     """None where nobody judged the campaign."""
-    findings: tuple[Finding, ...]
+    is_judged: bool
+    """Whether something was run to judge the drives, or one is rejected: else a line is enough."""
+    answer: AnswerView | None
+    """None where nothing was measured yet."""
+    results: tuple[Finding, ...]
+    more_results: tuple[Finding, ...]
+    doubts: tuple[Finding, ...]
     rules: tuple[str, ...]
-    chart_svg: str
+    recordings: tuple[tuple[DriveView, tuple[ChartView, ...]], ...]
+    """What was sampled in each drive's first and last charted boot."""
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
@@ -99,25 +117,21 @@ def make_report(
     rows: CampaignRows,
     *,
     charts: Mapping[int, str],
+    recordings: Mapping[int, Bootchart] = MappingProxyType({}),
     raw_steps: Collection[int] = (),
     earlier: CampaignRows | None = None,
 ) -> ReportView:
     """The page of a campaign.
 
-    `charts` has the file name of a boot's chart by the boot's id, `raw_steps` the ids of the steps
-    whose tools' output lies on the stick, `earlier` a campaign to hold the drives against.
+    `charts` has the file name of a boot's chart by the boot's id, `recordings` what such charts
+    hold, `raw_steps` the ids of the steps whose tools' output lies on the stick, `earlier` a
+    campaign to hold the drives against.
     """
     campaign = rows.campaign
     workloads = group_workloads(rows)
     steps = make_steps(workloads, raw_steps=raw_steps)
     has_boots = bool(rows.boots) or not steps
-    # A member of an array is not booted by itself.
-    booted = {boot.drive_id for boot in rows.boots}
-    drives = tuple(
-        drive
-        for drive in rows.drives
-        if drive.role not in MEMBERS or drive.id in booted or drive.failed_reason
-    )
+    drives = tuple(drive for drive in rows.drives if _has_column(drive, rows))
     all_series = tuple(make_series(drive, rows.boots) for drive in drives)
     summaries = tuple(summarise(series, all_series) for series in all_series)
     beside = _compare_drives(rows, earlier)
@@ -131,6 +145,25 @@ def make_report(
             for drive in drives
         )
         for wanted in (0, 1)
+    )
+    verdicts = make_verdicts(rows)
+    is_judged = _is_judged(verdicts, workloads)
+    sections = make_sections(workloads)
+    answer = make_answer(
+        all_series,
+        workloads,
+        sections,
+        verdicts,
+        is_judged=is_judged,
+        boots=_chart_boots(all_series, cycles=cycles, colors=[drive.color for drive, _ in timed]),
+    )
+    results, more_results, doubts = split_findings(
+        (
+            *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
+            *find_findings(all_series, timed=has_boots),
+            *find_workload_findings(workloads),
+            *beside,
+        )
     )
     return ReportView(
         name=printable(campaign.name) or f"campaign {campaign.id}",
@@ -148,29 +181,27 @@ def make_report(
         drives=tuple(drive for drive, _ in timed),
         grid=make_grid(timed, cycles=cycles),
         timed=timed,
+        dot_kinds=frozenset(boot.dot for _, boots in timed for boot in boots),
         charted=tuple((drive, boots) for drive, boots in charted if boots),
         summaries=summaries,
         has_intervals=any(summary.interval != _DASH for summary in summaries),
-        verdicts=make_verdicts(rows),
-        findings=(
-            *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
-            *find_findings(all_series, timed=has_boots),
-            *find_workload_findings(workloads),
-            *beside,
-        ),
+        verdicts=verdicts,
+        is_judged=is_judged,
+        answer=answer,
+        results=results,
+        more_results=more_results,
+        doubts=doubts,
         rules=(
             *(RULES if has_boots else ()),
             *(list_rules(workloads) if steps else ()),
             *(RATIO_RULES if beside else ()),
         ),
-        chart_svg=draw_boot_times(
-            all_series, cycles=cycles, colors=[drive.color for drive, _ in timed]
-        ),
+        recordings=_chart_recordings(rows, timed, recordings),
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
         health=make_health(rows),
-        sections=make_sections(workloads),
+        sections=without_chart(sections, answer) if answer else sections,
         events=tuple(
             EventView(
                 at=format_time(str(event["at"])),
@@ -189,6 +220,56 @@ def _compare_drives(rows: CampaignRows, earlier: CampaignRows | None) -> tuple[F
     sides = read_sides(rows)
     before = () if earlier is None else read_sides(earlier)
     return (*find_ratio_findings(sides), *find_earlier_findings(sides, before))
+
+
+def _has_column(drive: DriveRow, rows: CampaignRows) -> bool:
+    """Whether it stands among the booted drives: a member of an array is not booted by itself."""
+    booted = any(boot.drive_id == drive.id for boot in rows.boots)
+    return drive.role not in MEMBERS or booted or bool(drive.failed_reason)
+
+
+def _chart_boots(
+    all_series: Sequence[Series], *, cycles: int, colors: Sequence[int]
+) -> ChartView | None:
+    svg = draw_boot_times(all_series, cycles=cycles, colors=colors)
+    legend = tuple(
+        LegendView(series.label, color, f"line-{number % 4}")
+        for number, (series, color) in enumerate(zip(all_series, colors, strict=True))
+    )
+    note = "A filled dot: cold start proven; a ring: not proven."
+    return ChartView("Boot time over the boots", svg, legend, note=note) if svg else None
+
+
+def _chart_recordings(
+    rows: CampaignRows,
+    timed: Sequence[tuple[DriveView, tuple[BootView, ...]]],
+    recordings: Mapping[int, Bootchart],
+) -> tuple[tuple[DriveView, tuple[ChartView, ...]], ...]:
+    """Per drive the first beside the last charted boot; a drive with one of them has it alone."""
+    found = []
+    for drive, (view, _) in zip(
+        (d for d in rows.drives if _has_column(d, rows)), timed, strict=True
+    ):
+        boots = [
+            (f"charted boot {boot.cycle}", recordings[boot.id])
+            for boot in sorted(rows.boots, key=lambda boot: boot.cycle)
+            if boot.drive_id == drive.id and boot.id in recordings
+        ]
+        if boots:
+            pair = boots[:1] if len(boots) == 1 else [boots[0], boots[-1]]
+            found.append((view, draw_recordings(pair, color=view.color, name=str(drive.slot))))
+    return tuple(found)
+
+
+def _is_judged(verdicts: VerdictsView | None, workloads: Sequence[Workload]) -> bool:
+    if verdicts is None:
+        return False
+    is_rejected = any(sheet.word == "reject" for sheet in verdicts.sheets)
+    return (
+        is_rejected
+        or bool(verdicts.problems)
+        or any(workload.kind in JUDGED for workload in workloads)
+    )
 
 
 def _describe_power(boots: Sequence[BootRow]) -> str:

@@ -1,31 +1,31 @@
-"""Lines, bars, stacks and boxes over figures of workloads, laid out by pygal. Pure.
+"""Rows of bars, of stacked bars and of boxes, each with its values written beside it. Pure.
 
 Knows no workload. Who draws a chart gives its id: the same rows must give the same page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log10
-
-import pygal
+from xml.etree import ElementTree as ET
 
 from appliance import stats
-from appliance.report.blocks import LegendView
-from appliance.report.charts import STYLE, find_ticks, finish_chart
+from appliance.report.blocks import LegendView, format_number
+from appliance.report.charts import (
+    Drawing,
+    Scale,
+    add_box,
+    add_line,
+    add_text,
+    find_scale,
+    format_tick,
+    measure,
+    shorten,
+)
+from appliance.report.plots import COLORS, add_x_labels
 
-_COLORS = 8
-_MAX_LABELS = 12
-_PANEL_LABEL = 6
-_LOGARITHMIC = 10.0
-"""From this factor between lowest and highest value on, lines and boxes get such a scale."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Points (x, y, what a pointer over the dot reads)."""
-
-    legend: LegendView
-    points: tuple[tuple[float, float, str], ...]
+_ROW = 24
+_BAR = 14
+_HEAD = 26
+_LONGEST_BESIDE_PX = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,236 +45,197 @@ class Box:
     text: str
 
 
-def draw_lines(
-    lines: Sequence[Line],
+def draw_bars(
+    bars: Sequence[Bars], groups: Sequence[str], *, name: str, title: str, x_title: str
+) -> str:
+    """Under the head of each group a bar per series with its value. Empty without a value.
+
+    Logarithmic where values differ much, as a disk's IOPS from an SSD's; the value says how much.
+    """
+    rows = [
+        (group, series.legend, *value)
+        for number, group in enumerate(groups)
+        for series in bars
+        if (value := series.values[number]) is not None
+    ]
+    if not rows:
+        return ""
+    values = [value for _, _, value, _ in rows]
+    scale = _find_bar_scale(values)
+    frame = _Rows(
+        name,
+        [(group, legend.label) for group, legend, _, _ in rows],
+        title=title,
+        description=_list_values([(g, one.label, value) for g, one, value, _ in rows], x_title),
+        scale=scale,
+        x_title=x_title,
+        room=measure(map(format_number, values)) + 12,
+    )
+    for (_, legend, reached, says), y in zip(rows, frame.places, strict=True):
+        group = frame.add_series(legend)
+        width = 100 * scale.place(reached)
+        add_box(group, x=0, width=width, y=y - _BAR / 2, height=_BAR, says=says)
+        add_text(group, format_number(reached), x=width, dx=6, y=y, classes="value")
+    return frame.render()
+
+
+def draw_stacks(
+    bars: Sequence[Bars],
+    groups: Sequence[str],
     *,
     name: str,
     title: str,
     x_title: str,
-    y_title: str,
-    x_labels: Sequence[tuple[float, str]] = (),
-    dots: bool = True,
-    panel_end: float | None = None,
+    highest: float = 0.0,
 ) -> str:
-    """Lines of y over x, both from 0. Empty where there is no point.
+    """A bar per entry of `groups`, made of one piece of each series, with its total.
 
-    Where RAM and a disk are in one chart, y is logarithmic: else nobody would see the disk.
-    With `panel_end`, where x ends, it is one of several wide ones that stand under each other with
-    x and y linear and their axes in line.
+    `highest` is where the scale has to reach at least: charts of the same kind share it.
     """
-    ys = [y for line in lines for _, y, _ in line.points]
-    if not ys:
-        return ""
-    xs = [x for line in lines for x, _, _ in line.points]
-    panel = panel_end is not None
-    scale = _find_scale(0.0 if panel else min(ys), max(ys))
-    end = max(*xs, panel_end or 0.0)
-    labels = list(x_labels) or [(tick, f"{tick:.12g}") for tick in find_ticks(end)]
-    width, height = (920, 190) if panel else (460, 290)
-    chart = pygal.XY(
-        **_options(y_title=scale.name(y_title), x_title=x_title, width=width, height=height),
-        range=scale.range,
-        xrange=(0, max(*xs, labels[-1][0])),
-        dots_size=3.5,
-        show_dots=dots,
-        allow_interruptions=True,
-    )
-    chart.uuid = name
-    # pygal makes room for as many characters as the longest label has.
-    chart.y_labels = [
-        {**label, "label": f"{label['label']:>{_PANEL_LABEL}}"} if panel else label
-        for label in scale.labels
-    ]
-    chart.x_labels = [{"value": value, "label": label} for value, label in _thin(labels)]
-    for line in lines:
-        # The label of a series is text of the page's: pygal shows it nowhere.
-        chart.add(
-            "",
-            [
-                {"value": (x, scale.place(y)), "formatter": _say(text)}
-                for x, y, text in sorted(line.points)
-            ],
-        )
-    return finish_chart(chart, title=title, classes=[_class(line.legend) for line in lines])
-
-
-def draw_bars(
-    bars: Sequence[Bars], groups: Sequence[str], *, name: str, title: str, y_title: str
-) -> str:
-    """A group of bars per entry of `groups`, side by side. Empty where there is no value."""
-    values = [value[0] for series in bars for value in series.values if value is not None]
-    if not values:
-        return ""
-    ticks = find_ticks(max(values))
-    chart = pygal.Bar(
-        **_options(y_title=y_title, height=300), range=(0, ticks[-1]), truncate_label=24
-    )
-    chart.uuid = name
-    chart.x_labels = list(groups)
-    chart.y_labels = _label(ticks)
-    for series in bars:
-        chart.add("", _bar_values(series))
-    return finish_chart(chart, title=title, classes=[_class(series.legend) for series in bars])
-
-
-def draw_stacks(
-    bars: Sequence[Bars], groups: Sequence[str], *, name: str, title: str, x_title: str
-) -> str:
-    """A horizontal bar per entry of `groups`, made of one piece of each series."""
-    totals = [
-        sum(value[0] for value in group if value)
-        for group in zip(*(series.values for series in bars), strict=True)
-    ]
+    stacks = list(zip(*(series.values for series in bars), strict=True))
+    totals = [sum(value[0] for value in stack if value) for stack in stacks]
     if not any(totals):
         return ""
-    ticks = find_ticks(max(totals))
-    chart = pygal.HorizontalStackedBar(
-        **_options(x_title=x_title, height=90 + 54 * len(groups)),
-        range=(0, ticks[-1]),
-        truncate_label=24,
+    scale = find_scale(0.0, max(*totals, highest))
+    frame = _Rows(
+        name,
+        [("", group) for group in groups],
+        title=title,
+        description=_list_values(
+            [("", group, total) for group, total in zip(groups, totals, strict=True)], x_title
+        ),
+        scale=scale,
+        x_title=x_title,
+        room=measure(map(format_number, totals)) + 12,
     )
-    chart.uuid = name
-    # pygal draws the first group at the bottom.
-    chart.x_labels = list(reversed(groups))
-    chart.y_labels = _label(ticks)
-    for series in bars:
-        chart.add("", _bar_values(series)[::-1])
-    return finish_chart(chart, title=title, classes=[_class(series.legend) for series in bars])
+    for stack, total, y in zip(stacks, totals, frame.places, strict=True):
+        start = 0.0
+        for series, value in zip(bars, stack, strict=True):
+            if value:
+                width = 100 * scale.place(value[0])
+                group = frame.add_series(series.legend, classes="piece")
+                add_box(group, x=start, width=width, y=y - _BAR / 2, height=_BAR, says=value[1])
+                start += width
+        add_text(frame.marks, format_number(total), x=start, dx=6, y=y, classes="value")
+    return frame.render()
 
 
 def draw_boxes(
-    groups: Sequence[tuple[str, Sequence[Box]]], *, name: str, title: str, y_title: str
+    groups: Sequence[tuple[str, Sequence[Box]]], *, name: str, title: str, x_title: str
 ) -> str:
-    """Boxes (middle half, median, whiskers at minimum and maximum) side by side in each group.
+    """Boxes (middle half, median, whiskers at minimum and maximum), each with its median.
 
     Quartiles are those of `stats`, as in the tables.
     """
-    highest = max((v for _, boxes in groups for box in boxes for v in box.values), default=None)
-    if highest is None:
+    rows = [(group, box) for group, boxes in groups for box in boxes if box.values]
+    if not rows:
         return ""
-    lowest = min(v for _, boxes in groups for box in boxes for v in box.values)
-    scale = _find_scale(lowest, highest)
-    chart = pygal.Box(
-        **_options(y_title=scale.name(y_title), height=360),
-        range=scale.range,
-        zero=scale.range[0],
-        box_mode="extremes",
-        truncate_label=24,
+    values = [value for _, box in rows for value in box.values]
+    scale = find_scale(min(values), max(values))
+    medians = [stats.find_median(box.values) or 0.0 for _, box in rows]
+    frame = _Rows(
+        name,
+        [(group, box.legend.label) for group, box in rows],
+        title=title,
+        description=_list_values(
+            [(g, b.legend.label, m) for (g, b), m in zip(rows, medians, strict=True)],
+            f"median, {x_title}",
+        ),
+        scale=scale,
+        x_title=x_title,
+        room=measure(map(format_number, medians)) + 12,
     )
-    chart.uuid = name
-    chart.y_labels = scale.labels
-    labels: list[str] = []
-    classes: list[str] = []
-    for group, boxes in groups:
-        middle = (len(boxes) - 1) // 2
-        for number, box in enumerate(boxes):
-            values = [scale.place(value) for value in _five_numbers(box.values)]
-            chart.add("", [{"value": values[0], "formatter": _say(box.text)}, *values[1:]])
-            labels.append(group if number == middle else "")
-            classes.append(_class(box.legend))
-        # A gap between the groups.
-        chart.add("", [scale.range[0]])
-        labels.append("")
-        classes.append("")
-    chart.x_labels = labels
-    return finish_chart(chart, title=title, classes=classes)
+    for (_, box), median, y in zip(rows, medians, frame.places, strict=True):
+        group = frame.add_series(box.legend, classes="box")
+        low, high = (100 * scale.place(find(box.values)) for find in (min, max))
+        add_line(group, x=(low, high), y=(y, y), classes="whisker")
+        quartiles = stats.find_quartiles(box.values)
+        if quartiles is not None:
+            left, right = (100 * scale.place(value) for value in (quartiles.lower, quartiles.upper))
+            add_box(group, x=left, width=right - left, y=y - _BAR / 2, height=_BAR, says=box.text)
+        middle = 100 * scale.place(median)
+        add_line(group, x=(middle, middle), y=(y - _BAR / 2, y + _BAR / 2), classes="median")
+        add_text(group, format_number(median), x=high, dx=6, y=y, classes="value")
+    return frame.render()
 
 
-def _five_numbers(values: Sequence[float]) -> list[float]:
-    """Eight values out of which pygal's own rule makes our quartiles.
+class _Rows:
+    """Rows under the heads of their groups, over one scale along x."""
 
-    For 4n values its quartiles are the means of the two middle values of each half
-    (pygal/graph/box.py, `_box_points`).
-    """
-    quartiles = stats.find_quartiles(values)
-    if quartiles is None:
-        return [0.0]
-    low, middle, high = quartiles.lower, quartiles.median, quartiles.upper
-    return [min(values), low, low, middle, middle, high, high, max(values)]
+    def __init__(
+        self,
+        name: str,
+        rows: Sequence[tuple[str, str]],
+        *,
+        title: str,
+        description: str,
+        scale: Scale,
+        x_title: str,
+        room: float,
+    ) -> None:
+        """`rows` are (group, label) in their order; `room` is what a value needs at the right."""
+        labels = [shorten(label) for _, label in rows]
+        beside = measure(labels) <= _LONGEST_BESIDE_PX
+        row = _ROW if beside else _ROW + 14
+        heads: list[tuple[str, float]] = []
+        self.places: list[float] = []
+        y = 0.0
+        for number, (group, _) in enumerate(rows):
+            if group and (number == 0 or group != rows[number - 1][0]):
+                heads.append((group, y + _HEAD / 2))
+                y += _HEAD
+            self.places.append(y + row - _ROW / 2)
+            y += row
+        self._drawing = Drawing(
+            name,
+            title=title,
+            description=description,
+            height=y,
+            left=measure(labels) + 14 if beside else 10,
+            right=room,
+            classes="rows",
+        )
+        frame = self._drawing.add_group("axis")
+        for tick in scale.ticks:
+            x = 100 * scale.place(tick)
+            add_line(frame, x=(x, x), y=(0, y), classes="grid")
+        add_x_labels(
+            frame, [(100 * scale.place(tick), format_tick(tick)) for tick in scale.ticks], height=y
+        )
+        self.marks = self._drawing.add_group("marks")
+        for text, place in heads:
+            add_text(
+                self.marks,
+                text,
+                x=0,
+                dx=-measure(labels) - 8 if beside else 0,
+                y=place,
+                classes="head",
+            )
+        for label, place in zip(labels, self.places, strict=True):
+            if beside:
+                add_text(self.marks, label, x=0, dx=-8, y=place, anchor="end")
+            else:
+                add_text(self.marks, label, x=0, y=place - 17)
+        add_text(self.marks, scale.name(x_title), x=50, y=y + 35, anchor="middle", classes="unit")
 
+    def add_series(self, legend: LegendView, *, classes: str = "") -> ET.Element:
+        return self._drawing.add_group(f"bar {classes} color-{legend.color % COLORS}")
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    """Where values stand on the y axis, and what is written there.
-
-    pygal's own logarithmic XY chart has two such axes; here x stays as it is.
-    """
-
-    ticks: tuple[float, ...]
-    logarithmic: bool
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The lowest and the highest place."""
-        return self.place(self.ticks[0]), self.place(self.ticks[-1])
-
-    @property
-    def labels(self) -> list[dict[str, object]]:
-        """What pygal writes beside the axis."""
-        return [{"value": self.place(tick), "label": f"{tick:.12g}"} for tick in self.ticks]
-
-    def place(self, value: float) -> float:
-        """Where `value` stands."""
-        return log10(value) if self.logarithmic else value
-
-    def name(self, title: str) -> str:
-        """The axis' title says what it is."""
-        return f"{title} (logarithmic)" if self.logarithmic else title
-
-
-def _find_scale(lowest: float, highest: float) -> _Scale:
-    """From 0, or in powers of ten where values differ much (1, 2, 5, 10 … where they fit)."""
-    if lowest <= 0 or highest / lowest <= _LOGARITHMIC:
-        return _Scale(tuple(find_ticks(highest)), logarithmic=False)
-    first, last = floor(log10(lowest)), ceil(log10(highest))
-    steps = (1, 2, 5) if last - first <= 3 else (1,)
-    ticks = [factor * 10.0**power for power in range(first, last + 1) for factor in steps]
-    start = max(number for number, tick in enumerate(ticks) if tick <= lowest)
-    end = min(number for number, tick in enumerate(ticks) if tick >= highest)
-    return _Scale(tuple(ticks[start : end + 1]), logarithmic=True)
-
-
-def _options(
-    *, height: int, width: int = 920, x_title: str | None = None, y_title: str | None = None
-) -> dict[str, object]:
-    return {
-        "js": (),
-        "style": STYLE,
-        "width": width,
-        "height": height,
-        "margin": 12,
-        # The page has its own: pygal's leaves out what does not fit.
-        "show_legend": False,
-        "x_title": x_title,
-        "y_title": y_title,
-    }
+    def render(self) -> str:
+        return self._drawing.render()
 
 
-def _class(legend: LegendView) -> str:
-    return f"color-{legend.color % _COLORS} {legend.style}"
+def _find_bar_scale(values: Sequence[float]) -> Scale:
+    """A bar of the lowest value is still to be seen, so a logarithmic scale begins below it."""
+    lowest, highest = min(values), max(values)
+    is_wide = find_scale(lowest, highest).logarithmic
+    return find_scale(lowest / 2 if is_wide else 0.0, highest)
 
 
-def _label(ticks: Sequence[float]) -> list[dict[str, object]]:
-    return [{"value": tick, "label": f"{tick:.12g}"} for tick in ticks]
-
-
-def _thin(labels: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Labels that do not run into each other; the last one stays."""
-    span = labels[-1][0] or 1.0
-    kept: list[tuple[float, str]] = []
-    for value, label in reversed(labels):
-        if not kept or (kept[-1][0] - value) / span >= 1 / _MAX_LABELS / 2:
-            kept.append((value, label))
-    return kept[::-1]
-
-
-def _bar_values(series: Bars) -> list[dict[str, object] | None]:
-    return [
-        None if value is None else {"value": value[0], "formatter": _say(value[1])}
-        for value in series.values
-    ]
-
-
-def _say(text: str) -> Callable[[object], str]:
-    """A formatter that always says the same: what stands beside the dot."""
-    return lambda _value: text
+def _list_values(rows: Sequence[tuple[str, str, float]], unit: str) -> str:
+    told = (
+        f"{', '.join(filter(None, (group, label)))}: {format_number(value)}"
+        for group, label, value in rows
+    )
+    return f"{unit}. {'; '.join(told)}."

@@ -97,7 +97,7 @@ def _judge_pass(
         f" {touches.repeats} reads); RAM answered {format_share(share)} of the repeats"
     )
     if share > lottery.DRIVE_SHARE:
-        return Finding("flat", label, f"{text}, so this does not show the drive.")
+        return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
     if touches.is_of_drive:
         return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
     text = (

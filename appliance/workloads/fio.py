@@ -16,7 +16,7 @@ from typing import override
 from appliance.caches.judge import hit_ratio
 from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailed
-from appliance.measure.fio import merge_bins
+from appliance.measure.fio import find_percentiles, merge_bins
 from appliance.measure.samples import CacheState, Result
 from appliance.measure.steady_state import WINDOW, Steadiness, judge_rounds
 from appliance.plan_workloads import FioPlan
@@ -39,7 +39,6 @@ from appliance.workloads.fio_run import (
     find_mistake,
     judge,
     make_results,
-    percentiles,
     run_fio,
     weakest,
 )
@@ -267,7 +266,7 @@ def _sum_up(
     figures: list[tuple[str, float]] = [
         ("bw_bytes_s", sum(run.output.bw_bytes_s for run in runs) / len(runs)),
         ("iops", sum(run.output.iops for run in runs) / len(runs)),
-        *percentiles(merge_bins(run.output.bins for run in runs)),
+        *find_percentiles(merge_bins(run.output.bins for run in runs)).items(),
         ("seconds", sum(run.output.seconds for run in runs)),
     ]
     if read_bytes := sum(run.output.read.io_bytes for run in runs):

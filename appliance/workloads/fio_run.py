@@ -6,7 +6,7 @@ Owns how fio is called and how its figures become rows. Sets no cache.
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,7 @@ from appliance.caches.bounded import bounded_command, release_bounded
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.diskstats import DiskStats
-from appliance.measure.fio import FioOutput, FioOutputError, find_percentile, parse_fio
+from appliance.measure.fio import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.measure.samples import CacheState, PageCache, Result
 from appliance.run import Finished, run, run_watched
 from appliance.units import printable
@@ -243,7 +243,7 @@ def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, 
     figures: list[tuple[str, str, float]] = [
         (variant, "bw_bytes_s", output.bw_bytes_s),
         (variant, "iops", output.iops),
-        *((variant, name, value) for name, value in percentiles(output.bins)),
+        *((variant, name, value) for name, value in find_percentiles(output.bins).items()),
         (variant, "seconds", output.seconds),
     ]
     if output.read.io_bytes and output.write.io_bytes:
@@ -251,7 +251,10 @@ def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, 
             figures += [
                 (f"{variant}/{name}", "bw_bytes_s", way.bw_bytes_s),
                 (f"{variant}/{name}", "iops", way.iops),
-                *((f"{variant}/{name}", key, value) for key, value in percentiles(way.bins)),
+                *(
+                    (f"{variant}/{name}", key, value)
+                    for key, value in find_percentiles(way.bins).items()
+                ),
             ]
     figures += [
         (variant, "app_read_bytes", output.read.io_bytes),
@@ -265,9 +268,3 @@ def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, 
     return tuple(
         Result(name, metric, value, state, valid=run.valid) for name, metric, value in figures
     )
-
-
-def percentiles(bins: Mapping[int, int]) -> tuple[tuple[str, float], ...]:
-    """The metrics of completion latency that a histogram gives; none without an I/O."""
-    found = (("lat_p50_ns", find_percentile(bins, 50)), ("lat_p99_ns", find_percentile(bins, 99)))
-    return tuple((name, float(value)) for name, value in found if value is not None)

@@ -1,5 +1,6 @@
 """A report made of a database, and read as a person would see it."""
 
+import re
 import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
@@ -56,6 +57,11 @@ def read_page(page: str) -> PageReader:
     reader.close()
     assert reader.open == []
     return reader
+
+
+def find_charts(page: str) -> list[str]:
+    """The charts in the text of a page, each a line of it."""
+    return re.findall(r"^<svg id=.*</svg>$", page, flags=re.MULTILINE)
 
 
 def export(connection: sqlite3.Connection, folder: Path, *, campaign_id: int = 1) -> Path:

@@ -28,7 +28,7 @@ from tests.report.arrays import (
     add_array_step,
 )
 from tests.report.database import make_database
-from tests.report.pages_read import export, words_of
+from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BALLAST, BYPASS, NOT_DROPPED
 from tests.report.workloads import add_results, make_results
 
@@ -138,7 +138,7 @@ def test_tables_that_ask_the_same_of_each_place_are_one_comparison_on_one_scale(
     assert "SQL, all phases : the array took 2 min 30 s, between the cache drive alone" in words
     assert "Workloads 1, 2 and 3 of the plan" in words
     page = next((tmp_path / "r").glob("*/report.html")).read_text()
-    assert page.count('id="chart-sql-') == 1
+    assert page.count('<svg id="chart-sql-') == 1
 
 
 def test_tables_that_ask_for_something_else_are_not_compared(
@@ -350,3 +350,13 @@ def test_what_lies_between_the_parts_is_added_up(pair: sqlite3.Connection) -> No
     (workload,) = _group(pair)
     (figure,) = workload.steps[0].figures
     assert figure.values == {"device_write_bytes": 12.0}
+
+
+def test_panels_have_their_axes_in_line(array_report: Path) -> None:
+    page = (array_report / "report.html").read_text(encoding="utf-8")
+    margins = {
+        re.sub(r".*(--left: [\d.]+px; --right: [\d.]+px).*", r"\1", chart)
+        for chart in find_charts(page)
+        if re.match(r'<svg id="chart-(panel|dirty)-', chart)
+    }
+    assert margins == {"--left: 64px; --right: 72px"}

@@ -11,7 +11,7 @@ import pytest
 
 from appliance.report import export_campaign
 from tests.report.database import LAB, Boot, Disk, make_database
-from tests.report.pages_read import PageReader, read_report
+from tests.report.pages_read import PageReader, find_charts, read_report
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m\'"&amp;]]>\u202e -->\x07\r\n'
 
@@ -64,10 +64,15 @@ def test_page_is_well_formed(any_report: Path) -> None:
 
 def test_chart_is_well_formed(any_report: Path) -> None:
     page = (any_report / "report.html").read_text(encoding="utf-8")
-    charts = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    charts = find_charts(page)
     assert len(charts) == (0 if "No valid boot yet." in page else 1)
     for chart in charts:
-        ET.fromstring(chart)  # noqa: S314 - our own
+        root = ET.fromstring(chart)  # noqa: S314 - our own
+        # What stands in for the picture.
+        assert root.get("role") == "img"
+        named = [child.get("id") for child in root if child.tag in {"title", "desc"}]
+        assert root.get("aria-labelledby") == " ".join(map(str, named))
+        assert all(child.text for child in root if child.tag in {"title", "desc"})
 
 
 def test_page_needs_nothing_from_elsewhere(any_report: Path) -> None:
@@ -109,7 +114,7 @@ def test_every_drive_is_in_the_legend(tmp_path: Path) -> None:
     disks = [Disk(f"DRIVE-{n}", "disk", boots=[Boot(1, 20.0 + n)]) for n in range(12)]
     page = (_export(tmp_path, disks) / "report.html").read_text()
     for n in range(12):
-        assert f'<span class="legend color-{n}">DRIVE-{n}</span>' in page
+        assert f'<span class="legend color-{n % 8} line-{n % 4}">DRIVE-{n}</span>' in page
 
 
 def test_every_figure_has_its_cache_state(report: Path) -> None:

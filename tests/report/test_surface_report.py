@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,7 @@ from appliance.report.workload_rows import RANGES, SLICES
 from appliance.store.ranges import insert_ranges, insert_slices, select_ranges, select_slices
 from appliance.store.steps import insert_part
 from tests.report.database import Disk, make_database
-from tests.report.pages_read import export, words_of
+from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import MB, add_results, add_step, end_step, make_results
@@ -170,3 +171,12 @@ def test_invalid_results_give_no_figure(one: sqlite3.Connection, tmp_path: Path)
     _, words = _export(one, tmp_path)
     assert "invalid:" in words
     assert "77.0" not in words
+
+
+def test_all_drives_stand_in_one_chart(verdicts: Path) -> None:
+    page = (verdicts / "report.html").read_text(encoding="utf-8")
+    (chart,) = [one for one in find_charts(page) if 'id="chart-surface-drives-0"' in one]
+    names = set(re.findall(r'class="end">([^<]*)</text>', chart))
+    assert names == {"LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1"}
+    # It is what the page of a judged campaign begins with.
+    assert page.index(chart) < page.index("<h2>Verdicts</h2>")

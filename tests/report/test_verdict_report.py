@@ -21,7 +21,7 @@ def test_columns_are_those_of_the_views(judged: sqlite3.Connection) -> None:
 
 def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:
     words = words_of(verdicts)
-    assert words.index("Verdicts") < words.index("What the figures say")
+    assert words.index("Verdicts") < words.index("Doubts")
     for verdict, serial in (
         ("✓ accept", "LAB-GOOD-1"),
         ("! accept with remarks", "LAB-SLOW-1"),

@@ -29,6 +29,6 @@ def test_only_the_port_knows_the_engine_and_blocking_libraries() -> None:
 
 
 def test_the_port_does_not_load_what_is_slow_to_start() -> None:
-    slow = {"appliance.plan", "appliance.plan_schema", "appliance.report", "pydantic", "pygal"}
+    slow = {"appliance.plan", "appliance.plan_schema", "appliance.report", "pydantic"}
     for source in PORT.glob("*.py"):
         assert not slow & set(imported(source, at_once=True)), source

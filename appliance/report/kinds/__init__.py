@@ -4,6 +4,7 @@ A module has `make_block(workload)`; a kind without one is shown as plain tables
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.figures import Workload
@@ -17,6 +18,7 @@ from appliance.report.kinds import (
     selftest,
     sql,
     surface,
+    sustained,
     sweep,
     verify,
 )
@@ -41,6 +43,9 @@ def make_sections(workloads: tuple[Workload, ...]) -> tuple[SectionView, ...]:
     sections = []
     for kind in kinds:
         title, note, make_block = _KINDS.get(kind, (kind, plain.NOTE, plain.make_block))
+        if make_block is sql.make_block:
+            # Bars of the same length mean the same in the whole section.
+            make_block = partial(sql.make_block, highest_s=sql.find_highest(workloads))
         blocks = tuple(
             _with_activity(make_block(workload), workload)
             for workload in workloads
@@ -62,10 +67,15 @@ def _with_activity(block: BlockView, workload: Workload) -> BlockView:
     activity = make_activity_fold(workload)
     return BlockView(
         title=_name_tables(workload.indexes),
+        index=workload.index,
         planned=block.planned,
         comparison=make_comparison(workload),
         marks=array.make_marks(workload),
-        charts=(*block.charts, *modes.make_charts(workload)),
+        charts=(
+            *block.charts,
+            *modes.make_charts(workload),
+            *sustained.make_charts(workload),
+        ),
         panels=array.make_panels(workload),
         tables=(
             *modes.make_tables(workload),

@@ -10,7 +10,7 @@ from math import ceil
 
 from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
 from appliance.report.figures import StepFigures, Workload
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_rows import ActivityRow
 from appliance.units import printable
 
@@ -106,12 +106,12 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
 
 
 def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, Line]:
-    """Read and write rate of one device in MB/s."""
+    """Read and write rate of one device in MB/s; `name` is empty where the chart has it."""
     read = tuple((one.end_s, one.read_bytes_s / 1e6, "") for one in drawn)
     write = tuple((one.end_s, one.write_bytes_s / 1e6, "") for one in drawn)
     return (
-        Line(LegendView(f"{name} read", color, "line-0"), read),
-        Line(LegendView(f"{name} write", color, "line-1"), write),
+        Line(LegendView(f"{name} read".strip(), color, "line-0"), read),
+        Line(LegendView(f"{name} write".strip(), color, "line-1"), write),
     )
 
 

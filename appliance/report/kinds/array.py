@@ -17,7 +17,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import ARRAY, OTHER, WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
 from appliance.report.kinds.fio import split_mode
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.units import printable
 
 COUNTERS_NOTE = (
@@ -114,7 +114,7 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
         label, color = step.devices.get(device, (printable(device), step.color))
         intervals = make_intervals([row for row in step.activity if row.device == device])
         drawn = thin(intervals)
-        lines = make_lines(label, color, drawn)
+        lines = make_lines("", color, drawn)
         svg = draw_lines(
             lines,
             name=f"panel-{step.step.id}-{number}",
@@ -147,7 +147,7 @@ def _draw_dirty(step: StepFigures, *, end_s: float) -> list[ChartView]:
         for start in range(0, len(step.dirty), width)
     ]
     line = Line(
-        LegendView(f"{step.label}, dirty", 7),
+        LegendView("dirty", 7),
         tuple((row.t_s, row.dirty_bytes / (1 << 20), "") for row in kept),
     )
     svg = draw_lines(

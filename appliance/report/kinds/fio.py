@@ -20,12 +20,24 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import CACHE_MODES, OTHER, WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.workload_charts import Bars, Line, draw_bars, draw_lines
+from appliance.report.plots import Line, draw_lines
+from appliance.report.workload_charts import Bars, draw_bars
 
 NOTE = (
-    "Latencies are completion latencies. Where a test ran in rounds, its figure is the mean of its"
-    " last rounds, five at most: the measurement window of SNIA's rules for a steady state."
+    "Latencies run from handing a request over until its data are there (fio's lat); p99.9: 999 of"
+    " 1000 requests took no longer; told from 1000 requests on. Buffered writes end in"
+    " RAM, so they have none. Where a test ran in rounds, its figure is the mean of its last"
+    " rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
+
+LATENCIES = {
+    "lat_p50_ns": "p50",
+    "lat_p95_ns": "p95",
+    "lat_p99_ns": "p99",
+    "lat_p999_ns": "p99.9",
+    "lat_p9999_ns": "p99.99",
+}
+"""Metrics and what they are called."""
 
 _ROUND = "round-"
 _NO_TESTS = {OTHER, "precondition", WARM_UP}
@@ -54,6 +66,11 @@ class Test:
         """The mean over the window's valid figures."""
         values = [v for figure in self.window if (v := figure.get(metric)) is not None]
         return sum(values) / len(values) if values else None
+
+    def get_latency(self, metric: str) -> float | None:
+        """A percentile in ns; None where RAM took the requests: a buffered write ends there."""
+        caches = {cache.page_cache for figure in self.window for cache in figure.caches}
+        return None if "write" in self.name and caches - {"bypass"} else self.get(metric)
 
     @property
     def random(self) -> bool:
@@ -125,12 +142,13 @@ def make_block(workload: Workload) -> BlockView:
         charts=(
             *_draw(series, workload.index, metric="bw_bytes_s", title="Sequential tests, MB/s"),
             *_draw(series, workload.index, metric="iops", title="Random tests, IOPS"),
+            *_draw_latencies(series, workload.index),
             *_draw_rounds(series, workload.index),
         ),
         tables=(
             TableView(
                 heads=("Test", "Drive"),
-                columns=("MB/s", "IOPS", "p50", "p99", "Rounds"),
+                columns=("MB/s", "IOPS", *LATENCIES.values(), "Rounds"),
                 lines=tuple(
                     _make_line(legend.label, test)
                     for name in _name_tests(series)
@@ -154,8 +172,7 @@ def _make_line(label: str, test: Test) -> LineView:
         values=(
             format_rate(test.get("bw_bytes_s")),
             format_number(test.get("iops")),
-            format_latency(test.get("lat_p50_ns")),
-            format_latency(test.get("lat_p99_ns")),
+            *(format_latency(test.get_latency(metric)) for metric in LATENCIES),
             str(len(test.rounds)),
         ),
         cache=view_caches(test.window),
@@ -189,10 +206,41 @@ def _draw(series: _Series, index: int, *, metric: str, title: str) -> tuple[Char
         names,
         name=f"fio-{'random' if random else 'sequential'}-{index}",
         title=f"{title}, bars per test, drives side by side",
-        y_title=unit,
+        x_title=unit,
     )
-    legends = tuple(bar.legend for bar in bars if any(bar.values))
-    return (ChartView(title=title, svg=svg, legend=legends, wide=True),) if svg else ()
+    return (ChartView(title=title, svg=svg, legend=()),) if svg else ()
+
+
+def _draw_latencies(series: _Series, index: int) -> tuple[ChartView, ...]:
+    """Per random test the percentiles of each drive: how long the longest waits are."""
+    charts: list[ChartView] = []
+    for name in dict.fromkeys(t.name for _, own in series for t in own if t.random):
+        lines = [
+            Line(
+                LegendView(legend.label, legend.color),
+                tuple(
+                    (float(place), value / 1e6, f"{legend.label}, {told}: {format_latency(value)}")
+                    for place, (metric, told) in enumerate(LATENCIES.items(), start=1)
+                    if (value := test.get_latency(metric)) is not None
+                ),
+            )
+            for legend, own in series
+            for test in own
+            if test.name == name
+        ]
+        svg = draw_lines(
+            lines,
+            name=f"fio-latency-{index}-{len(charts)}",
+            title=f"{name}: latency in ms over its percentiles, one line per drive",
+            x_title="share of requests that took no longer",
+            y_title="ms",
+            x_start=0.5,
+            x_labels=[(float(n), told) for n, told in enumerate(LATENCIES.values(), start=1)],
+        )
+        if svg:
+            legends = tuple(line.legend for line in lines if line.points)
+            charts.append(ChartView(title=f"{name}: latency", svg=svg, legend=legends))
+    return tuple(charts)
 
 
 def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:

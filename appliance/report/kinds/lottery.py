@@ -12,6 +12,7 @@ from appliance.report.blocks import (
     DASH,
     BlockView,
     ChartView,
+    FoldView,
     LegendView,
     LineView,
     TableView,
@@ -23,7 +24,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_rows import TicketRow
 from appliance.units import printable
 
@@ -33,6 +34,9 @@ NOTE = (
     " was set. Repeats: all later ones. Rates are bytes over seconds. Where RAM answered, the"
     " curve is the page cache's and not the drive's."
 )
+
+_PAST_RAM = {"direct"}
+"""Passes whose reads go past the page cache."""
 
 DRIVE_SHARE = 0.05
 """Up to this share of a pass's repeats RAM may answer, and they are still called the drive's."""
@@ -153,14 +157,59 @@ def find_touches(one: Pass) -> Touches | None:
 
 
 def make_block(workload: Workload) -> BlockView:
-    """Per drive the curve, the rate over the nth read, and first touch against repeats."""
+    """The curves of all drives in one chart per pass; each drive's own, and over the nth read."""
     return BlockView(
         title="",
         planned=workload.planned,
-        charts=tuple(chart for step in workload.steps for chart in _draw(step)),
+        charts=_draw_drives(workload),
         tables=(_make_table(workload),),
-        folds=plain.make_folds(workload),
+        folds=(
+            *(
+                FoldView(summary=f"{step.label}: its passes side by side", charts=charts)
+                for step in workload.steps
+                if (charts := _draw(step))
+            ),
+            *plain.make_folds(workload),
+        ),
     )
+
+
+def _draw_drives(workload: Workload) -> tuple[ChartView, ...]:
+    """Rate against tickets, a line per drive: one chart per pass, those of the drive first."""
+    found = [(step, one) for step in workload.steps for one in find_passes(step)]
+    names = list(dict.fromkeys(one.name for _, one in found))
+    names.sort(key=lambda name: name not in _PAST_RAM)
+    charts = []
+    for number, name in enumerate(names):
+        lines = [
+            Line(
+                LegendView(
+                    step.label if one.repetition == 1 else f"{step.label} ({one.repetition})",
+                    step.color,
+                    f"line-{(one.repetition - 1) % 4}",
+                ),
+                _over_reads(one),
+            )
+            for step, one in found
+            if one.name == name
+        ]
+        svg = draw_lines(
+            lines,
+            name=f"lottery-drives-{workload.index}-{number}",
+            title=f"Mean rate against number of reads of a file, one line per drive, {name} pass",
+            x_title="reads of the file (its tickets)",
+            y_title="MB/s",
+        )
+        if svg:
+            charts.append(
+                ChartView(
+                    title=f"{name} pass, all drives: rate against how often a file is read",
+                    svg=svg,
+                    legend=tuple(line.legend for line in lines if line.points),
+                    note="Files on equally many tickets share a dot: the mean of their rates.",
+                )
+            )
+    return tuple(charts)
 
 
 def _draw(step: StepFigures) -> tuple[ChartView, ...]:

@@ -143,15 +143,10 @@ def _draw(
         [group for group in groups if group[1]],
         name=f"matrix-boxes-{index}",
         title=f"Rate per operation over all record sizes, file of {largest}, drives side by side",
-        y_title="MB/s",
-    )
-    legend = tuple(
-        LegendView(step.label, step.color, "area")
-        for step, own in cells
-        if any(_rates(_pick(own, operation=one, size=largest)) for one in operations)
+        x_title="MB/s",
     )
     title = f"Largest file ({largest}): spread over record sizes, MB/s"
-    return (ChartView(title=title, svg=svg, legend=legend, wide=True),) if svg else ()
+    return (ChartView(title=title, svg=svg, legend=()),) if svg else ()
 
 
 def _sum_up(rates: Sequence[float]) -> str:

@@ -15,7 +15,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import WARM_UP, Figure, StepFigures, Workload
 from appliance.report.kinds.fio import Test, find_tests, split_mode
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 
 WARM_UP_NOTE = (
     "Each mode began with an emptied cache. The whole file was read at random, round after round,"

@@ -1,5 +1,7 @@
 """The five phases of the SQL test, stacked per drive, with their total. Pure."""
 
+from collections.abc import Iterable
+
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -27,8 +29,23 @@ NOTE = "Five phases of a database on the drive's file system, in seconds; shorte
 TOTAL = "total"
 
 
-def make_block(workload: Workload) -> BlockView:
-    """A bar per drive, a piece per phase."""
+def find_highest(workloads: Iterable[Workload]) -> float:
+    """The longest total of all in seconds; 0 without one."""
+    totals = (
+        sum(
+            filter(
+                None, (seconds for phase, seconds in find_seconds(step).items() if phase != TOTAL)
+            )
+        )
+        for workload in workloads
+        if workload.kind == "sql"
+        for step in workload.steps
+    )
+    return max(totals, default=0.0)
+
+
+def make_block(workload: Workload, *, highest_s: float = 0.0) -> BlockView:
+    """A bar per drive, a piece per phase; the scale reaches to `highest_s` at least."""
     shown = [step for step in workload.steps if any(find_seconds(step).values())]
     bars = [
         Bars(
@@ -47,12 +64,12 @@ def make_block(workload: Workload) -> BlockView:
         name=f"sql-{workload.index}",
         title="Seconds of the five phases, stacked, one bar per drive",
         x_title="seconds",
+        highest=highest_s,
     )
     chart = ChartView(
         title="Phases per drive, seconds",
         svg=svg,
         legend=tuple(series.legend for series in bars if any(series.values)),
-        wide=True,
     )
     return BlockView(
         title="",

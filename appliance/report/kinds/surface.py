@@ -23,7 +23,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_rows import RangeRow, SliceRow
 from appliance.stats import find_share_shown
 from appliance.units import format_seconds, printable
@@ -61,7 +61,10 @@ def make_block(workload: Workload) -> BlockView:
     return BlockView(
         title="",
         planned=workload.planned,
-        charts=tuple(chart for step in shown if (chart := _draw(step)).svg),
+        charts=(
+            *_draw_drives(shown, workload.index),
+            *(chart for step in shown if (chart := _draw(step)).svg),
+        ),
         tables=(
             TableView(
                 heads=("Drive",),
@@ -159,11 +162,40 @@ def _make_line(step: StepFigures) -> LineView:
     )
 
 
+def _draw_drives(steps: Sequence[StepFigures], index: int) -> tuple[ChartView, ...]:
+    """All drives in one chart, over the share of each: their sizes differ."""
+    lines = [
+        Line(
+            LegendView(step.label, step.color),
+            tuple(
+                (100 * (row.first_byte + row.end_byte) / 2 / end, row.mean_bytes_s / 1e6, "")
+                for row in step.slices
+                if row.mean_bytes_s
+            ),
+        )
+        for step in steps
+        if (end := max((row.end_byte for row in step.slices), default=0))
+    ]
+    if len(lines) < 2:
+        return ()
+    svg = draw_lines(
+        lines,
+        name=f"surface-drives-{index}",
+        title="Mean read rate of each slice over the place on the drive, one line per drive",
+        x_title="place on the drive in %, from its start",
+        y_title="MB/s",
+        x_labels=[(float(place), f"{place}") for place in range(0, 101, 20)],
+        dots=False,
+    )
+    legend = tuple(line.legend for line in lines)
+    return (ChartView("All drives: speed over the drive", svg, legend, wide=True),) if svg else ()
+
+
 def _draw(step: StepFigures) -> ChartView:
     rated = [row for row in step.slices if row.mean_bytes_s]
     lines = [
         Line(
-            LegendView(f"{name} of each slice", step.color, style),
+            LegendView(name, step.color, style),
             tuple(_make_point(row, name, find(row)) for row in rated),
         )
         for name, style, find in _LINES

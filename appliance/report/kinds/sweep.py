@@ -24,7 +24,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
 from appliance.report.kinds import plain
 from appliance.report.kinds.array import find_hit_ratio
-from appliance.report.workload_charts import Line, draw_lines
+from appliance.report.plots import Line, draw_lines
 from appliance.units import parse_size
 
 NOTE = (

@@ -3,7 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.fio import FioOutputError, find_percentile, merge_bins, parse_fio
+from appliance.measure.fio import (
+    FioOutputError,
+    find_percentile,
+    find_percentiles,
+    merge_bins,
+    parse_fio,
+)
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "fio"
 
@@ -103,3 +109,20 @@ def test_percentiles_over_runs_come_from_all_ios() -> None:
     assert find_percentile(merged, 50) == 100
     assert find_percentile(merged, 51) == 900
     assert find_percentile({}, 50) is None
+
+
+def test_the_long_tail_is_fios_own() -> None:
+    theirs = json.loads(captured("rand-read"))["jobs"][0]["read"]["clat_ns"]["percentile"]
+    found = find_percentiles(parse_fio(captured("rand-read")).read.bins)
+    for metric, key in (("lat_p95_ns", "95.000000"), ("lat_p999_ns", "99.900000")):
+        assert found[metric] == theirs[key]
+
+
+@pytest.mark.parametrize(
+    ("count", "tail"),
+    [(1, set()), (999, set()), (1000, {"lat_p999_ns"}), (10_000, {"lat_p999_ns", "lat_p9999_ns"})],
+)
+def test_a_percentile_that_nothing_lies_beyond_is_not_told(count: int, tail: set[str]) -> None:
+    always = {"lat_p50_ns", "lat_p95_ns", "lat_p99_ns"}
+    assert find_percentiles({100: count}).keys() == always | tail
+    assert find_percentiles({}) == {}

@@ -39,6 +39,7 @@ def test_rows_tell_the_drive_from_the_ram(lab: FioBench) -> None:
         "bw_bytes_s",
         "iops",
         "lat_p50_ns",
+        "lat_p95_ns",
         "lat_p99_ns",
         "seconds",
         "app_read_bytes",

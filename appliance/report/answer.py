@@ -1,0 +1,221 @@
+"""The campaign's answer: one sentence and one chart, which a page begins with. Pure.
+
+The sentence is the most telling of the findings, shortened; all of it stands among them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from appliance.report.blocks import DASH, ChartView, SectionView, count
+from appliance.report.figures import Workload
+from appliance.report.findings import Finding, judge_learning, say_gain
+from appliance.report.series import Series
+from appliance.report.verdict_views import VerdictsView
+from appliance.report.workload_findings import find_workload_findings
+
+JUDGED = frozenset({"surface", "verify", "selftest"})
+"""Workloads that are run to judge a drive."""
+
+MOST_RESULTS = 6
+"""Findings of the open tier; more are folded."""
+
+_MOST_NAMES = 4
+"""Drives that a sentence names; of more it says how many."""
+
+_KINDS = ("sql", "fio", "matrix", "sweep", "surface", "lottery")
+"""Whose sentence answers first where nothing is gained; a lottery without a gain says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerView:
+    """What a page says first."""
+
+    text: str
+    proof: str
+    """How much of it was cold, or what it rests on; may be empty."""
+    is_gain: bool
+    chart: ChartView | None = None
+    workload: int | None = None
+    """Whose section the chart was taken from."""
+
+
+def make_answer(
+    all_series: Sequence[Series],
+    workloads: Sequence[Workload],
+    sections: Sequence[SectionView],
+    verdicts: VerdictsView | None,
+    *,
+    is_judged: bool,
+    boots: ChartView | None,
+) -> AnswerView | None:
+    """The answer; None where nothing was measured.
+
+    `is_judged`: whether the campaign was there to judge the drives; `boots` is their chart.
+    """
+    if is_judged and verdicts is not None:
+        judging = [workload for workload in workloads if workload.kind in JUDGED]
+        answer = _answer_by_verdicts(verdicts)
+        for workload in judging:
+            answer = answer if answer.chart else _with_chart(answer, sections, workload.index)
+        return answer if answer.chart or boots is None else replace(answer, chart=boots)
+    if any(series.boot_s for series in all_series):
+        return _answer_by_boots(all_series, boots)
+    found = _find_workload_answer(workloads)
+    if found is None:
+        return None
+    finding, workload = found
+    text, rest = _shorten(finding)
+    is_gain = finding.kind == "gain"
+    answer = AnswerView(text=f"{finding.subject}: {text}", proof=rest, is_gain=is_gain)
+    return _with_chart(answer, sections, workload.index)
+
+
+def split_findings(
+    findings: Sequence[Finding],
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+    """Results, more results, doubts: what was found out, and what speaks against it."""
+    told = [one for one in findings if one.kind in {"gain", "flat"}]
+    results = [one for one in told if not one.is_aside]
+    asides = [one for one in told if one.is_aside]
+    doubts = tuple(one for one in findings if one not in told)
+    return tuple(results[:MOST_RESULTS]), (*results[MOST_RESULTS:], *asides), doubts
+
+
+def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[SectionView, ...]:
+    """The sections without the chart that stands at the top."""
+    return tuple(
+        replace(
+            section,
+            blocks=tuple(
+                replace(block, charts=tuple(c for c in block.charts if c is not answer.chart))
+                if block.index == answer.workload
+                else block
+                for block in section.blocks
+            ),
+        )
+        for section in sections
+    )
+
+
+def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> AnswerView:
+    gains, flat, open_ = [], [], []
+    for series in all_series:
+        if not series.planned:
+            continue
+        finding = judge_learning(series, all_series)
+        gain = series.find_gain(all_series)
+        if finding.kind == "gain" and gain is not None:
+            gains.append(
+                f"{series.label} starts in {series.settled_s or 0.0:.1f} s from boot"
+                f" {series.settled_from} on, {say_gain(gain)} at its first boot."
+            )
+        elif finding.kind == "flat":
+            flat.append(series)
+        else:
+            open_.append(series)
+    said = list(gains)
+    if flat and gains:
+        names = _list([one.label for one in flat])
+        said.append(f"{names}: no gain.")
+    elif flat:
+        said.append(f"No gain from repeating: {_list_times(flat)}.")
+    if open_:
+        said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
+    proof = _say_proofs(all_series)
+    if gains and not any(one.role == "control" and len(one.boot_s) > 1 for one in all_series):
+        proof = f"{proof} There is no control drive, so the machine itself may have changed."
+    return AnswerView(text=" ".join(said), proof=proof, is_gain=bool(gains), chart=chart)
+
+
+def _list_times(some: Sequence[Series]) -> str:
+    """Each drive with its times; of many only how many they are, and the times of all."""
+    if len(some) > _MOST_NAMES:
+        times = [boot_s for series in some for boot_s in series.settled_boot_s or series.boot_s]
+        return f"{len(some)} drives, {_range(times)}"
+    return _list(
+        [
+            f"{one.label} {_range(one.boot_s)}"
+            if one.settled_s is None
+            else f"{one.label} {one.settled_s:.1f} s"
+            for one in some
+        ]
+    )
+
+
+def _range(boot_s: Sequence[float]) -> str:
+    if not boot_s:
+        return "no valid boot"
+    low, high = (f"{find(boot_s):.1f}" for find in (min, max))
+    return f"{low} s" if low == high else f"{low} to {high} s"
+
+
+def _say_proofs(all_series: Sequence[Series]) -> str:
+    proofs = [proof for series in all_series for proof, _ in series.proofs]
+    parts = [
+        f"{proofs.count(proof)} {proof}" for proof in ("proven", "unproven") if proof in proofs
+    ]
+    warm = proofs.count("warm")
+    told = [f"Cold boots: {', '.join(parts)}."] if parts else []
+    return " ".join([*told, *([f"{count(warm, 'warm boot')}."] if warm else [])])
+
+
+def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:
+    words = [sheet.word for sheet in verdicts.sheets]
+    told = [
+        f"{words.count(word)} {word}{_name_rejects(verdicts) if word == 'reject' else ''}"
+        for word in ("accept", "accept with remarks", "reject", "no verdict")
+        if word in words
+    ]
+    return AnswerView(
+        text=f"{count(len(words), 'drive')} judged: {', '.join(told)}.", proof="", is_gain=False
+    )
+
+
+def _name_rejects(verdicts: VerdictsView) -> str:
+    names = [
+        sheet.wwn if sheet.serial == DASH else sheet.serial
+        for sheet in verdicts.sheets
+        if sheet.word == "reject"
+    ]
+    return f" ({_list(names)})" if len(names) <= _MOST_NAMES else ""
+
+
+def _find_workload_answer(workloads: Sequence[Workload]) -> tuple[Finding, Workload] | None:
+    """The first gain, or else the first plain comparison, and what it is about."""
+    own = [(workload, find_workload_findings((workload,))) for workload in workloads]
+    found = [
+        (finding, workload)
+        for workload, findings in own
+        for finding in findings
+        if finding.kind in {"gain", "flat"} and not finding.is_aside
+    ]
+    return min(found, key=lambda pair: _rank(*pair), default=None)
+
+
+def _rank(finding: Finding, workload: Workload) -> tuple[bool, int]:
+    known = workload.kind in _KINDS
+    return finding.kind != "gain", _KINDS.index(workload.kind) if known else len(_KINDS)
+
+
+def _with_chart(answer: AnswerView, sections: Sequence[SectionView], workload: int) -> AnswerView:
+    for section in sections:
+        for block in section.blocks:
+            if block.index == workload and block.charts:
+                return replace(answer, chart=block.charts[0], workload=workload)
+    return answer
+
+
+def _shorten(finding: Finding) -> tuple[str, str]:
+    """A gain without its figures in brackets, and what it rests on; anything else as it is."""
+    if finding.kind != "gain":
+        return finding.text, ""
+    text, _, rest = re.sub(r" \([^()]*\)", "", finding.text).partition("; ")
+    return f"{text.rstrip('.')}.", f"{rest[:1].upper()}{rest[1:]}"
+
+
+def _list(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMES:
+        return f"{len(names)} others"
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else str(last)

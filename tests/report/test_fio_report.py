@@ -1,0 +1,91 @@
+"""fio in a report: latencies up to the longest waits, and the rate of a sustained write."""
+
+import re
+import sqlite3
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from appliance.measure.fio import find_percentiles, parse_fio
+from appliance.measure.samples import ActivitySample
+from appliance.report.figures import group_workloads
+from appliance.report.kinds import sustained
+from appliance.report.rows import select_campaign
+from appliance.store import steps as store
+from tests.report.database import Disk, make_database
+from tests.report.pages_read import export, find_charts, words_of
+from tests.report.states import BYPASS, COLD, Setup
+from tests.report.workloads import add_results, add_step, make_results
+
+CAPTURED = Path(__file__).parents[1] / "fixtures/fio/rand-read.json"
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> sqlite3.Connection:
+    """A campaign with one drive and nothing measured."""
+    return make_database(tmp_path / "one.sqlite", disks=[Disk("A", "disk")])
+
+
+def _measure(connection: sqlite3.Connection, test: str, cache: Setup) -> None:
+    latencies = find_percentiles(parse_fio(CAPTURED.read_text(encoding="utf-8")).read.bins)
+    step = add_step(connection, "fio", "A", position=0)
+    add_results(connection, step, make_results(test, cache, iops=8000.0, **latencies))
+
+
+def test_latencies_are_told_up_to_the_longest(one: sqlite3.Connection, tmp_path: Path) -> None:
+    _measure(one, "rand-read", BYPASS)
+    folder = export(one, tmp_path)
+    # The captured run made 8192 requests: nothing lies beyond 99.99 % of them.
+    assert re.search(
+        r"p95 p99 p99\.9 p99\.99 .*? rand-read A – 8000 ([\d.]+ µs ){4}– 1 bypass", words_of(folder)
+    )
+    (chart,) = [
+        chart
+        for chart in find_charts((folder / "report.html").read_text(encoding="utf-8"))
+        if 'id="chart-fio-latency-0-0"' in chart
+    ]
+    root = ET.fromstring(chart)  # noqa: S314 - our own
+    assert len(list(root.iter("circle"))) == 4
+    assert {"p50", "p99.9", "ms"} <= {text.text for text in root.iter("text")}
+    metrics = {row[0] for row in one.execute("SELECT metric FROM results")}
+    assert {"lat_p95_ns", "lat_p999_ns"} <= metrics
+    assert "lat_p999_ns" in (folder / "results.csv").read_text(encoding="utf-8")
+
+
+def test_a_buffered_write_has_no_latency_of_the_drives(
+    one: sqlite3.Connection, tmp_path: Path
+) -> None:
+    _measure(one, "rand-write", COLD)
+    folder = export(one, tmp_path)
+    assert re.search(r"rand-write A – 8000 – – – – – 1 cold", words_of(folder))
+    assert "chart-fio-latency" not in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_sustained_write_shows_where_the_write_cache_ends(one: sqlite3.Connection) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-write", BYPASS, bw_bytes_s=1e8))
+    # 2 GB at 400 MB/s with a pause in between, then 100 MB/s.
+    rates = [400, 400, 0, 400, 400, 400, *[100] * 10]
+    store.insert_activity(
+        one,
+        step,
+        [
+            ActivitySample("A", float(t), 0, rate * 10**6, 0, 1, 1.0)
+            for t, rate in enumerate(rates, 1)
+        ],
+    )
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    (chart,) = sustained.make_charts(workload)
+    said = re.findall(r"A, ([\d.]+) GB written: (\d+) MB/s", chart.svg)
+    assert said[4:6] == [("2.00", "400"), ("2.10", "100")]
+    assert len(said) == 15
+
+
+def test_what_hardly_wrote_has_no_such_chart(one: sqlite3.Connection) -> None:
+    step = add_step(one, "fio", "A", position=0)
+    add_results(one, step, make_results("seq-read", BYPASS, bw_bytes_s=1e8))
+    samples = [ActivitySample("A", float(t), 10**8, 10**6, 1, 1, 1.0) for t in range(1, 400)]
+    store.insert_activity(one, step, samples)
+    (workload,) = group_workloads(select_campaign(one, campaign_id=1))
+    assert sustained.make_charts(workload) == ()
