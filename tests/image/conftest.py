@@ -13,7 +13,7 @@ _LONGEST_FIRST = (
     "test_power_cuts", "test_ports",
     "test_firmware", "test_array_boots", "test_workload_faults", "test_verify", "test_guard",
     "test_surface", "test_refusals", "test_verdict", "test_drives_live", "test_health",
-    "test_watchdog",
+    "test_hardware_watchdog",
 )  # fmt: skip
 """Files of this folder; what is not among them is short.
 
