@@ -78,6 +78,7 @@ def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
     # The trap: the page cache makes every drive look that fast. Its figures are of mixed states.
     told = re.findall(r"cold pass repeats were [\d.]+ times as fast as first touches", text)
     assert len(told) == 3
+    assert text.count("reads); the pass began cold, proven; RAM answered 100 % of the repeats") == 3
     assert text.count("RAM answered 100 % of the repeats, so this does not show the drive.") == 3
     assert "warm pass repeats" not in text
 
