@@ -16,7 +16,8 @@ from appliance.plan_checks import find_contradictions
 from appliance.plan_conflicts import find_conflicts
 from appliance.plan_model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
 from appliance.plan_places import Problem
-from appliance.plan_text import compose_plan, show_value
+from appliance.plan_text import compose_plan
+from appliance.plan_values import show_value
 from appliance.plan_workloads import ARRAY, WorkloadPlan
 from appliance.toml_text import MAX_BYTES, MAX_PROBLEMS, decode, locate, make_error, parse
 from appliance.units import printable

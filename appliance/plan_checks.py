@@ -11,7 +11,7 @@ from typing import Any
 from appliance.measure.fio_options import check_option
 from appliance.plan_lines import Path
 from appliance.plan_places import Problem, ShapedWorkload, check_places
-from appliance.plan_text import show_size, show_value
+from appliance.plan_values import show_size, show_value
 from appliance.plan_workloads import (
     ARRAY,
     DEFAULT_MAX_ROUNDS,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from appliance.drives.model import Drive
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
-from appliance.plan_text import quote, show_size, show_value
+from appliance.plan_text import quote
+from appliance.plan_values import show_size, show_value
 from appliance.plan_workloads import (
     ARRAY,
     WorkloadPlan,

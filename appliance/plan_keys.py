@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from appliance.plan_lines import Path
-from appliance.plan_text import show_size, show_value
+from appliance.plan_values import show_size, show_value
 from appliance.units import parse_size
 
 OWN_WORDS = "kaltstart"

@@ -24,7 +24,8 @@ from appliance.plan_keys import (
 from appliance.plan_lines import Path
 from appliance.plan_places import ShapedWorkload
 from appliance.plan_schema import MAX_WORKLOADS, BootTable, CampaignTable, DriveTable, PlanFile
-from appliance.plan_text import NOT_YET, show_value
+from appliance.plan_text import NOT_YET
+from appliance.plan_values import show_value
 from appliance.workload_keys import WorkloadTable
 from appliance.workload_schema import WORKLOAD_TABLES, AnyTable
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from appliance.measure.fio_options import READING_MODES
 from appliance.plan_lines import Path
-from appliance.plan_text import quote, show_value
+from appliance.plan_text import quote
+from appliance.plan_values import show_value
 from appliance.plan_workloads import (
     ARRAY,
     READING_TESTS,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from appliance.plan_keys import Allowed, Size, Table, one_of, value_at
 from appliance.plan_lines import Path
-from appliance.plan_text import show_value
+from appliance.plan_values import show_value
 from appliance.policy import CLASSES, Consequence, Limit, PolicyTables
 from appliance.policy_limits import LIMITS, LimitKind
 

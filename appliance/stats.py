@@ -175,7 +175,7 @@ def _count_disorder(n: int, tail: float) -> int | None:
     if n > _EXACT:
         # Kendall, "Rank Correlation Methods", section 5: variance n (n - 1) (2 n + 5) / 18 of S,
         # which is the number of all pairs less twice that of the disordered ones.
-        away = _find_normal(1.0 - tail) * sqrt(n * (n - 1) * (2 * n + 5) / 18.0)
+        away = find_normal(1.0 - tail) * sqrt(n * (n - 1) * (2 * n + 5) / 18.0)
         return floor((comb(n, 2) - away) / 2.0)
     # How many orders of n values have so many pairs out of order (Knuth, "The Art of Computer
     # Programming", volume 3, section 5.1.1): the n-th value stands before 0 to n - 1 others.
@@ -283,7 +283,7 @@ def find_student_t(p: float, freedom: int) -> float:
     return _find_reaching(p, partial(_share_below_t, freedom=freedom))
 
 
-def _find_normal(p: float) -> float:
+def find_normal(p: float) -> float:
     """The value below which a standard normal one lies with probability p, 0.5 <= p."""
     return _find_reaching(p, lambda z: 0.5 + erf(z / sqrt(2.0)) / 2.0)
 
@@ -313,7 +313,7 @@ def count_for_median(deviation: float, *, share: float, confidence: float = 0.95
     value's (David and Nagaraja, "Order Statistics", 3rd edition, section 10.2). Never below 6: an
     interval of ranks takes as many.
     """
-    z = _find_normal((1.0 + confidence) / 2.0)
+    z = find_normal((1.0 + confidence) / 2.0)
     return max(6, ceil(pi / 2.0 * (z * deviation / share) ** 2))
 
 

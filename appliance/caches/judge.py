@@ -3,9 +3,12 @@
 Bytes that the application moved are set against bytes that its device served. A contradiction is
 never smoothed over: it makes the state `partial` or `warm`, and unproven, with the reason. Where
 the sum could hide one the state stays, unproven.
+
+How the accesses began is a fact of its own: a program that reads again what it read before is
+answered by RAM, though no page was there at its first access. `began_cold` has that one.
 """
 
-from appliance.measure.samples import CacheState, PageCache
+from appliance.measure.samples import BeganCold, CacheState, PageCache
 
 COLD_SHARE = 0.95
 """Of the bytes read, what a cold cache makes the device serve at least; read-ahead adds to it."""
@@ -23,6 +26,11 @@ def hit_ratio(app_read_bytes: int, device_read_bytes: int) -> float:
     if app_read_bytes <= 0:
         return 0.0
     return min(max(1 - device_read_bytes / app_read_bytes, 0.0), 1.0)
+
+
+def may_hide_ram(app_read_bytes: float, device_read_bytes: float) -> bool:
+    """Whether the device served so much more than was asked for that RAM's share is not known."""
+    return device_read_bytes < 0 or device_read_bytes > app_read_bytes * AHEAD_SHARE + AHEAD_BYTES
 
 
 def judge_reads(
@@ -58,13 +66,14 @@ def judge_reads(
     elif wished == "cold" and device_read_bytes < app_read_bytes * COLD_SHARE:
         met = "partial"
         problem = f"a cold cache was wished for, but RAM answered a part: {served}"
-    elif wished == "cold" and device_read_bytes > app_read_bytes * AHEAD_SHARE + AHEAD_BYTES:
+    elif wished == "cold" and may_hide_ram(app_read_bytes, device_read_bytes):
         problem = f"read-ahead may hide what RAM answered: {served}"
     elif wished == "bypass" and device_read_bytes < app_read_bytes * BYPASS_SHARE:
         met = "partial"
         problem = f"the cache was to be bypassed, but something else answered: {served}"
     return _state(
         met,
+        wished=wished,
         proven_before=proven_before,
         problem=problem,
         reason=reason,
@@ -105,6 +114,7 @@ def judge_writes(
         )
     return _state(
         met,
+        wished=wished,
         proven_before=proven_before,
         problem=problem,
         reason=reason,
@@ -123,6 +133,7 @@ def _wished(wished: PageCache) -> str:
 def _state(
     met: PageCache,
     *,
+    wished: PageCache,
     proven_before: bool,
     problem: str,
     reason: str,
@@ -133,10 +144,14 @@ def _state(
     # `partial` says that nobody knows which read met what: there is nothing to prove it with.
     proven = proven_before and not problem and met != "partial"
     words = [problem, reason] if problem else [reason, counted]
+    began_cold: BeganCold = ""
+    if wished == "cold":
+        began_cold = "proven" if proven_before else "unproven"
     return CacheState(
         page_cache=met,
         proof="proven" if proven else "unproven",
         proof_reason="; ".join(word for word in words if word),
         ballast_bytes=ballast_bytes,
         drive_state=drive_state,
+        began_cold=began_cold,
     )

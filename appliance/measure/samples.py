@@ -11,6 +11,9 @@ PageCache = Literal["cold", "partial", "warm", "bypass", "bounded"]
 
 Proof = Literal["proven", "unproven"]
 
+BeganCold = Literal["", "proven", "unproven"]
+"""Empty where no cold page cache was wished for."""
+
 METRIC_UNITS = {
     "bw_bytes_s": "B/s",
     "iops": "1/s",
@@ -59,6 +62,8 @@ class CacheState:
     ballast_bytes: int = 0
     drive_state: str = ""
     """What the drive may have learned or still be doing: `power-cycled`, `trained 2 times`."""
+    began_cold: BeganCold = ""
+    """Whether no page of it was in RAM at the first access, whatever RAM answered later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What the figures of an array say, in plain sentences, each by a stated rule. Pure.
 
-Only proven figures of all three places make a sentence about their order, and one run of each is
-called what it is.
+Only figures of all three places that may speak make a sentence about their order, and one run of
+each is called what it is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +14,7 @@ from appliance.report.blocks import (
     format_number,
     format_share,
     format_times,
+    say_start,
 )
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
 from appliance.report.findings import Finding
@@ -28,7 +29,7 @@ _GAIN = 1.0 + stats.TOLERANCE
 ARRAY_RULES = (
     (
         "Array: set beside its cache drive alone and its backing drive alone where all three"
-        " figures are valid and their cache states proven. One run of each, so a distance below"
+        " figures may speak. One run of each, so a distance below"
         f" {stats.TOLERANCE * 100:.0f} % is called about as fast, unless the array is between them."
     ),
     (
@@ -43,12 +44,19 @@ ARRAY_RULES = (
 )
 
 
+def find_order_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
+    """Where the array stands beside its drives: what people made it for."""
+    return tuple(
+        _judge_order(workload, one)
+        for workload in workloads
+        for one in pick_headlines(find_comparisons(workload))
+    )
+
+
 def find_array_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """Where the array stands, what its cache answered, what was not clean, what can be lost."""
+    """What the array's cache answered, what was not clean, and last what can be lost."""
     found: list[Finding] = []
     for workload in workloads:
-        headlines = pick_headlines(find_comparisons(workload))
-        found += [_judge_order(workload, one) for one in headlines]
         for step in workload.steps:
             if step.place == ARRAY:
                 found += _judge_pairs(step)
@@ -130,14 +138,14 @@ def _say_value(one: Comparison, place: str) -> str:
 
 
 def _say_state(figures: Sequence[Figure], array: Sequence[Figure]) -> str:
-    states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
+    start = say_start(figures)
     dirty_bytes = max(figure.dirty_bytes for figure in array)
     clean = (
         f"the array was not clean: up to {format_bytes(dirty_bytes)} dirty when it began"
         if dirty_bytes
         else "the array was clean when it began"
     )
-    return f"Page cache {', '.join(states)}, proven; {clean}; n = 1 each."
+    return f"{start[0].upper()}{start[1:]}; {clean}; n = 1 each."
 
 
 def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
@@ -149,7 +157,9 @@ def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
             continue
         pair = pairs[-1]
         once, again = pair.once.figure.get("iops"), pair.repeated.figure.get("iops")
-        if pair.ratio is None or not (pair.once.figure.proven and pair.repeated.figure.proven):
+        if pair.ratio is None or not (
+            pair.once.figure.is_tellable and pair.repeated.figure.is_tellable
+        ):
             continue
         hits = (find_hit_ratio(step, pair.once.part), find_hit_ratio(step, pair.repeated.part))
         told = (

@@ -197,7 +197,7 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
         page_cache=_list(cache.page_cache for cache in caches),
         proof=proofs.pop() if len(proofs) == 1 else "partly" if proofs else "unproven",
         reason=_list_some(reasons, limit=1),
-        ram_share=_format_ram_share(figures),
+        ram_share=format_ram_share(figures),
         ballast=_list(
             format_bytes(cache.ballast_bytes) if cache.ballast_bytes else "none" for cache in caches
         ),
@@ -232,22 +232,19 @@ def explain_invalid(figures: Sequence[Figure]) -> str:
 def find_ram_share(figures: Sequence[Figure]) -> float | None:
     """The share of all bytes read that RAM answered, 0 to 1; None where it is not known.
 
-    From the bytes where both counts are there, else from a single figure's own hit_ratio.
+    Weighed by the bytes that each read, so of several all have to say how many those were.
     """
-    pairs = [
-        (figure.values["app_read_bytes"], figure.values["device_read_bytes"])
-        for figure in figures
-        if {"app_read_bytes", "device_read_bytes"} <= figure.values.keys()
-    ]
-    asked = sum(app for app, _ in pairs)
-    # A figure that reads nothing, or only sums others up, has neither.
-    silent = sum("hit_ratio" not in f.values and "app_read_bytes" not in f.values for f in figures)
-    if asked > 0 and len(pairs) + silent == len(figures):
-        # Read-ahead may make the device read more than was asked for.
-        return max(0.0, 1.0 - sum(device for _, device in pairs) / asked)
     if len(figures) == 1:
-        return figures[0].values.get("hit_ratio")
-    return None
+        return figures[0].ram_share
+    # A figure that reads nothing, or only sums others up, has neither.
+    reading = [f for f in figures if f.values.get("app_read_bytes") or "hit_ratio" in f.values]
+    asked = [figure.values.get("app_read_bytes", 0.0) for figure in reading]
+    shares = [figure.ram_share for figure in reading]
+    if not reading or not all(asked) or None in shares:
+        return None
+    # Each for itself: what one read ahead does not make up for what RAM answered of another.
+    answered = sum(each * (share or 0.0) for each, share in zip(asked, shares, strict=True))
+    return answered / sum(asked)
 
 
 def format_rate(bytes_s: float | None) -> str:
@@ -311,11 +308,27 @@ def _digits(value: float) -> int:
     return 0 if value >= 100 else 1 if value >= 10 else 2
 
 
-def _format_ram_share(figures: Sequence[Figure]) -> str:
+def say_start(figures: Sequence[Figure]) -> str:
+    """How the page cache stood and what RAM answered: the two facts that a sentence carries.
+
+    `page cache began cold, proven; RAM answered 34 %`
+    """
+    told = [
+        "began cold" if cache.began_cold == "proven" else cache.page_cache
+        for figure in figures
+        for cache in figure.caches
+    ]
+    share = format_ram_share(figures)
+    ram = "" if share == DASH else f"; RAM answered {share}"
+    return f"page cache {_list(told)}, proven{ram}"
+
+
+def format_ram_share(figures: Sequence[Figure]) -> str:
+    """What RAM answered of all figures, or from what to what of each; a dash where none says."""
     share = find_ram_share(figures)
     if share is not None:
         return format_share(share)
-    known = sorted(f.values["hit_ratio"] for f in figures if "hit_ratio" in f.values)
+    known = sorted(share for f in figures if (share := f.ram_share) is not None)
     if not known:
         return DASH
     low, high = format_share(known[0]), format_share(known[-1])

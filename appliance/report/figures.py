@@ -4,12 +4,11 @@ Groups steps of the same [[workload]] of the plan, so that drives stand side by 
 invalid stays invalid as a whole and gives no value to any mean.
 """
 
-import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from appliance.caches.judge import may_hide_ram
 from appliance.plan_workloads import CacheMode
 from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
@@ -22,6 +21,7 @@ from appliance.report.workload_rows import (
     StepRow,
     TicketRow,
 )
+from appliance.report.workload_tables import describe_keys, read_keys, read_tables
 from appliance.units import parse_size, printable
 
 OTHER = "other"
@@ -54,6 +54,8 @@ class Cache:
     """Empty without an array."""
     dirty_bytes: int | None
     """Only in the array's cache when the measuring began; None without an array."""
+    began_cold: str
+    """proven | unproven; empty where no cold page cache was wished for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,28 @@ class Figure:
     def proven(self) -> bool:
         """Whether the figure counts, and the caches it was taken under are proven."""
         return self.valid and all(cache.proof == "proven" for cache in self.caches)
+
+    @property
+    def began_cold(self) -> bool:
+        """Whether the page cache was proven empty at its first access."""
+        return bool(self.caches) and all(cache.began_cold == "proven" for cache in self.caches)
+
+    @property
+    def ram_share(self) -> float | None:
+        """Of the bytes read, how much RAM answered, 0 to 1; None where it is not known."""
+        asked, served = (self.values.get(f"{who}_read_bytes") for who in ("app", "device"))
+        if asked and served is not None:
+            return None if may_hide_ram(asked, served) else max(0.0, 1.0 - served / asked)
+        return self.values.get("hit_ratio")
+
+    @property
+    def is_tellable(self) -> bool:
+        """Whether a sentence may be built on it.
+
+        Its state is proven, or at least that it began cold, and how much RAM answered is known: the
+        sentence carries both.
+        """
+        return self.proven or (self.valid and self.began_cold and self.ram_share is not None)
 
     @property
     def dirty_bytes(self) -> int:
@@ -117,13 +141,22 @@ class StepFigures:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One [[workload]] of the plan on all its drives."""
+    """One [[workload]] of the plan on all its drives.
+
+    Or several tables that ask the same of different drives: together they are one comparison.
+    """
 
     kind: str
-    index: int
+    indexes: tuple[int, ...]
+    """Which tables of the plan, from 0."""
     planned: str
     """Its keys in the plan, as written there."""
     steps: tuple[StepFigures, ...]
+
+    @property
+    def index(self) -> int:
+        """Its first table in the plan, from 0."""
+        return self.indexes[0]
 
     def find_step(self, place: str) -> StepFigures | None:
         """The first step in that place: array, or one of its members alone."""
@@ -142,10 +175,11 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     dirty = _split(rows.workloads.dirty)
     slices = _split(rows.workloads.slices)
     ranges = _split(rows.workloads.ranges)
-    groups: dict[tuple[int, str], list[StepFigures]] = {}
+    joined = _join_tables(rows)
+    groups: dict[tuple[tuple[int, ...], str], list[StepFigures]] = {}
     for step in rows.workloads.steps:
         color, drive = drives.get(step.drive_id or 0, (len(drives), None))
-        groups.setdefault((step.workload_index, step.kind), []).append(
+        groups.setdefault((joined[step.workload_index], step.kind), []).append(
             StepFigures(
                 step=step,
                 label=_label_step(step, drive),
@@ -166,16 +200,42 @@ def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
                 devices=devices,
             )
         )
-    planned = _read_plan(rows.campaign.plan_toml)
+    tables = read_tables(rows.campaign.plan_toml)
     return tuple(
         Workload(
             kind=kind,
-            index=index,
-            planned=planned[index] if index < len(planned) else "",
+            indexes=indexes,
+            planned="; ".join(describe_keys(tables[i]) for i in indexes if i < len(tables)),
             steps=tuple(steps),
         )
-        for (index, kind), steps in sorted(groups.items())
+        for (indexes, kind), steps in sorted(groups.items(), key=lambda group: group[0])
     )
+
+
+def _join_tables(rows: CampaignRows) -> dict[int, tuple[int, ...]]:
+    """By table of the plan: all tables that ask the same, none of a device that another has.
+
+    One that asks the same of the same device again is another run, which stays one of its own.
+    """
+    devices: dict[int, set[str]] = {}
+    for step in rows.workloads.steps:
+        devices.setdefault(step.workload_index, set()).add(step.device)
+    keys = read_keys(rows.campaign.plan_toml)
+    joined: list[list[int]] = []
+    for index in sorted(devices):
+        alike = (
+            group
+            for group in joined
+            if max(index, group[0]) < len(keys)
+            and keys[index] == keys[group[0]]
+            and all(devices[index].isdisjoint(devices[other]) for other in group)
+        )
+        group = next(alike, None)
+        if group is None:
+            joined.append([index])
+        else:
+            group.append(index)
+    return {index: tuple(group) for group in joined for index in group}
 
 
 def make_figures(results: Iterable[ResultRow]) -> tuple[Figure, ...]:
@@ -220,6 +280,7 @@ def _make_cache(row: ResultRow) -> Cache:
         drive_state=printable(row.drive_state),
         array_mode=printable(row.array_mode or ""),
         dirty_bytes=row.array_dirty_bytes,
+        began_cold=row.began_cold,
     )
 
 
@@ -255,23 +316,3 @@ def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow
     for row in rows:
         found.setdefault(row.step_id, []).append(row)
     return found
-
-
-def _read_plan(plan_toml: str) -> list[str]:
-    """The keys of each [[workload]]; a plan that cannot be read any more costs only these lines."""
-    try:
-        tables = tomllib.loads(plan_toml).get("workload", [])
-    except tomllib.TOMLDecodeError:
-        return []
-    if not isinstance(tables, list):
-        return []
-    return [
-        ", ".join(
-            f"{printable(str(key))} = {printable(json.dumps(value, default=str))}"
-            for key, value in table.items()
-            if key != "kind"
-        )
-        if isinstance(table, dict)
-        else ""
-        for table in tables
-    ]

@@ -1,21 +1,26 @@
 """What the figures of workloads say, in plain sentences, each by a stated rule. Pure.
 
-Only figures that are valid and whose cache state is proven speak; what RAM answered is never told
-as the drive's.
+Only figures speak that are valid and proven, at least in how they began; each says how much of it
+RAM answered, which is never told as the drive's.
 """
 
 from collections.abc import Iterable, Sequence
 
 from appliance import stats
 from appliance.measure.steady_state import WINDOW
-from appliance.report.array_findings import ARRAY_RULES, find_array_findings, find_covered
+from appliance.report.array_findings import (
+    ARRAY_RULES,
+    find_array_findings,
+    find_covered,
+    find_order_findings,
+)
 from appliance.report.blocks import (
     count,
-    find_ram_share,
     format_bytes,
     format_number,
     format_rate,
     format_share,
+    say_start,
 )
 from appliance.report.figures import OTHER, Figure, Workload
 from appliance.report.findings import Finding
@@ -26,8 +31,9 @@ _GAIN = 1.0 + stats.TOLERANCE
 
 WORKLOAD_RULES = (
     (
-        "Of workloads only figures speak that are valid and whose cache state is proven; n is how"
-        " many."
+        "Of workloads only figures speak that are valid, whose cache state is proven, or which"
+        " are proven to have begun with an empty page cache and say how much RAM answered since;"
+        " n is how many."
     ),
     (
         "Lottery: bytes over seconds of all repeats divided by those of all first touches. It is"
@@ -46,11 +52,11 @@ def list_rules(workloads: Sequence[Workload]) -> tuple[str, ...]:
 
 
 def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]:
-    """What each workload showed, gains first; then what failed and what is not proven.
+    """What each workload showed, the array's place and gains first; then failures and doubts.
 
     Drives that did the same stand in one sentence, so that many drives stay readable.
     """
-    found: list[Finding] = []
+    found = list(find_order_findings(workloads))
     for workload in workloads:
         judge = _JUDGES.get(workload.kind)
         covered = find_covered(workload)
@@ -121,7 +127,7 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
         (legend.label, test)
         for legend, own in fio.find_series(workload)
         for test in own
-        if _all_proven(test.window)
+        if _all_tellable(test.window)
     ]
     # Of one array in several modes the modes are told, not the array each time.
     several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
@@ -157,7 +163,7 @@ def _judge_matrix(workload: Workload) -> Iterable[Finding]:
             figures = [
                 cell.figure
                 for cell in own
-                if (cell.size, cell.operation) == (largest, operation) and cell.figure.proven
+                if (cell.size, cell.operation) == (largest, operation) and cell.figure.is_tellable
             ]
             rates = [figure.values["rate_bytes_s"] for figure in figures]
             median = stats.find_median(rates)
@@ -174,7 +180,7 @@ def _judge_sweep(workload: Workload) -> Iterable[Finding]:
         (step.label, point)
         for step in workload.steps
         for point in sweep.find_points(step)
-        if point.figure.proven
+        if point.figure.is_tellable
     ]
     for test, access in dict.fromkeys((point.test, point.access) for _, point in points):
         metric, factor, unit = sweep.find_metric(test)
@@ -202,7 +208,7 @@ def _judge_sql(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         figures = sql.find_phases(step)
         total = sql.find_seconds(step)["total"]
-        if total is not None and len(figures) == len(sql.PHASES) and _all_proven(figures):
+        if total is not None and len(figures) == len(sql.PHASES) and _all_tellable(figures):
             minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
             told.append((f"{step.label} {total:.1f} s{minutes}", figures))
     if told:
@@ -216,7 +222,7 @@ def _judge_surface(workload: Workload) -> Iterable[Finding]:
         # What is wrong is told of a scan without an end, too.
         for text in surface.tell_troubles(step):
             yield Finding("remark", step.label, text)
-        if whole is not None and _all_proven([whole]) and whole.get("bw_bytes_s") is not None:
+        if whole is not None and _all_tellable([whole]) and whole.get("bw_bytes_s") is not None:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
             low, high = (format_rate(rate) for rate in rates)
             mean = format_rate(whole.get("bw_bytes_s"))
@@ -261,15 +267,15 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         if figure.variant not in {OTHER, sql.TOTAL}
     ]
     invalid = [label for label, figure in figures if not figure.valid]
-    unproven = [label for label, figure in figures if figure.valid and not figure.proven]
+    unproven = [label for label, figure in figures if figure.valid and not figure.is_tellable]
     kind, total = printable(workload.kind), count(len(figures), "figure")
     if invalid:
         text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
         yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)
     if unproven:
         text = (
-            f"{kind}: the cache state of {len(unproven)} of {total} is not proven; no sentence"
-            " here is built on them."
+            f"{kind}: of {len(unproven)} of {total} neither the cache state is proven nor that"
+            " they began cold; no sentence here is built on them."
         )
         yield Finding("proof", ", ".join(dict.fromkeys(unproven)), text)
 
@@ -278,14 +284,11 @@ def _all_valid(figures: Iterable[Figure]) -> bool:
     return all(figure.valid for figure in figures)
 
 
-def _all_proven(figures: Iterable[Figure]) -> bool:
-    return all(figure.proven for figure in figures)
+def _all_tellable(figures: Iterable[Figure]) -> bool:
+    return all(figure.is_tellable for figure in figures)
 
 
 def _say_cache(figures: Sequence[Figure]) -> str:
-    states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
-    share = find_ram_share(figures)
-    ram = "" if share is None else f"; RAM answered {format_share(share)}"
     dirty_bytes = max((figure.dirty_bytes for figure in figures), default=0)
     busy = f"; the array not clean, up to {format_bytes(dirty_bytes)} dirty" if dirty_bytes else ""
-    return f"page cache {', '.join(states)}, proven{ram}{busy}"
+    return f"{say_start(figures)}{busy}"

@@ -132,6 +132,8 @@ class ResultRow:
     array_dirty_bytes: int | None
     valid: int
     at: str
+    began_cold: str
+    """proven | unproven; empty where no cold page cache was wished for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ def select_workloads(
                 "SELECT r.id, r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
                 " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
                 " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
-                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at"
+                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at, r.began_cold"
                 " FROM result r JOIN step t ON t.id = r.step_id"
                 " LEFT JOIN drive d ON d.id = t.drive_id"
                 " LEFT JOIN campaign_drive cd"

@@ -156,8 +156,8 @@ def insert_results(
         """
         INSERT INTO result (step_id, device, variant, metric, unit, value, page_cache,
             page_cache_proof, proof_reason, ballast_bytes, drive_state, array_mode,
-            array_dirty_bytes, valid, at)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            array_dirty_bytes, valid, at, began_cold)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """,
         [
             (
@@ -176,6 +176,7 @@ def insert_results(
                 None if array is None else array.dirty_bytes,
                 int(result.valid),
                 at,
+                result.cache.began_cold,
             )
             for result in results
         ],

@@ -206,6 +206,7 @@ def _total(
         page_cache="partial",
         proof="unproven",
         proof_reason="a sum of phases; each has a cache state of its own",
+        began_cold="",
     )
     return (Result("total", "seconds", sum(times[phase] for phase in PHASES), mixed, valid),)
 

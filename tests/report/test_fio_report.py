@@ -8,14 +8,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.measure.fio import find_percentiles, parse_fio
-from appliance.measure.samples import ActivitySample, CacheState
+from appliance.measure.samples import ActivitySample
 from appliance.report.figures import group_workloads
 from appliance.report.kinds import sustained
 from appliance.report.rows import select_campaign
 from appliance.store import steps as store
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
-from tests.report.workloads import BYPASS, COLD, add_results, add_step, make_results
+from tests.report.states import BYPASS, COLD, Setup
+from tests.report.workloads import add_results, add_step, make_results
 
 CAPTURED = Path(__file__).parents[1] / "fixtures/fio/rand-read.json"
 
@@ -26,7 +27,7 @@ def one(tmp_path: Path) -> sqlite3.Connection:
     return make_database(tmp_path / "one.sqlite", disks=[Disk("A", "disk")])
 
 
-def _measure(connection: sqlite3.Connection, test: str, cache: CacheState) -> None:
+def _measure(connection: sqlite3.Connection, test: str, cache: Setup) -> None:
     latencies = find_percentiles(parse_fio(CAPTURED.read_text(encoding="utf-8")).read.bins)
     step = add_step(connection, "fio", "A", position=0)
     add_results(connection, step, make_results(test, cache, iops=8000.0, **latencies))

@@ -15,8 +15,9 @@ from appliance.store.ranges import insert_ranges, insert_slices, select_ranges, 
 from appliance.store.steps import insert_part
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
+from tests.report.states import BYPASS
 from tests.report.test_page import HOSTILE
-from tests.report.workloads import BYPASS, MB, add_results, add_step, end_step, make_results
+from tests.report.workloads import MB, add_results, add_step, end_step, make_results
 
 _SLICE = 10 << 20
 _BAD = LbaRange("unreadable", 5 * _SLICE + 4096, 8192, 3.0, "Input/output error")
@@ -166,7 +167,7 @@ def test_hostile_details_stay_text(one: sqlite3.Connection, tmp_path: Path) -> N
 
 def test_invalid_results_give_no_figure(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = _add_scan(one, slices=2, whole=False)
-    add_results(one, step, [Result("whole", "bw_bytes_s", 77 * MB, BYPASS, valid=False)])
+    add_results(one, step, [Result("whole", "bw_bytes_s", 77 * MB, BYPASS.read(), valid=False)])
     _, words = _export(one, tmp_path)
     assert "invalid:" in words
     assert "77.0" not in words

@@ -11,7 +11,8 @@ from appliance.measure.samples import LbaRange
 from appliance.store.ranges import insert_ranges
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, words_of
-from tests.report.workloads import BYPASS, MB, add_results, add_step, end_step, make_results
+from tests.report.states import BYPASS
+from tests.report.workloads import MB, add_results, add_step, end_step, make_results
 
 _SIZE = 512 << 20
 _POWERED = replace(BYPASS, drive_state="first step on it; power-cycled, abrupt")

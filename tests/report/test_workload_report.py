@@ -21,11 +21,10 @@ from appliance.report.workload_rows import RESULTS, TICKETS
 from appliance.store import steps as store
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, read_page, words_of
+from tests.report.states import BYPASS, NOT_DROPPED
 from tests.report.test_page import HOSTILE
 from tests.report.workloads import (
-    BYPASS,
     MB,
-    PARTIAL,
     add_results,
     add_step,
     end_step,
@@ -141,19 +140,23 @@ def test_each_line_has_its_caches(workloads: Path) -> None:
     words = words_of(workloads)
     assert re.search(r"bypass proven \d 0 %", words)
     assert re.search(r"partial unproven \d 30 %", words)
-    assert re.search(r"cold proven \d 2 % 3 GiB idle", words)
+    assert re.search(r"cold proven \d 2 % 3 GiB first step on it", words)
     for reason in (
-        "the device served 100 % of the bytes asked for",
-        "12 pages stayed, mapped by fio",
-        "0 pages resident after the drop",
+        "O_DIRECT; the device served 1000000000 of 1000000000 bytes read",
+        "a cold cache was wished for, but RAM answered a part: the device served 70000000 of",
+        "1 of 3 files and devices kept pages in RAM: /mnt/fio.dat",
+        "cachestat: no page of 3 files and devices in RAM",
     ):
         assert reason in words
 
 
-def test_the_total_of_sql_speaks_where_all_phases_are_proven(workloads: Path) -> None:
+def test_the_total_of_sql_speaks_where_all_phases_began_cold_and_says_what_ram_answered(
+    workloads: Path,
+) -> None:
     words = words_of(workloads)
     assert "SQL, all phases : LAB-HDD-1 200.0 s (3 min 20 s), LAB-SSHD-1 181.8 s" in words
-    assert "sql: the cache state" not in words
+    assert "(3 min 1 s); page cache began cold, proven; RAM answered 30 %." in words
+    assert "sql: of " not in words
 
 
 def test_all_bars_of_sql_have_one_scale(one: sqlite3.Connection, tmp_path: Path) -> None:
@@ -204,7 +207,7 @@ def test_json_has_steps_results_and_tickets(workloads: Path) -> None:
         "sweep",
         "sql",
     ]
-    assert found["results"][0]["proof_reason"].startswith(BYPASS.proof_reason)
+    assert found["results"][0]["proof_reason"].startswith(BYPASS.reason)
     assert list(found["tickets"][0]) == list(TICKETS)
     assert "activity" not in found
 
@@ -213,10 +216,12 @@ def test_what_is_invalid_is_shown_with_its_reason_and_in_no_figure(
     one: sqlite3.Connection, tmp_path: Path
 ) -> None:
     step = add_step(one, "fio", "A", position=0)
-    add_results(one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS, valid=False)])
+    add_results(
+        one, step, [Result("seq-read", "bw_bytes_s", 77.7 * MB, BYPASS.read(), valid=False)]
+    )
     words = words_of(export(one, tmp_path))
     assert "fio: 1 of 1 figure invalid and in no mean." in words
-    assert "invalid: the device served 100 % of the bytes asked for" in words
+    assert "invalid: O_DIRECT; the device served" in words
     # Struck out among all figures, and nowhere else.
     assert words.count("77.7") == 1
     assert "fio, seq-read :" not in words
@@ -226,18 +231,20 @@ def test_no_sentence_is_built_on_what_is_not_proven(
     one: sqlite3.Connection, tmp_path: Path
 ) -> None:
     step = add_step(one, "fio", "A", position=0)
-    add_results(one, step, make_results("seq-read", PARTIAL, bw_bytes_s=77.7 * MB))
+    add_results(one, step, make_results("seq-read", NOT_DROPPED, bw_bytes_s=77.7 * MB))
     words = words_of(export(one, tmp_path))
     findings = words[: words.index("The rules behind")]
     assert "77.7" not in findings
-    assert "the cache state of 1 of 1 figure is not proven" in findings
+    assert "of 1 of 1 figure neither the cache state is proven nor that they began cold" in findings
 
 
 def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
     step = add_step(one, "fio", "A", position=0)
     for number, iops in enumerate((900.0, 100.0, 110.0, 120.0, 130.0, 999.0), start=1):
         valid = iops < 999.0
-        add_results(one, step, [Result(f"rand-read/round-{number}", "iops", iops, BYPASS, valid)])
+        add_results(
+            one, step, [Result(f"rand-read/round-{number}", "iops", iops, BYPASS.read(), valid)]
+        )
     (workload,) = group_workloads(select_campaign(one, campaign_id=1))
     (test,) = fio.find_tests(workload.steps[0])
     assert len(test.rounds) == 6

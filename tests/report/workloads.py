@@ -1,18 +1,22 @@
 """Steps for a database to report on, stored by the store's own functions.
 
 The figures are invented and only have the shape of real ones: a disk, a hybrid that answers repeats
-from its flash, an SSD; RAM answers what a page cache holds. The report's layout is tested on them.
+from its flash, an SSD; RAM answers what a page cache holds. Their cache states are judged by the
+engine's code. The report's layout is tested on them.
 """
 
 import random
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from appliance.caches.judge import judge_reads
+from appliance.caches.judge import hit_ratio
 from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, CacheState, Result, Ticket
+from appliance.plan_workloads import LotteryPass
 from appliance.store import steps as store
 from appliance.store.connect import transaction
+from appliance.workloads.lottery import judge_ticket
+from tests.report.states import BALLAST, BYPASS, COLD, NOT_DROPPED, WARM, Setup
 
 MB = 1e6
 FILE_BYTES = 100 << 20
@@ -22,18 +26,6 @@ DRIVES = {"LAB-HDD-1": 100 * MB, "LAB-SSHD-1": 110 * MB, "LAB-SSD-1": 480 * MB}
 FLASH = {"LAB-SSHD-1": 330 * MB}
 RAM = 4000 * MB
 
-BYPASS = CacheState(
-    page_cache="bypass",
-    proof="proven",
-    proof_reason="the device served 100 % of the bytes asked for",
-    drive_state="power-cycled",
-)
-COLD = CacheState("cold", "proven", "0 pages resident after the drop", drive_state="power-cycled")
-WARM = CacheState("warm", "proven", "all pages resident before, 0 bytes from the device")
-PARTIAL = CacheState("partial", "unproven", "12 pages stayed, mapped by fio")
-BALLAST = CacheState(
-    "cold", "proven", "0 pages resident after the drop", ballast_bytes=3 << 30, drive_state="idle"
-)
 PLAN = """version = 1
 [[workload]]
 kind = "lottery"
@@ -51,6 +43,12 @@ cache_size = "128M"
 kind = "sql"
 data_size = "512M"
 """
+
+
+SUM_OF_PHASES = CacheState(
+    "partial", "unproven", "a sum of phases; each has a cache state of its own"
+)
+"""A sum has no caches of its own; what the engine says of it."""
 
 
 def add_workloads(connection: sqlite3.Connection, *, serials: Sequence[str] = ()) -> None:
@@ -137,30 +135,35 @@ def add_activity(connection: sqlite3.Connection, step: int, rate: float, *, seco
 
 
 def make_results(
-    variant: str, cache: CacheState, *, app: float = 0.0, hit: float = 0.0, **metrics: float
+    variant: str,
+    met: Setup | CacheState,
+    *,
+    app: float = 0.0,
+    hit: float = 0.0,
+    **metrics: float,
 ) -> list[Result]:
-    """The rows of one variant; with `app` also the bytes and the share RAM answered."""
+    """The rows of one variant; with `app` also the bytes and the share RAM answered.
+
+    `met` is judged by these bytes, or by as many written; a state is what the engine says at once.
+    """
+    served = app * (1 - hit)
     if app:
-        metrics |= {"app_read_bytes": app, "device_read_bytes": app * (1 - hit), "hit_ratio": hit}
-    return [Result(variant, metric, value, cache) for metric, value in metrics.items()]
-
-
-def _judge(wished: CacheState, app_read_bytes: int, device_read_bytes: int) -> CacheState:
-    """What the engine says of such bytes, after a drop or warm-up that was proven."""
-    return judge_reads(
-        wished=wished.page_cache,
-        proven_before=True,
-        reason=wished.proof_reason,
-        app_read_bytes=app_read_bytes,
-        device_read_bytes=device_read_bytes,
-        drive_state=wished.drive_state,
-    )
+        metrics |= {
+            "app_read_bytes": app,
+            "device_read_bytes": served,
+            "hit_ratio": hit_ratio(int(app), int(served)),
+        }
+    if isinstance(met, Setup):
+        met = met.read(app, served) if app else met.write()
+    return [Result(variant, metric, value, met) for metric, value in metrics.items()]
 
 
 def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: float) -> None:
     results: list[Result] = []
     tickets: list[Ticket] = []
-    for name, cache in (("direct", BYPASS), ("cold", COLD), ("warm", WARM)):
+    passes: tuple[tuple[LotteryPass, Setup], ...]
+    passes = (("direct", BYPASS), ("cold", COLD), ("warm", WARM))
+    for name, setup in passes:
         urn = [file for file, number in TICKETS.items() for _ in range(number)]
         random.Random(1).shuffle(urn)
         seen: dict[str, list[Ticket]] = {}
@@ -169,9 +172,10 @@ def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: f
             from_ram = name == "warm" or (name == "cold" and nth > 1)
             is_first = name == "direct" and nth == 1
             drive = rate if is_first else FLASH.get(serial, rate)
+            resident = FILE_BYTES if from_ram else 0
             ticket = Ticket(
                 pass_name=name,
-                page_cache="warm" if from_ram else cache.page_cache,
+                page_cache=judge_ticket(name, resident, length=FILE_BYTES, proven=True),
                 seq=seq,
                 file=file,
                 nth=nth,
@@ -179,7 +183,7 @@ def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: f
                 seconds=FILE_BYTES / (RAM if from_ram else drive * (1 + seq % 5 / 100)),
                 major_faults=0,
                 device_read_bytes=0 if from_ram else FILE_BYTES,
-                resident_before_bytes=FILE_BYTES if from_ram else 0,
+                resident_before_bytes=resident,
             )
             seen[file].append(ticket)
             tickets.append(ticket)
@@ -188,7 +192,7 @@ def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: f
             served = sum(ticket.device_read_bytes for ticket in own)
             results += make_results(
                 f"{name}/{file}",
-                _judge(cache, app, served),
+                setup,
                 app=app,
                 hit=1 - served / app,
                 rate_bytes_s=app / sum(ticket.seconds for ticket in own),
@@ -197,7 +201,7 @@ def _add_lottery(connection: sqlite3.Connection, step: int, serial: str, rate: f
             sum(getattr(ticket, field) for own in seen.values() for ticket in own)
             for field in ("bytes", "device_read_bytes")
         )
-        results += make_results(name, _judge(cache, asked, served), touch_ratio=1.0)
+        results += make_results(name, setup.read(asked, served), touch_ratio=1.0)
     results += make_results("other", BYPASS, device_write_bytes=5.0 * FILE_BYTES)
     add_results(connection, step, results)
     store.insert_tickets(connection, step, tickets)
@@ -229,7 +233,7 @@ def _make_fio(serial: str, rate: float) -> list[Result]:
             lat_p99_ns=4e9 / iops,
         )
     unproven = make_results(
-        "rand-read", PARTIAL, app=1e8, hit=0.3, iops=seek * 1.4, bw_bytes_s=seek * 4096 * 1.4
+        "rand-read", NOT_DROPPED, app=1e8, hit=0.3, iops=seek * 1.4, bw_bytes_s=seek * 4096 * 1.4
     )
     return results + unproven
 
@@ -256,7 +260,7 @@ def _make_matrix(serial: str, rate: float) -> list[Result]:
     return results
 
 
-_BROKEN = CacheState("cold", "unproven", "I/O error in the middle of the file")
+_BROKEN = COLD.read(2e9, 0.4e9)
 
 
 def _make_sweep(serial: str, rate: float) -> list[Result]:
@@ -287,6 +291,4 @@ def _make_sql(serial: str, rate: float) -> list[Result]:
         seconds = round(4e9 * number / rate / 3, 3)
         total += seconds
         results += make_results(phase, BALLAST, app=1e9, hit=0.1 * number, seconds=seconds)
-    # A sum has no caches of its own.
-    mixed = CacheState("partial", "unproven", "a sum of phases; each has a cache state of its own")
-    return results + make_results("total", mixed, seconds=total)
+    return results + make_results("total", SUM_OF_PHASES, seconds=total)

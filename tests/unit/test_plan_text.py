@@ -9,7 +9,8 @@ import pytest
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 from appliance.plan import PlannedDrive, PlanRefusal, compose_plan, parse_plan
-from appliance.plan_text import quote, show_size, show_value
+from appliance.plan_text import quote
+from appliance.plan_values import show_size, show_value
 from appliance.units import parse_size
 
 PLANS = Path(__file__).parents[1] / "fixtures/plans"

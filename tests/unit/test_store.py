@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from appliance.caches.cachestat import Pages
+from appliance.caches.judge import judge_reads
+from appliance.caches.page_cache import judge_drop
 from appliance.errors import StickTrouble
+from appliance.measure.samples import PageCache
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
@@ -218,6 +222,44 @@ def test_what_spindle_starts_were_taken_to_prove_is_taken_back(
         ),
         ("b", "proven", "ATA attribute 12 rose by one: 5 → 6"),
     ]
+    migrated.close()
+
+
+def test_how_older_figures_began_is_read_from_what_was_said_of_the_drop(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped = judge_drop(total=2, left=()).reason
+    kept = judge_drop(total=2, left=(("f", Pages(resident_bytes=4096), "", ()),)).reason
+    wishes: list[tuple[PageCache, bool]]
+    wishes = [("cold", True), ("cold", False), ("bypass", True), ("bounded", True)]
+    states = [
+        judge_reads(
+            wished=wished,
+            proven_before=proven,
+            reason=dropped if proven else kept,
+            app_read_bytes=100,
+            device_read_bytes=device,
+        )
+        for wished, proven in wishes
+        for device in (0, 60, 100, 4 << 20)
+    ]
+    with monkeypatch.context() as older:
+        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:9])
+        older.setattr(connect, "SCHEMA_VERSION", 9)
+        old = open_database(path)
+        insert_campaign(old)
+        old.execute("INSERT INTO step (id, campaign_id, position, kind, device, state,"
+                    " workload_index) VALUES (1, 1, 0, 'sql', 'S', 'done', 0)")  # fmt: skip
+        for state in states:
+            old.execute("INSERT INTO result (step_id, device, variant, metric, unit, value,"
+                        " page_cache, page_cache_proof, proof_reason, ballast_bytes, drive_state,"
+                        " valid, at) VALUES (1, 'sdb', 'select', 'seconds', 's', 1, ?, ?, ?, 0, '',"
+                        " 1, '')",
+                        (state.page_cache, state.proof, state.proof_reason))  # fmt: skip
+        old.close()
+    migrated = open_database(path)
+    rows = migrated.execute("SELECT began_cold FROM result ORDER BY id").fetchall()
+    assert [row[0] for row in rows] == [state.began_cold for state in states]
     migrated.close()
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from appliance.measure.fio_options import READING_MODES
 from appliance.plan_defaults import read_defaults
-from appliance.plan_text import quote, show_size
+from appliance.plan_text import quote
+from appliance.plan_values import show_size
 from appliance.plan_workloads import READING_TESTS
 from tui.composed import PlanElement, PlanTable, PlanValue
 from tui.plan_keys import PlanKey, Shape

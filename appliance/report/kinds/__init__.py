@@ -3,7 +3,7 @@
 A module has `make_block(workload)`; a kind without one is shown as plain tables.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from appliance.report.blocks import BlockView, SectionView
@@ -56,10 +56,17 @@ def make_sections(workloads: tuple[Workload, ...]) -> tuple[SectionView, ...]:
     return tuple(sections)
 
 
+def _name_tables(indexes: Sequence[int]) -> str:
+    """`Workload 2 of the plan`, `Workloads 2, 3 and 4 of the plan`."""
+    *first, last = (str(index + 1) for index in indexes)
+    many = f"Workloads {', '.join(first)} and {last}" if first else f"Workload {last}"
+    return f"{many} of the plan"
+
+
 def _with_activity(block: BlockView, workload: Workload) -> BlockView:
     activity = make_activity_fold(workload)
     return BlockView(
-        title=f"Workload {workload.index + 1} of the plan",
+        title=_name_tables(workload.indexes),
         index=workload.index,
         planned=block.planned,
         comparison=make_comparison(workload),

@@ -17,6 +17,7 @@ from appliance.report.blocks import (
     format_rate,
     format_share,
     format_times,
+    say_start,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import fio, lottery, matrix, sql, sweep
@@ -41,9 +42,9 @@ class Measured:
     """What it was taken from. None: counted on the whole device during the whole step."""
 
     @property
-    def proven(self) -> bool:
+    def is_tellable(self) -> bool:
         """Whether a sentence may be built on it."""
-        return bool(self.figures) and all(figure.proven for figure in self.figures)
+        return bool(self.figures) and all(figure.is_tellable for figure in self.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +155,18 @@ def _make_cell(one: Comparison, place: str) -> CompareCell:
         return CompareCell(value=one.format(place), state="whole step")
     caches = [cache for figure in measured.figures for cache in figure.caches]
     states = ", ".join(dict.fromkeys(cache.page_cache for cache in caches))
-    proof = "proven" if measured.proven else "not proven"
+    if all(cache.proof == "proven" for cache in caches):
+        told = f"{states}, proven"
+    elif measured.is_tellable:
+        told = say_start(measured.figures).removeprefix("page cache ")
+    else:
+        told = f"{states}, not proven"
     dirty = any(figure.dirty_bytes for figure in measured.figures)
     array = describe_array(measured.figures)
     return CompareCell(
         value=one.format(place),
-        state=f"{states}, {proof}" + (f"; {array}" if array else ""),
-        doubt="" if measured.proven and not dirty else "dirty" if dirty else "unproven",
+        state=told + (f"; {array}" if array else ""),
+        doubt="" if measured.is_tellable and not dirty else "dirty" if dirty else "unproven",
     )
 
 
@@ -244,5 +250,5 @@ def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         for one in comparisons
         if one.headline
         and one.places.keys() == set(PLACES)
-        and all(measured.proven for measured in one.places.values())
+        and all(measured.is_tellable for measured in one.places.values())
     )

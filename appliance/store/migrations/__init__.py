@@ -14,6 +14,7 @@ from appliance.store.migrations import (
     version_7,
     version_8,
     version_9,
+    version_11,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -28,4 +29,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_7.STATEMENTS,
     version_8.STATEMENTS,
     version_9.STATEMENTS,
+    version_11.STATEMENTS,
 )

@@ -136,3 +136,19 @@ def test_writes(wished: PageCache, device_mb: int, met: PageCache, proof: str) -
 )
 def test_the_share_that_ram_answered(app: int, device: int, ratio: float) -> None:
     assert hit_ratio(app, device) == ratio
+
+
+@pytest.mark.parametrize("device_mb", [0, 1, 50, 94, 100, 300])
+def test_what_ram_answers_later_does_not_change_how_the_reads_began(device_mb: int) -> None:
+    assert read("cold", device_mb * MB).began_cold == "proven"
+    assert read("cold", device_mb * MB, proven=False).began_cold == "unproven"
+
+
+@pytest.mark.parametrize("wished", ["warm", "bypass", "bounded", "partial"])
+def test_only_what_was_to_begin_cold_has_begun_so(wished: PageCache) -> None:
+    assert read(wished, 100 * MB).began_cold == ""
+    assert written(wished, 100 * MB).began_cold == ""
+
+
+def test_writes_begin_cold_where_a_drop_was_proven() -> None:
+    assert written("cold", 50 * MB).began_cold == "proven"
