@@ -65,8 +65,9 @@ def make_answer(
     if found is None:
         return None
     finding, workload = found
-    text = f"{finding.subject}: {_shorten(finding)}"
-    answer = AnswerView(text=text, proof="", is_gain=finding.kind == "gain")
+    text, rest = _shorten(finding)
+    is_gain = finding.kind == "gain"
+    answer = AnswerView(text=f"{finding.subject}: {text}", proof=rest, is_gain=is_gain)
     return _with_chart(answer, sections, workload.index)
 
 
@@ -121,9 +122,10 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         said.append(f"No gain from repeating: {_list_times(flat)}.")
     if open_:
         said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
-    return AnswerView(
-        text=" ".join(said), proof=_say_proofs(all_series), is_gain=bool(gains), chart=chart
-    )
+    proof = _say_proofs(all_series)
+    if gains and not any(one.role == "control" and len(one.boot_s) > 1 for one in all_series):
+        proof = f"{proof} There is no control drive, so the machine itself may have changed."
+    return AnswerView(text=" ".join(said), proof=proof, is_gain=bool(gains), chart=chart)
 
 
 def _list_times(some: Sequence[Series]) -> str:
@@ -204,12 +206,12 @@ def _with_chart(answer: AnswerView, sections: Sequence[SectionView], workload: i
     return answer
 
 
-def _shorten(finding: Finding) -> str:
-    """A gain without its figures in brackets and what follows; anything else as it is."""
+def _shorten(finding: Finding) -> tuple[str, str]:
+    """A gain without its figures in brackets, and what it rests on; anything else as it is."""
     if finding.kind != "gain":
-        return finding.text
-    text = re.sub(r" \([^()]*\)", "", finding.text).split(";")[0].rstrip(".")
-    return f"{text}."
+        return finding.text, ""
+    text, _, rest = re.sub(r" \([^()]*\)", "", finding.text).partition("; ")
+    return f"{text.rstrip('.')}.", f"{rest[:1].upper()}{rest[1:]}"
 
 
 def _list(names: Sequence[str]) -> str:

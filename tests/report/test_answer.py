@@ -23,6 +23,7 @@ def _sentence(folder: Path) -> str:
 
 
 def _export(tmp_path: Path, *disks: Disk) -> Path:
+    tmp_path.mkdir(exist_ok=True)
     connection = make_database(tmp_path / "a.sqlite", disks=disks)
     folder = export(connection, tmp_path)
     connection.close()
@@ -40,6 +41,12 @@ def test_a_gain_is_the_answer_and_its_chart_the_first(report: Path) -> None:
     assert page.index('id="chart-boot-times"') < page.index("<h2>Doubts</h2>")
     # What is folded comes after all that is not.
     assert page.index(">Details</h2>") < page.index("<summary><h2>")
+
+
+def test_a_gain_without_a_control_drive_says_so(tmp_path: Path) -> None:
+    said = "There is no control drive, so the machine itself may have changed."
+    assert said in words_of(_export(tmp_path, LAB[1]))
+    assert said not in words_of(_export(tmp_path / "b", *LAB))
 
 
 def test_no_gain_is_an_answer_too(tmp_path: Path) -> None:
@@ -81,6 +88,7 @@ def test_the_gain_of_a_workload_comes_with_the_chart_of_all_drives(workloads: Pa
         " touches."
     )
     page = (workloads / "report.html").read_text(encoding="utf-8")
+    assert '<p class="note">RAM answered 0 % of the repeats: this is the drive&#39;s.</p>' in page
     (chart, *_) = find_charts(page)
     assert 'id="chart-lottery-drives-0-0"' in chart
     assert all(f">{serial}</text>" in chart for serial in ("LAB-HDD-1", "LAB-SSHD-1", "LAB-SSD-1"))
