@@ -1,6 +1,6 @@
 """What systemd-bootchart recorded, from a chart of its own.
 
-The fixture: systemd-bootchart 233 of Debian 12 with 25 samples a second, while dd read 126 MB in
+The fixture: systemd-bootchart 234 of Debian 12 with 25 samples a second, while dd read 126 MB in
 large requests and 16 MB in small ones; the machine's names were replaced, and its counts of the
 processors' time are those of /proc/stat, as its kernel had no /proc/schedstat.
 """
