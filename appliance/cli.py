@@ -62,6 +62,23 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("campaign", type=int, nargs="?", help="default: the newest")
         command.set_defaults(command=_report if name == "report" else _export)
 
+    compare = commands.add_parser(
+        "compare",
+        help="say how much faster one campaign or drive is than another",
+        description="Campaigns of this stick or of others, once they are merged. Without drives:"
+        " each drive that is in both.",
+    )
+    for name in ("one", "other"):
+        compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help="3, 3:SERIAL or 3:array")
+    compare.add_argument(
+        "--although",
+        action="append",
+        default=[],
+        choices=("cache", "seed", "size", "image", "plan"),
+        help="compare although this differs; may be given several times",
+    )
+    compare.set_defaults(command=_compare)
+
     merge = commands.add_parser("merge", help="take over the campaigns of another stick's database")
     merge.add_argument("database", type=Path)
     merge.set_defaults(command=_merge)
@@ -174,6 +191,34 @@ def _campaign_ids() -> list[int]:
 
     rows = open_read_only(DATABASE).execute("SELECT id FROM campaign ORDER BY id").fetchall()
     return [row["id"] for row in rows]
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from appliance.report.ratios import compare_campaigns
+    from appliance.report.rows import select_campaign
+    from appliance.stick import DATABASE
+    from appliance.store.connect import open_read_only
+
+    connection = open_read_only(DATABASE)
+    asked = [_split_side(text) for text in (options.one, options.other)]
+    lines = compare_campaigns(
+        *((select_campaign(connection, campaign_id=each), drive) for each, drive in asked),
+        although=options.although,
+    )
+    for line in lines:
+        print(line)
+    return 0
+
+
+def _split_side(text: str) -> tuple[int, str]:
+    """`3:SERIAL` as 3 and SERIAL, which is empty where no drive is named. Raises PlanError."""
+    number, _, drive = text.partition(":")
+    if not number.isdecimal():
+        raise PlanError(
+            f"{printable(text)} names no campaign",
+            hint="give its number, with or without a drive: 3 or 3:SERIAL",
+        )
+    return int(number), drive
 
 
 def _merge(options: argparse.Namespace) -> int:

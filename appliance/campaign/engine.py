@@ -396,7 +396,8 @@ class Appliance:
         if text == self.status.plan["toml"]:
             self.status.plan["is_known"] = True
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
-        record(self.connection, self.this_boot, "campaign-start", campaign_id=campaign_id)
+        image = f"Kaltstart {VERSION}"
+        record(self.connection, self.this_boot, "campaign-start", image, campaign_id=campaign_id)
         return campaign_id
 
     # Requests

@@ -19,7 +19,7 @@ from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.measure.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.report.pages import render_page, render_verdicts
-from appliance.report.rows import CampaignRow, CampaignRows, select_campaign
+from appliance.report.rows import CampaignRow, CampaignRows, select_campaign, select_earlier
 from appliance.report.tables import (
     render_dirty,
     render_health,
@@ -70,6 +70,7 @@ def export_campaign(
         charts={boot: name for boot, (name, _) in charts.items()},
         recordings=_read_recordings(rows, {boot: path for boot, (_, path) in charts.items()}),
         raw_steps=_find_raw_steps(rows, raw=raw),
+        earlier=select_earlier(connection, rows),
     )
     texts = {
         "report.html": render_page(view),

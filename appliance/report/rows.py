@@ -204,6 +204,22 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
         connection.execute("ROLLBACK")
 
 
+def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:
+    """The newest campaign before this one that measured one of its drives; None without any."""
+    row = connection.execute(
+        "SELECT c.id FROM campaign c JOIN campaign_drive cd ON cd.campaign_id = c.id"
+        " WHERE (c.created_at, c.id) < (?, ?) AND cd.drive_id IN"
+        " (SELECT drive_id FROM campaign_drive WHERE campaign_id = ?)"
+        " AND (EXISTS (SELECT 1 FROM boot_sample s JOIN cycle y ON y.id = s.cycle_id"
+        " WHERE y.campaign_id = c.id AND y.drive_id = cd.drive_id)"
+        " OR EXISTS (SELECT 1 FROM result r JOIN step t ON t.id = r.step_id"
+        " WHERE t.campaign_id = c.id AND t.drive_id = cd.drive_id))"
+        " ORDER BY c.created_at DESC, c.id DESC LIMIT 1",
+        (rows.campaign.created_at, rows.campaign.id, rows.campaign.id),
+    ).fetchone()
+    return None if row is None else select_campaign(connection, campaign_id=row[0])
+
+
 def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[DriveRow, ...]:
     found = connection.execute(
         "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, cd.released_model,"

@@ -33,8 +33,10 @@ from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.health_section import HealthView, make_health
 from appliance.report.kinds import make_sections
+from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, make_series
+from appliance.report.sides import read_sides
 from appliance.report.step_views import describe_steps, format_time, make_steps
 from appliance.report.verdict_views import VerdictsView, make_verdicts
 from appliance.report.workload_findings import find_workload_findings, list_rules
@@ -117,11 +119,13 @@ def make_report(
     charts: Mapping[int, str],
     recordings: Mapping[int, Bootchart] = MappingProxyType({}),
     raw_steps: Collection[int] = (),
+    earlier: CampaignRows | None = None,
 ) -> ReportView:
     """The page of a campaign.
 
     `charts` has the file name of a boot's chart by the boot's id, `recordings` what such charts
-    hold, `raw_steps` the ids of the steps whose tools' output lies on the stick.
+    hold, `raw_steps` the ids of the steps whose tools' output lies on the stick, `earlier` a
+    campaign to hold the drives against.
     """
     campaign = rows.campaign
     workloads = group_workloads(rows)
@@ -130,6 +134,7 @@ def make_report(
     drives = tuple(drive for drive in rows.drives if _has_column(drive, rows))
     all_series = tuple(make_series(drive, rows.boots) for drive in drives)
     summaries = tuple(summarise(series, all_series) for series in all_series)
+    beside = _compare_drives(rows, earlier)
     cycles = max((boot.cycle for boot in rows.boots), default=0)
     timed, charted = (
         tuple(
@@ -157,6 +162,7 @@ def make_report(
             *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
+            *beside,
         )
     )
     return ReportView(
@@ -185,7 +191,11 @@ def make_report(
         results=results,
         more_results=more_results,
         doubts=doubts,
-        rules=(*(RULES if has_boots else ()), *(list_rules(workloads) if steps else ())),
+        rules=(
+            *(RULES if has_boots else ()),
+            *(list_rules(workloads) if steps else ()),
+            *(RATIO_RULES if beside else ()),
+        ),
         recordings=_chart_recordings(rows, timed, recordings),
         steps=steps,
         steps_progress=describe_steps(steps),
@@ -203,6 +213,13 @@ def make_report(
         ),
         events_left_out=max(0, len(rows.events) - _MAX_EVENTS),
     )
+
+
+def _compare_drives(rows: CampaignRows, earlier: CampaignRows | None) -> tuple[Finding, ...]:
+    """The drives against each other, and each against itself in an earlier campaign."""
+    sides = read_sides(rows)
+    before = () if earlier is None else read_sides(earlier)
+    return (*find_ratio_findings(sides), *find_earlier_findings(sides, before))
 
 
 def _has_column(drive: DriveRow, rows: CampaignRows) -> bool:

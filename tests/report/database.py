@@ -78,7 +78,7 @@ LAB = (
         ],
     ),
 )
-"""The figure of the article: the disk and the SSD stay as they are, the hybrid learns."""
+"""The disk and the SSD stay as they are, the hybrid learns."""
 
 
 def make_database(

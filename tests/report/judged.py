@@ -13,17 +13,18 @@ from appliance.campaign.judging import judge_campaign
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.health import Counter, Health, parse_health
-from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample
+from appliance.measure.samples import LbaRange, Result, SliceSample
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
 from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.verdict import Figure
+from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
 
 SMART = Path(__file__).parents[1] / "fixtures/smart"
 SLICES = 100
-BYPASS = CacheState("bypass", "proven", "the device served 100 % of the bytes asked for")
+BYPASS = states.BYPASS.read()
 
 GOOD = Disk("LAB-GOOD-1", "Lab disk", wwn="0x5000c50012345678", size_bytes=4_000_000_000_000)
 SLOW = Disk("LAB-SLOW-1", "Lab disk", size_bytes=4_000_000_000_000)

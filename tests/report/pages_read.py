@@ -64,9 +64,11 @@ def find_charts(page: str) -> list[str]:
     return re.findall(r"^<svg id=.*</svg>$", page, flags=re.MULTILINE)
 
 
-def export(connection: sqlite3.Connection, folder: Path) -> Path:
-    """The report of the database's first campaign, below `folder`."""
-    return export_campaign(connection, campaign_id=1, reports=folder / "r", raw=folder / "raw")
+def export(connection: sqlite3.Connection, folder: Path, *, campaign_id: int = 1) -> Path:
+    """The report of a campaign of the database, below `folder`."""
+    return export_campaign(
+        connection, campaign_id=campaign_id, reports=folder / "r", raw=folder / "raw"
+    )
 
 
 def read_report(folder: Path) -> PageReader:

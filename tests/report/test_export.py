@@ -238,6 +238,7 @@ def test_a_database_that_does_not_fit_leaves_the_pages_and_says_so(
 ) -> None:
     rows = select_campaign(lab, campaign_id=1)
     monkeypatch.setattr(export, "select_campaign", lambda *_args, **_options: rows)
+    monkeypatch.setattr(export, "select_earlier", lambda *_: None)
     lab.set_progress_handler(lambda: 1, 1)
     notes: list[str] = []
     reports = tmp_path / "reports"

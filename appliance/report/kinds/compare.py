@@ -105,12 +105,11 @@ class Comparison:
 def find_comparisons(workload: Workload) -> tuple[Comparison, ...]:
     """All that the array and at least one of its members did alike; rates are bytes per second."""
     steps = {place: step for place in PLACES if (step := workload.find_step(place)) is not None}
-    read = _READERS.get(workload.kind)
-    if read is None or "array" not in steps or len(steps) < 2:
+    if workload.kind not in _READERS or "array" not in steps or len(steps) < 2:
         return ()
     found: dict[tuple[str, str, bool], dict[str, Measured]] = {}
     for place, step in steps.items():
-        for name, unit, headline, value, figures in read(step):
+        for name, unit, headline, value, figures in read_rows(step):
             if value is not None:
                 found.setdefault((name, unit, headline), {})[place] = Measured(value, figures)
     return tuple(
@@ -170,11 +169,11 @@ def _make_cell(one: Comparison, place: str) -> CompareCell:
     )
 
 
-type _Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
+type Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
 """Name, unit, whether it is worth a sentence, value, where it is from."""
 
 
-def _read_sql(step: StepFigures) -> Iterator[_Row]:
+def _read_sql(step: StepFigures) -> Iterator[Row]:
     figures = {figure.variant: figure for figure in sql.find_phases(step)}
     seconds = sql.find_seconds(step)
     if len(figures) == len(sql.PHASES):
@@ -185,7 +184,7 @@ def _read_sql(step: StepFigures) -> Iterator[_Row]:
             yield text, "s", False, seconds[phase], (figures[phase],)
 
 
-def _read_fio(step: StepFigures) -> Iterator[_Row]:
+def _read_fio(step: StepFigures) -> Iterator[Row]:
     tests = [test for test in fio.find_tests(step) if not test.mode]
     for test in tests:
         metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
@@ -200,7 +199,7 @@ def _read_fio(step: StepFigures) -> Iterator[_Row]:
             yield f"highest single second, {what}", "MB/s", False, max(rates), ()
 
 
-def _read_matrix(step: StepFigures) -> Iterator[_Row]:
+def _read_matrix(step: StepFigures) -> Iterator[Row]:
     cells = matrix.find_cells(step)
     largest = matrix.find_largest(cells)
     for operation in dict.fromkeys(cell.operation for cell in cells):
@@ -211,14 +210,14 @@ def _read_matrix(step: StepFigures) -> Iterator[_Row]:
         yield name, "MB/s", True, median, tuple(own)
 
 
-def _read_sweep(step: StepFigures) -> Iterator[_Row]:
+def _read_sweep(step: StepFigures) -> Iterator[Row]:
     for point in sweep.find_points(step):
         metric, _, unit = sweep.find_metric(point.test)
         name = f"{point.test}, {point.size}, {point.access}"
         yield name, unit, False, point.figure.get(metric), (point.figure,)
 
 
-def _read_lottery(step: StepFigures) -> Iterator[_Row]:
+def _read_lottery(step: StepFigures) -> Iterator[Row]:
     for one in lottery.find_passes(step):
         touches = lottery.find_touches(one)
         if touches is None or not all(figure.valid for figure in one.figures):
@@ -241,6 +240,13 @@ _READERS = {
     "sweep": _read_sweep,
     "lottery": _read_lottery,
 }
+
+
+def read_rows(step: StepFigures) -> Iterator[Row]:
+    """What a step measured that can be set beside another's; rates are bytes per second."""
+    read = _READERS.get(step.step.kind)
+    if read is not None:
+        yield from read(step)
 
 
 def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -121,14 +121,20 @@ def _slice(
     return tuple(own[(repetition - 1) * length : repetition * length])
 
 
-def find_touches(one: Pass) -> Touches | None:
-    """First touches against repeats; None where one of both is missing."""
+def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
+    """Each file's first read, and all later ones."""
     firsts: list[TicketRow] = []
     repeats: list[TicketRow] = []
     seen: set[str] = set()
     for ticket in one.tickets:
         (repeats if ticket.file in seen else firsts).append(ticket)
         seen.add(ticket.file)
+    return firsts, repeats
+
+
+def find_touches(one: Pass) -> Touches | None:
+    """First touches against repeats; None where one of both is missing."""
+    firsts, repeats = split_touches(one)
     first_bytes_s, repeat_bytes_s = _find_rate(firsts), _find_rate(repeats)
     if not first_bytes_s or not repeat_bytes_s:
         return None

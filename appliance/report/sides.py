@@ -1,0 +1,233 @@
+"""What one drive (or the array) of a campaign measured, as series to hold against another's. Pure.
+
+Each series has the conditions that it was taken under: two are compared only where these agree.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from appliance.measure.steady_state import WINDOW
+from appliance.report.blocks import find_ram_share, say_start
+from appliance.report.figures import ARRAY, Figure, StepFigures, Workload, group_workloads
+from appliance.report.kinds import fio, lottery, surface
+from appliance.report.kinds.compare import read_rows
+from appliance.report.rows import BootRow, CampaignRows, DriveRow
+from appliance.report.series import Series, label_booted, make_series
+from appliance.report.workload_tables import read_keys
+from appliance.units import printable
+
+BOOTS = "settled boots"
+PAGE_CACHE = "page cache"
+COLD_START = "cold start"
+IMAGE = "Kaltstart"
+NOT_PROVEN = "not proven"
+
+_PRODUCT = "Kaltstart "
+
+_NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
+"""Keys of [boot] that change how many boots there are, and not what one of them is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Measurements of the same thing, under the same conditions."""
+
+    subject: str
+    """`settled boots`, `SQL, all phases`, `lottery, direct, first touches`"""
+    unit: str
+    """s | MB/s | IOPS; rates are bytes per second."""
+    values: tuple[float, ...]
+    conditions: Mapping[str, str]
+    ram_share: float | None = None
+    """Of what was read, how much RAM answered, 0 to 1; None where that is not known."""
+    missing: str = ""
+    """Why there are no values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One drive, or the array, of one campaign."""
+
+    campaign_id: int
+    identity: str
+    """The drive's serial number or WWN; `array`."""
+    label: str
+    samples: tuple[Samples, ...]
+
+
+def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
+    """All drives of the campaign that measured something, and its array."""
+    image = _find_images(rows)
+    identities = {drive.id: drive.serial or drive.wwn for drive in rows.drives}
+    found: dict[str, tuple[str, list[Samples]]] = {}
+    for drive in rows.drives:
+        series = make_series(drive, rows.boots)
+        if series.boot_s:
+            samples = _read_boots(rows, drive, series)
+            # A backing drive is booted with its array.
+            is_array = drive.role == "backing"
+            identity = ARRAY if is_array else drive.serial or drive.wwn
+            label = ARRAY if is_array else label_booted(drive)
+            found.setdefault(identity, (label, []))[1].append(samples)
+    for workload in group_workloads(rows):
+        for step in workload.steps:
+            identity = identities.get(step.step.drive_id or 0, step.step.device)
+            label = step.label.removesuffix(f" ({step.place})")
+            own = found.setdefault(identity, (label, []))[1]
+            own += _read_step(workload, step, rows.campaign.plan_toml)
+    return tuple(
+        Side(
+            rows.campaign.id,
+            identity,
+            label,
+            _pool(
+                replace(each, conditions={**each.conditions, IMAGE: image})
+                for each in samples
+                if each.values or each.missing
+            ),
+        )
+        for identity, (label, samples) in found.items()
+        if samples
+    )
+
+
+def _find_images(rows: CampaignRows) -> str:
+    """The version that the campaign was started with."""
+    said = (str(event["detail"]) for event in rows.events if event["event"] == "campaign-start")
+    versions = (detail.removeprefix(_PRODUCT) for detail in said if detail.startswith(_PRODUCT))
+    return ", ".join(dict.fromkeys(map(printable, versions))) or "unknown"
+
+
+def _pool(samples: Iterator[Samples]) -> tuple[Samples, ...]:
+    """Runs of the same test under the same conditions are one series."""
+    pooled: dict[tuple[object, ...], Samples] = {}
+    for each in samples:
+        key = (each.subject, each.unit, tuple(sorted(each.conditions.items())))
+        before = pooled.get(key)
+        if before is None:
+            pooled[key] = each
+            continue
+        shares = [share for share in (before.ram_share, each.ram_share) if share is not None]
+        pooled[key] = replace(
+            before,
+            values=before.values + each.values,
+            ram_share=max(shares) if len(shares) == 2 else None,
+        )
+    return tuple(pooled.values())
+
+
+def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
+    booted = [boot for boot in rows.boots if boot.drive_id == drive.id and _is_timed(boot)]
+    conditions = {
+        **_read_boot_table(rows.campaign.plan_toml),
+        "power": ", ".join(dict.fromkeys(boot.power for boot in booted)),
+        COLD_START: ", ".join(sorted({proof for proof, _ in series.proofs})),
+        PAGE_CACHE: ", ".join(sorted(set(series.page_caches))),
+    }
+    return Samples(
+        subject=BOOTS,
+        unit="s",
+        values=series.settled_boot_s,
+        conditions=conditions,
+        missing="" if series.settled_boot_s else f"the boots of {series.label} have not settled",
+    )
+
+
+def _is_timed(boot: BootRow) -> bool:
+    return bool(boot.valid) and not boot.charted and boot.boot_s is not None
+
+
+@lru_cache(maxsize=32)
+def _read_boot_table(plan_toml: str) -> dict[str, str]:
+    """The keys of [boot] with their defaults; those as written that this version would refuse."""
+    # Costs seconds on a small machine: only where boots are compared.
+    from pydantic import ValidationError  # noqa: PLC0415 - see above
+
+    from appliance.plan_schema import BootTable  # noqa: PLC0415 - see above
+
+    try:
+        table = tomllib.loads(plan_toml.removeprefix("\ufeff")).get("boot", {})
+    except tomllib.TOMLDecodeError:
+        return {}
+    if not isinstance(table, dict):
+        return {}
+    with suppress(ValidationError):
+        table = BootTable.model_validate(table).model_dump()
+    return {
+        key: printable(str(value)) for key, value in table.items() if key not in _NOT_COMPARED
+    } | {"power": ""}
+
+
+def _read_step(workload: Workload, step: StepFigures, plan_toml: str) -> Iterator[Samples]:
+    keys = read_keys(plan_toml)
+    asked = keys[workload.index] if workload.index < len(keys) else {}
+    conditions = {
+        printable(str(key)): printable(str(value)) for key, value in asked.items() if key != "kind"
+    }
+    read = _READERS.get(workload.kind, _read_single)
+    for name, unit, values, figures in read(step):
+        kind = "SQL" if workload.kind == "sql" else printable(workload.kind)
+        yield Samples(
+            subject=f"{kind}, {name}",
+            unit=unit,
+            values=tuple(values),
+            conditions=conditions | {PAGE_CACHE: _describe_start(figures)},
+            ram_share=find_ram_share(figures),
+        )
+
+
+def _describe_start(figures: tuple[Figure, ...]) -> str:
+    """`began cold, proven`; what RAM answered is compared by itself."""
+    if all(figure.is_tellable for figure in figures):
+        return say_start(figures).removeprefix("page cache ").partition(";")[0]
+    states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
+    return f"{', '.join(states)}, {NOT_PROVEN}"
+
+
+type _Read = tuple[str, str, list[float], tuple[Figure, ...]]
+"""Name, unit, values, what they are from."""
+
+
+def _read_single(step: StepFigures) -> Iterator[_Read]:
+    for name, unit, headline, value, figures in read_rows(step):
+        if headline and value is not None and figures:
+            yield name, unit, [value], figures
+
+
+def _read_fio(step: StepFigures) -> Iterator[_Read]:
+    for test in fio.find_tests(step):
+        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
+        rounds = test.rounds[-WINDOW:]
+        values = [value for each in rounds if (value := each.get(metric)) is not None]
+        name = f"{test.mode}, {test.name}" if test.mode else test.name
+        if len(values) == len(rounds):
+            yield name, unit, values, rounds
+
+
+def _read_lottery(step: StepFigures) -> Iterator[_Read]:
+    for one in lottery.find_passes(step):
+        touches = lottery.find_touches(one)
+        if touches is None or not touches.proven or not all(f.valid for f in one.figures):
+            continue
+        firsts, repeats = (
+            [ticket.bytes / ticket.seconds for ticket in tickets if ticket.seconds > 0]
+            for tickets in lottery.split_touches(one)
+        )
+        # Files that the drive served before show what it has learned, which is another test.
+        if touches.served_before_share <= lottery.DRIVE_SHARE:
+            yield f"{one.label}, first touches", "MB/s", firsts, one.figures
+        if touches.is_of_drive:
+            yield f"{one.label}, repeats", "MB/s", repeats, one.figures
+
+
+def _read_surface(step: StepFigures) -> Iterator[_Read]:
+    whole = surface.find_whole(step)
+    rate = whole.get("bw_bytes_s") if whole is not None else None
+    if whole is not None and rate is not None:
+        yield "mean speed", "MB/s", [rate], (whole,)
+
+
+_READERS = {"fio": _read_fio, "lottery": _read_lottery, "surface": _read_surface}

@@ -1,0 +1,283 @@
+"""Two drives, two campaigns, two sticks beside each other: in words, or refused with a reason."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import PlanError
+from appliance.measure.samples import Ticket
+from appliance.ratio import find_ratio
+from appliance.report.ratios import compare_campaigns, say_ratio
+from appliance.report.rows import select_campaign, select_earlier
+from appliance.store import steps as store
+from appliance.store.connect import open_database
+from appliance.store.merge import merge_database
+from tests.report.database import Disk, add_campaign, make_boots, make_database
+from tests.report.pages_read import export, words_of
+from tests.report.states import BALLAST, BYPASS, NOT_DROPPED, Setup
+from tests.report.workloads import add_results, add_step, make_results
+
+SLOW = Disk("A", "disk", boots=make_boots(54.0, 55.0, 54.5, 54.2, 54.8, 54.4))
+FAST = Disk("B", "disk", boots=make_boots(27.9, 28.1, 27.8, 28.3, 28.0, 28.2))
+STEADY = [50.0, 50.5, 49.6, 50.2, 49.9, 50.1]
+MOVING = Disk("C", "disk", boots=make_boots(90.0, 80.0, 70.0, 60.0, 50.0, 40.0))
+_PLAN = """version = 1
+[boot]
+boot_set = "{boot_set}"
+[[workload]]
+kind = "sql"
+seed = {seed}
+data_size = "{data_size}"
+"""
+_PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
+
+
+def _compare(connection: sqlite3.Connection, *asked: str, although: Sequence[str] = ()) -> str:
+    sides = []
+    for text in asked:
+        number, _, drive = text.partition(":")
+        sides.append((select_campaign(connection, campaign_id=int(number)), drive))
+    return "\n".join(compare_campaigns(*sides, although=although))
+
+
+def _add_sql(
+    connection: sqlite3.Connection,
+    seconds: float,
+    *,
+    setup: Setup = BALLAST,
+    hit: float = 0.2,
+    campaign: int = 1,
+) -> None:
+    """A SQL test on drive A."""
+    (position,) = connection.execute("SELECT count(*) FROM step").fetchone()
+    step = add_step(connection, "sql", "A", position=position)
+    connection.execute("UPDATE step SET campaign_id = ? WHERE id = ?", (campaign, step))
+    for phase in _PHASES:
+        rows = make_results(phase, setup, app=1e9, hit=hit, seconds=seconds / 5)
+        add_results(connection, step, rows)
+    add_results(connection, step, make_results("total", setup, seconds=seconds))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> sqlite3.Connection:
+    """Two campaigns of drive A; the second one is a day later."""
+    connection = make_database(tmp_path / "two.sqlite", disks=[SLOW, FAST, MOVING])
+    again = Disk("A", "disk", boots=make_boots(*STEADY))
+    add_campaign(connection, name="again", disks=[again], created_at="2026-11-22T03:20:00.123Z")
+    return connection
+
+
+def _plan(
+    connection: sqlite3.Connection,
+    campaign: int,
+    *,
+    boot_set: str = "256M",
+    seed: int = 1,
+    data_size: str = "512M",
+) -> None:
+    plan = _PLAN.format(boot_set=boot_set, seed=seed, data_size=data_size)
+    connection.execute("UPDATE campaign SET plan_toml = ? WHERE id = ?", (plan, campaign))
+
+
+@pytest.mark.parametrize(
+    ("ones", "others", "said"),
+    [
+        (
+            [54.0, 55.0, 54.5, 54.2, 54.8],
+            [28.0, 28.1, 27.9, 28.2, 27.8],
+            "1.95 times faster, 1.92 to 1.97",
+        ),
+        (
+            [28.0, 28.1, 27.9, 28.2, 27.8],
+            [54.0, 55.0, 54.5, 54.2, 54.8],
+            "1.95 times slower, 1.92 to 1.97",
+        ),
+        (
+            [27.9, 28.1, 27.8, 28.3, 28.0],
+            [28.0, 28.2, 27.7, 28.1, 27.9],
+            "no difference larger than 2 % can be seen",
+        ),
+        (
+            [1.0, 2.0, 3.0, 4.0],
+            [1.0, 2.0, 3.0, 4.0],
+            "no difference larger than 4.0 times can be seen",
+        ),
+        ([178.0], [82.0], "2.17 times faster, with too few values for an interval"),
+        ([5.0], [5.0], "equally fast, with too few values for an interval"),
+        ([1000.0] * 4, [10.0] * 4, "100 times faster, 100 to 100"),
+    ],
+)
+def test_a_ratio_in_words(ones: list[float], others: list[float], said: str) -> None:
+    found = find_ratio(ones, others)
+    assert found is not None
+    assert say_ratio(found) == said
+
+
+def test_two_drives_of_a_campaign(two: sqlite3.Connection) -> None:
+    assert _compare(two, "1:B", "1:A") == (
+        "campaign 1, B against campaign 1, A:\n"
+        "  settled boots: 1.94 times faster, 1.92 to 1.96 (28.050 s against 54.450 s; n = 6 and 6;"
+        " cold start unproven)."
+    )
+
+
+def test_two_campaigns_compare_each_drive_that_is_in_both(two: sqlite3.Connection) -> None:
+    said = _compare(two, "2", "1")
+    assert said.startswith("campaign 2, A against campaign 1, A:\n  settled boots: 1.09 times")
+    assert said.count("against campaign") == 1
+
+
+def test_two_sticks_are_compared_once_they_are_merged(
+    two: sqlite3.Connection, tmp_path: Path
+) -> None:
+    other = make_database(tmp_path / "other.sqlite", disks=[Disk("Z", "x", boots=FAST.boots)])
+    other.close()
+    counts = merge_database(two, tmp_path / "other.sqlite", room_bytes=1 << 40)
+    assert counts.campaigns == 1
+    assert "campaign 3, Z against campaign 2, A:\n  settled boots: 1.78 times faster" in _compare(
+        two, "3", "2"
+    )
+
+
+def test_boots_that_have_not_settled_are_not_compared(two: sqlite3.Connection) -> None:
+    said = _compare(two, "1:C", "1:A")
+    assert "settled boots: not compared: the boots of C have not settled." in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "allowance", "told"),
+    [
+        ({"seed": 2}, "seed", "seed 1 against 2"),
+        ({"data_size": "1G"}, "size", "data_size 536870912 against 1073741824"),
+    ],
+)
+def test_another_seed_or_size_is_refused_unless_asked_for(
+    two: sqlite3.Connection, changed: dict[str, str], allowance: str, told: str
+) -> None:
+    _plan(two, 1)
+    _plan(two, 2, **changed)  # type: ignore[arg-type]  # a table of keys
+    _add_sql(two, 100.0)
+    _add_sql(two, 80.0, campaign=2)
+    said = _compare(two, "1:A", "2:A")
+    assert f"SQL, all phases: not compared for the sake of {allowance}: {told}." in said
+    said = _compare(two, "1:A", "2:A", although=[allowance])
+    assert "SQL, all phases: 1.25 times slower, with too few values" in said
+    assert f"although {told}" in said
+
+
+def test_a_default_that_is_written_down_changes_nothing(two: sqlite3.Connection) -> None:
+    _plan(two, 1)
+    two.execute(
+        "UPDATE campaign SET plan_toml = ? WHERE id = 2",
+        ('version = 1\n[boot]\ncycles = 9\n[[workload]]\nkind = "sql"\n',),
+    )
+    _add_sql(two, 100.0)
+    _add_sql(two, 80.0, campaign=2)
+    said = _compare(two, "1:A", "2:A")
+    assert "not compared" not in said
+    assert "page cache began cold, proven; RAM answered 20 %" in said
+
+
+def test_another_boot_set_and_another_image_are_refused(two: sqlite3.Connection) -> None:
+    _plan(two, 1)
+    _plan(two, 2, boot_set="512M")
+    assert "for the sake of size: boot_set 268435456 against 536870912" in _compare(two, "1", "2")
+    _plan(two, 2)
+    for campaign, version in ((1, "0.1.0"), (2, "0.2.0")):
+        two.execute(
+            "UPDATE event SET detail = ? WHERE campaign_id = ? AND event = 'campaign-start'",
+            (f"Kaltstart {version}", campaign),
+        )
+    assert "for the sake of image: Kaltstart 0.1.0 against 0.2.0" in _compare(two, "1", "2")
+    assert "times slower, " in _compare(two, "1", "2", although=["image"])
+
+
+@pytest.mark.parametrize(
+    ("setup", "hit", "told"),
+    [
+        (NOT_DROPPED, 0.2, "the state of the page cache is not proven"),
+        (BYPASS, 0.0, "page cache began cold, proven against bypass, proven"),
+        (BALLAST, 0.6, "RAM answered 20 % against 60 %"),
+    ],
+)
+def test_another_cache_state_is_refused(
+    two: sqlite3.Connection, setup: Setup, hit: float, told: str
+) -> None:
+    _plan(two, 1)
+    _plan(two, 2)
+    _add_sql(two, 100.0)
+    _add_sql(two, 80.0, campaign=2, setup=setup, hit=hit)
+    said = _compare(two, "1:A", "2:A")
+    assert "SQL, all phases: not compared for the sake of cache:" in said
+    assert told in said
+
+
+def test_runs_of_the_same_test_are_one_series(two: sqlite3.Connection) -> None:
+    _plan(two, 1)
+    _plan(two, 2)
+    for seconds in (100.0, 101.0, 102.0, 100.5):
+        _add_sql(two, seconds)
+        _add_sql(two, seconds / 2, campaign=2)
+    assert "SQL, all phases: 2.00 times slower, 1.96 to 2.04" in _compare(two, "1:A", "2:A")
+
+
+def test_first_touches_of_a_lottery_have_an_interval(two: sqlite3.Connection) -> None:
+    for serial, factor in (("A", 1.0), ("B", 3.0)):
+        step = add_step(two, "lottery", serial, position=20 + ord(serial))
+        for name in "abcde":
+            rows = make_results(f"direct/{name}", BYPASS, app=2e8, rate_bytes_s=1e8)
+            add_results(two, step, rows)
+        tickets = [
+            Ticket(
+                "direct", "bypass", 5 * (nth - 1) + number, name, nth, 10**8,
+                (1 + number / 100) / factor, 0, 10**8, 0,
+            )
+            for nth in (1, 2)
+            for number, name in enumerate("abcde", start=1)
+        ]  # fmt: skip
+        store.insert_tickets(two, step, tickets)
+    said = _compare(two, "1:B", "1:A")
+    assert "lottery, direct, first touches: 3.00 times faster, 2.9" in said
+    assert "n = 5 and 5" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("1:X", "2"), "campaign 1 has no figures of drive X"),
+        (("1", "1"), "it is not clear which drives"),
+        (("7", "1"), "there is no campaign 7"),
+    ],
+)
+def test_what_cannot_be_paired_is_an_error(
+    two: sqlite3.Connection, asked: tuple[str, str], said: str
+) -> None:
+    with pytest.raises(PlanError, match=said):
+        _compare(two, *asked)
+
+
+def test_a_report_holds_its_drives_against_each_other_and_against_before(
+    two: sqlite3.Connection, tmp_path: Path
+) -> None:
+    words = words_of(export(two, tmp_path))
+    assert "B against A, settled boots : 1.94 times faster, 1.92 to 1.96 (28.050 s" in words
+    assert "Two drives or campaigns: the ratio is the median of the quotients" in words
+    assert "against itself" not in words
+    rows = select_campaign(two, campaign_id=2)
+    earlier = select_earlier(two, rows)
+    assert earlier is not None
+    assert earlier.campaign.id == 1
+
+
+def test_a_drive_that_has_become_slower_is_remarked(tmp_path: Path) -> None:
+    connection = open_database(tmp_path / "slower.sqlite")
+    for day, times in ((21, (27.9, 28.1, 27.8, 28.3, 28.0)), (22, (33.9, 34.1, 33.8, 34.3, 34.0))):
+        disk = Disk("A", "disk", boots=make_boots(*times))
+        at = f"2026-11-{day}T03:20:00.123Z"
+        add_campaign(connection, disks=[disk], created_at=at)
+    words = words_of(export(connection, tmp_path, campaign_id=2))
+    assert "in campaign 1, settled boots : 1.21 times slower, 1.20 to 1.23 (34.000 s" in words
+    page = next((tmp_path / "r").glob("2-*/report.html")).read_text()
+    assert '<li class="remark"><strong>A against itself in campaign 1' in page
