@@ -78,8 +78,13 @@ def split_findings(
     told = [one for one in findings if one.kind in {"gain", "flat"}]
     results = [one for one in told if not one.is_aside]
     asides = [one for one in told if one.is_aside]
-    doubts = tuple(one for one in findings if one not in told)
+    # What failed or drifts, then what is not proven.
+    doubts = tuple(sorted((one for one in findings if one not in told), key=_is_of_proof))
     return tuple(results[:MOST_RESULTS]), (*results[MOST_RESULTS:], *asides), doubts
+
+
+def _is_of_proof(finding: Finding) -> bool:
+    return finding.kind == "proof"
 
 
 def without_chart(sections: Sequence[SectionView], answer: AnswerView) -> tuple[SectionView, ...]:

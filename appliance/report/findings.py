@@ -253,7 +253,12 @@ def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
                 drives[key].append(series.label)
             boots[key] = boots.get(key, 0) + count
     return [
-        Finding("proof", ", ".join(names), _say_proof(*key, count=boots[key]))
+        Finding(
+            # What is proven is no doubt.
+            "flat" if key[0] == "proven" else "proof",
+            ", ".join(names),
+            _say_proof(*key, count=boots[key]),
+        )
         for key, names in sorted(drives.items())
     ]
 

@@ -72,6 +72,12 @@ def test_without_a_boot_nothing_is_answered(tmp_path: Path) -> None:
     assert _sentence(_export(tmp_path, Disk("A", "disk"))) == "No valid boot yet."
 
 
+def test_what_is_proven_is_no_doubt(report: Path) -> None:
+    results, doubts = words_of(report).split("Doubts")
+    assert "cold: proven (5 boots)" in results
+    assert "cold: unproven (12 boots)" in doubts
+
+
 def test_every_boot_has_its_dot_with_its_proof(report: Path) -> None:
     page = (report / "report.html").read_text(encoding="utf-8")
     (dots,) = re.findall(r'aria-label="LAB-SSD-1: ([^"]*)"', page)
@@ -114,11 +120,11 @@ def test_nothing_to_judge_takes_one_line(judged: sqlite3.Connection, tmp_path: P
 def test_results_are_ranked_and_asides_folded() -> None:
     plain = [Finding("flat", f"drive {number}", "as before") for number in range(8)]
     aside = Finding("flat", "RAM", "answered", is_aside=True)
-    doubt = Finding("remark", "A", "failed")
-    results, more, doubts = split_findings([aside, *plain, doubt])
+    doubt, unproven = Finding("remark", "A", "failed"), Finding("proof", "A", "unproven")
+    results, more, doubts = split_findings([aside, unproven, *plain, doubt])
     assert results == tuple(plain[:6])
     assert more == (*plain[6:], aside)
-    assert doubts == (doubt,)
+    assert doubts == (doubt, unproven)
 
 
 @pytest.mark.parametrize(("boots", "charts"), [((1,), 2), ((1, 2, 3), 4)])
