@@ -18,6 +18,7 @@ class CacheView:
     """The state of every cache under one figure, or under all figures of one line."""
 
     page_cache: str
+    """What the accesses met; before it that they began cold, where they met something else then."""
     proof: str
     """proven | unproven | partly"""
     reason: str
@@ -193,8 +194,10 @@ def view_caches(figures: Sequence[Figure]) -> CacheView:
     # The reason of what is missing matters more than the reasons of what is there.
     doubts = [cache.reason for cache in caches if cache.proof != "proven" and cache.reason]
     reasons = doubts or [cache.reason for cache in caches if cache.reason]
+    began_cold = figures and all(figure.began_cold for figure in figures)
+    start = "began cold (proven), then " if began_cold and proofs != {"proven"} else ""
     return CacheView(
-        page_cache=_list(cache.page_cache for cache in caches),
+        page_cache=start + _list(cache.page_cache for cache in caches),
         proof=proofs.pop() if len(proofs) == 1 else "partly" if proofs else "unproven",
         reason=_list_some(reasons, limit=1),
         ram_share=format_ram_share(figures),

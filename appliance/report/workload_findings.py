@@ -94,7 +94,8 @@ def _judge_pass(
         f"in the lottery's {one.label} pass repeats were {_say_times(times)} first touches"
         f" ({format_rate(touches.first_bytes_s)} MB/s, then"
         f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
-        f" {touches.repeats} reads); RAM answered {format_share(share)} of the repeats"
+        f" {touches.repeats} reads); {_say_start(one)}RAM answered {format_share(share)} of the"
+        " repeats"
     )
     if share > lottery.DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
@@ -116,6 +117,12 @@ def _judge_pass(
         return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
     text += ', which reads in another way; with "direct" as the first pass both read alike.'
     return Finding("flat", label, text)
+
+
+def _say_start(one: lottery.Pass) -> str:
+    """Of a pass through the page cache, of which `find_touches` has the proof by its draws."""
+    is_direct = all(ticket.page_cache == "bypass" for ticket in one.tickets)
+    return "" if is_direct else "the pass began cold, proven; "
 
 
 def _say_times(times: float) -> str:

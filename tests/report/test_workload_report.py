@@ -84,6 +84,7 @@ def test_the_hybrid_gains_in_the_direct_pass_only(workloads: Path) -> None:
     # The trap: the page cache makes every drive look that fast. Its figures are of mixed states.
     told = re.findall(r"cold pass repeats were [\d.]+ times as fast as first touches", text)
     assert len(told) == 3
+    assert text.count("reads); the pass began cold, proven; RAM answered 100 % of the repeats") == 3
     assert text.count("RAM answered 100 % of the repeats, so this does not show the drive.") == 3
     assert "warm pass repeats" not in text
 
@@ -157,6 +158,8 @@ def test_the_total_of_sql_speaks_where_all_phases_began_cold_and_says_what_ram_a
     assert "SQL, all phases : LAB-HDD-1 200.0 s (3 min 20 s), LAB-SSHD-1 181.8 s" in words
     assert "(3 min 1 s); page cache began cold, proven; RAM answered 30 %." in words
     assert "sql: of " not in words
+    # Both facts stand in the table, too.
+    assert re.search(r"began cold \(proven\), then partial unproven \d 30 % 3 GiB", words)
 
 
 def test_all_bars_of_sql_have_one_scale(one: sqlite3.Connection, tmp_path: Path) -> None:
