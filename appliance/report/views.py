@@ -29,6 +29,11 @@ from appliance.report.boot_views import (
     view_boots,
     view_drive,
 )
+from appliance.report.conditions_section import (
+    ConditionsView,
+    find_condition_findings,
+    make_conditions,
+)
 from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.health_section import HealthView, make_health
@@ -105,6 +110,8 @@ class ReportView:
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
+    conditions: ConditionsView | None
+    """None where nothing was noted."""
     health: HealthView | None
     """None where no drive was asked."""
     sections: tuple[SectionView, ...]
@@ -163,6 +170,7 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,
+            *find_condition_findings(rows),
         )
     )
     return ReportView(
@@ -200,6 +208,7 @@ def make_report(
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
+        conditions=make_conditions(rows),
         health=make_health(rows),
         sections=without_chart(sections, answer) if answer else sections,
         events=tuple(
