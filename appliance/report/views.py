@@ -44,6 +44,7 @@ from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
 from appliance.report.step_views import describe_steps, format_time, make_steps
 from appliance.report.verdict_views import VerdictsView, make_verdicts
+from appliance.report.wakes import find_wake_findings
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.store.checksums import DAMAGED
 from appliance.units import format_seconds, printable
@@ -170,6 +171,7 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,
+            *find_wake_findings(rows),
             *find_condition_findings(rows),
         )
     )
