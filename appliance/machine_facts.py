@@ -33,6 +33,8 @@ class FixedFacts:
     vendor: str
     model: str
     serial: str
+    board: str
+    """The mainboard's maker and name."""
     firmware: str
     """uefi | secureboot | bios"""
     firmware_version: str
@@ -40,6 +42,8 @@ class FixedFacts:
     """on | off | setup mode | not supported"""
     processor: str
     processors: int
+    is_virtual: bool
+    """Whether a hypervisor runs the machine."""
     ram_bytes: int
     versions: Mapping[str, str] = field(default_factory=dict)
     """By the program's name."""
@@ -95,11 +99,15 @@ def read_fixed(
 ) -> FixedFacts:
     """What does not change in a boot. `sys` and `proc` are the kernel's file systems."""
     dmi = sys / "class/dmi/id"
-    name, count = parse_cpuinfo(read_text(proc / "cpuinfo"))
+    cpuinfo = read_text(proc / "cpuinfo")
+    name, count = parse_cpuinfo(cpuinfo)
     return FixedFacts(
         vendor=read_text(dmi / "sys_vendor"),
         model=read_text(dmi / "product_name"),
         serial=read_text(dmi / "product_serial"),
+        board=" ".join(
+            filter(None, (read_text(dmi / "board_vendor"), read_text(dmi / "board_name")))
+        ),
         firmware=firmware,
         firmware_version=" ".join(
             filter(None, (read_text(dmi / "bios_version"), read_text(dmi / "bios_date")))
@@ -107,6 +115,7 @@ def read_fixed(
         secure_boot=_read_secure_boot(sys / "firmware/efi/efivars"),
         processor=name,
         processors=count,
+        is_virtual=parse_is_virtual(cpuinfo),
         ram_bytes=parse_meminfo(read_text(proc / "meminfo")),
         versions={"Linux": read_text(proc / "sys/kernel/osrelease"), **versions},
     )
@@ -158,6 +167,18 @@ def parse_cpuinfo(text: str) -> tuple[str, int]:
     names = [value.strip() for key, value in pairs if key.strip() == "model name"]
     count = sum(key.strip() == "processor" for key, _ in pairs)
     return (" ".join(names[0].split()) if names else ""), count
+
+
+def parse_is_virtual(cpuinfo: str) -> bool:
+    """Whether the processor shows the flag `hypervisor`.
+
+    It is bit 31 of ECX of CPUID 1, which processors leave 0 and hypervisors set
+    (Documentation/virt/kvm/x86/cpuid.rst, arch/x86/include/asm/cpufeatures.h).
+    """
+    flags = (
+        line.partition(":")[2].split() for line in cpuinfo.splitlines() if line.startswith("flags")
+    )
+    return "hypervisor" in next(flags, [])
 
 
 def parse_meminfo(text: str) -> int:

@@ -18,6 +18,7 @@ from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
@@ -271,9 +272,12 @@ class Appliance:
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
         self._machine_drives.close_guard()
-        if load_campaign(self.site, campaign_id).state == "preparing":
+        is_new = load_campaign(self.site, campaign_id).state == "preparing"
+        if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
+        store_conditions(self.site, campaign_id, fixed=self._machine.fixed, drives=find_drives())
+        if is_new:
             prepare(
                 self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )

@@ -3,7 +3,9 @@
 Only the engine's idle moments are used: while a campaign runs, nothing here is read or set.
 """
 
+import platform
 import re
+import sqlite3
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,6 +21,7 @@ from appliance.keyboard import BUILT_IN, LAYOUTS, keep_layout, load_layout, rest
 from appliance.language import LANGUAGES, check_language, keep_language, read_kept_language
 from appliance.machine_clock import parse_time, set_time
 from appliance.machine_facts import (
+    FixedFacts,
     MachineFacts,
     StickPlace,
     parse_versions,
@@ -55,10 +58,17 @@ class Machine:
             versions={
                 "Kaltstart": VERSION,
                 "database schema": str(SCHEMA_VERSION),
+                "Python": platform.python_version(),
+                "SQLite": sqlite3.sqlite_version,
                 **parse_versions(read_text(_VERSIONS)),
             },
         )
         self._published: MachineFacts | None = None
+
+    @property
+    def fixed(self) -> FixedFacts:
+        """What stays as it is in this boot."""
+        return self._fixed
 
     def restore_keyboard(self) -> None:
         """The kept layout; where it cannot be loaded the kernel's own stays, and that is noted."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from appliance.report.rows import BootRow, DriveRow
 from appliance.report.series import Series, label_booted
 from appliance.report.step_views import format_time
+from appliance.report.wakes import say_early
 from appliance.units import format_drive_size, format_seconds, printable
 
 _DASH = format_seconds(None)
@@ -45,6 +46,8 @@ class BootView:
     """Of the slowest boot, in percent: the length of the cell's bar."""
     proof: str
     reason: str
+    doubt: str
+    """About the boot itself; empty where there is none."""
     power: str
     page_cache: str
     drive_state: str
@@ -131,6 +134,7 @@ def view_boots(
             share=round(100 * (boot.boot_s or 0.0) / slowest, 1) if slowest else 0.0,
             proof=boot.cold_proof if boot.boot_s is not None else "",
             reason=printable(boot.cold_reason if boot.boot_s is not None else boot.reason),
+            doubt=say_early(boot),
             power=boot.power,
             page_cache=boot.page_cache or _DASH,
             drive_state=_describe_drive_state(boot, own),
@@ -191,6 +195,7 @@ _NO_BOOT = BootView(
     share=0.0,
     proof="",
     reason="",
+    doubt="",
     power="",
     page_cache="",
     drive_state="",

@@ -21,6 +21,7 @@ from appliance.measure.bootchart import MAX_BYTES, Bootchart, BootchartError, pa
 from appliance.report.pages import render_page, render_verdicts
 from appliance.report.rows import CampaignRow, CampaignRows, select_campaign, select_earlier
 from appliance.report.tables import (
+    render_conditions,
     render_dirty,
     render_health,
     render_json,
@@ -76,7 +77,7 @@ def export_campaign(
         "report.html": render_page(view),
         "results.csv": render_results(rows),
         "results.json": render_json(rows),
-        **_render_workloads(rows),
+        **_render_details(rows),
         **_render_verdicts(rows, view),
     }
     writers = {
@@ -187,14 +188,15 @@ def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
     )
 
 
-def _render_workloads(rows: CampaignRows) -> dict[str, str]:
-    """Files that only a campaign with workloads has."""
+def _render_details(rows: CampaignRows) -> dict[str, str]:
+    """Files that only a campaign has which has such rows."""
     files = (
         ("steps.csv", rows.workloads.steps, render_steps),
         ("tickets.csv", rows.workloads.tickets, render_tickets),
         ("array_dirty.csv", rows.workloads.dirty, render_dirty),
         ("slices.csv", rows.workloads.slices, render_slices),
         ("ranges.csv", rows.workloads.ranges, render_ranges),
+        ("conditions.csv", rows.conditions, render_conditions),
         ("health.csv", rows.health.records, render_health),
         ("temperatures.csv", rows.health.temperatures, render_temperatures),
     )

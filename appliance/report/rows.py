@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from appliance.errors import PlanError
+from appliance.report.condition_rows import ConditionRow, select_condition_rows
 from appliance.report.health_rows import HealthRows, select_health_rows
 from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
@@ -149,6 +150,8 @@ class CampaignRows:
     """In the order in which they were made."""
     verdicts: VerdictRows
     health: HealthRows
+    conditions: tuple[ConditionRow, ...]
+    """In the order in which they were noted; none in campaigns of earlier versions."""
     damaged: tuple[Damaged, ...] = ()
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
@@ -166,21 +169,13 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
         if row is None:
             raise PlanError(f"there is no campaign {campaign_id} in the database")
         damaged = find_damaged(connection, campaign_id=campaign_id)
+        drives = _select_drives(connection, campaign_id)
         return CampaignRows(
             campaign=CampaignRow(*row),
-            drives=_select_drives(connection, campaign_id),
+            drives=drives,
             boots=_select_boots(connection, campaign_id, damaged),
             boot_times=_select_boot_times(connection, campaign_id, damaged),
-            drive_records=_pick(
-                DRIVES,
-                connection.execute(
-                    "SELECT v.* FROM drives v"
-                    " JOIN drive d ON d.serial = v.serial AND d.wwn = v.wwn"
-                    " JOIN campaign_drive cd ON cd.drive_id = d.id WHERE cd.campaign_id = ?"
-                    " ORDER BY cd.slot",
-                    (campaign_id,),
-                ),
-            ),
+            drive_records=_select_drive_records(connection, drives),
             events=_pick(
                 EVENTS,
                 connection.execute(
@@ -198,6 +193,7 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
             ),
             verdicts=select_verdict_rows(connection, campaign_id),
             health=select_health_rows(connection, campaign_id),
+            conditions=select_condition_rows(connection, campaign_id),
             damaged=damaged,
         )
     finally:
@@ -221,14 +217,33 @@ def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> Campai
 
 
 def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[DriveRow, ...]:
+    # The firmware as it was then: the drive's own row has the newest.
     found = connection.execute(
         "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, cd.released_model,"
-        " d.firmware, cd.released_size_bytes, cd.rotational, cd.transport"
+        " coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id"
+        " AND c.drive_id = d.id AND c.name = 'firmware' ORDER BY c.id LIMIT 1), d.firmware),"
+        " cd.released_size_bytes, cd.rotational, cd.transport"
         " FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
         " WHERE cd.campaign_id = ? ORDER BY cd.slot",
         (campaign_id,),
     )
     return tuple(DriveRow(*row) for row in found)
+
+
+def _select_drive_records(
+    connection: sqlite3.Connection, drives: Sequence[DriveRow]
+) -> tuple[Record, ...]:
+    """The view `drives`, with the firmware that they had in the campaign."""
+    return tuple(
+        record | {"firmware": drive.firmware}
+        for drive in drives
+        for record in _pick(
+            DRIVES,
+            connection.execute(
+                "SELECT * FROM drives WHERE serial = ? AND wwn = ?", (drive.serial, drive.wwn)
+            ),
+        )
+    )
 
 
 def _select_boot_times(

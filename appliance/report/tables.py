@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TextIO
 
 from appliance import VERSION
+from appliance.report.condition_rows import CONDITIONS
 from appliance.report.health_rows import HEALTH, TEMPERATURES
 from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
 from appliance.report.series import make_series
@@ -111,6 +112,11 @@ def render_slices(rows: CampaignRows) -> str:
 def render_ranges(rows: CampaignRows) -> str:
     """One line per place where something is wrong, with the columns of the view `ranges`."""
     return _render(RANGES, (_pick(row, RANGES) for row in rows.workloads.ranges))
+
+
+def render_conditions(rows: CampaignRows) -> str:
+    """One line per value, with the columns of the view `conditions`."""
+    return _render(CONDITIONS, (_pick(row, CONDITIONS) for row in rows.conditions))
 
 
 def render_health(rows: CampaignRows) -> str:
@@ -244,6 +250,7 @@ def render_json(rows: CampaignRows) -> str:
                 "tickets": [_pick_ticket(row) for row in rows.workloads.tickets],
                 "slices": [_pick(row, SLICES) for row in rows.workloads.slices],
                 "ranges": [_pick(row, RANGES) for row in rows.workloads.ranges],
+                "conditions": [_pick(row, CONDITIONS) for row in rows.conditions],
                 "health": rows.health.records,
                 "judging": asdict(rows.verdicts.judging) if rows.verdicts.judging else None,
                 "verdicts": _list_verdicts(rows),

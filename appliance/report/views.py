@@ -29,6 +29,11 @@ from appliance.report.boot_views import (
     view_boots,
     view_drive,
 )
+from appliance.report.conditions_section import (
+    ConditionsView,
+    find_condition_findings,
+    make_conditions,
+)
 from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.health_section import HealthView, make_health
@@ -39,6 +44,7 @@ from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
 from appliance.report.step_views import describe_steps, format_time, make_steps
 from appliance.report.verdict_views import VerdictsView, make_verdicts
+from appliance.report.wakes import find_wake_findings
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.store.checksums import DAMAGED
 from appliance.units import format_seconds, printable
@@ -105,6 +111,8 @@ class ReportView:
     steps: tuple[StepView, ...]
     steps_progress: str
     array: ArrayView | None
+    conditions: ConditionsView | None
+    """None where nothing was noted."""
     health: HealthView | None
     """None where no drive was asked."""
     sections: tuple[SectionView, ...]
@@ -163,6 +171,8 @@ def make_report(
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,
+            *find_wake_findings(rows),
+            *find_condition_findings(rows),
         )
     )
     return ReportView(
@@ -200,6 +210,7 @@ def make_report(
         steps=steps,
         steps_progress=describe_steps(steps),
         array=make_array(rows, workloads),
+        conditions=make_conditions(rows),
         health=make_health(rows),
         sections=without_chart(sections, answer) if answer else sections,
         events=tuple(

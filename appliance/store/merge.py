@@ -35,6 +35,7 @@ TABLES = (
     _Table("boot_sample", {"cycle_id": "cycle"}),
     _Table("step", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("part", {"step_id": "step"}),
+    _Table("condition", {"campaign_id": "campaign", "drive_id": "drive"}, own="id"),
     _Table("file_system", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("result", {"step_id": "step"}, own="id"),
     _Table("ticket", {"step_id": "step"}),
@@ -164,7 +165,7 @@ def _copy(
             continue
         record = dict(row)
         for column, target in table.references.items():
-            # A step may be without a drive.
+            # A step and a condition may be without a drive.
             if record[column] is not None:
                 record[column] = ids[target][record[column]]
         if table.name == "array_made" and record["state"] != "apart":

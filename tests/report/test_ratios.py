@@ -281,3 +281,31 @@ def test_a_drive_that_has_become_slower_is_remarked(tmp_path: Path) -> None:
     assert "in campaign 1, settled boots : 1.21 times slower, 1.20 to 1.23 (34.000 s" in words
     page = next((tmp_path / "r").glob("2-*/report.html")).read_text()
     assert '<li class="remark"><strong>A against itself in campaign 1' in page
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ([50.4, 49.8, 50.0, 50.3, 49.5, 50.2], "About 5 more boots of each"),
+        (
+            [48.5, 51.4, 49.0, 51.8, 48.4, 51.6, 48.2, 51.5] * 3,
+            "They vary too much for 1 % to be seen",
+        ),
+        ([60.0, 60.4, 59.8, 60.0, 60.3, 60.2], ""),
+        ([50.0, 50.1, 50.0, 50.1, 50.0, 50.1], ""),
+    ],
+)
+def test_where_nothing_is_seen_it_is_said_how_many_boots_would_show_it(
+    tmp_path: Path, other: list[float], said: str
+) -> None:
+    even = [50.0, 50.1, 50.0, 50.1, 50.0, 50.1]
+    one = even if other == even else STEADY
+    disks = [Disk("A", "disk", boots=make_boots(*one)), Disk("B", "disk", boots=make_boots(*other))]
+    connection = make_database(tmp_path / "more.sqlite", disks=disks)
+    told = _compare(connection, "1:A", "1:B")
+    if said:
+        assert "no difference larger than" in told
+        assert said in told
+    else:
+        assert "of each" not in told
+    connection.close()

@@ -12,6 +12,7 @@ from appliance.machine_clock import pack_rtc_time, parse_time
 from appliance.machine_facts import (
     StickPlace,
     parse_cpuinfo,
+    parse_is_virtual,
     parse_versions,
     read_fixed,
     read_machine,
@@ -24,6 +25,7 @@ _CPUINFO = """\
 processor\t: 0
 vendor_id\t: GenuineIntel
 model name\t: Intel(R) Xeon(R) Processor @  2.60GHz
+flags\t\t: fpu vme rdrand hypervisor lahf_lm
 bogomips\t: 5200.00
 power management:
 
@@ -61,6 +63,8 @@ def test_all_is_read(tmp_path: Path, stick: StickPlace) -> None:
             "proc/sys/kernel/osrelease": "6.12.57+deb13-amd64\n",
             "sys/class/dmi/id/sys_vendor": "QEMU\n",
             "sys/class/dmi/id/product_name": "Standard PC (Q35 + ICH9, 2009)\n",
+            "sys/class/dmi/id/board_vendor": "QEMU\n",
+            "sys/class/dmi/id/board_name": "Q35\n",
             "sys/class/dmi/id/bios_version": "2025.02-8\n",
             "sys/class/dmi/id/bios_date": "06/01/2025\n",
             "sys/class/rtc/rtc0/since_epoch": f"{int(_NOW_S) + 90}\n",
@@ -81,6 +85,7 @@ def test_all_is_read(tmp_path: Path, stick: StickPlace) -> None:
         "Standard PC (Q35 + ICH9, 2009)",
         "",
     )
+    assert (fixed.board, fixed.is_virtual) == ("QEMU Q35", True)
     assert fixed.firmware_version == "2025.02-8 06/01/2025"
     assert (fixed.processor, fixed.processors) == ("Intel(R) Xeon(R) Processor @ 2.60GHz", 2)
     assert fixed.ram_bytes == 4030012 * 1024
@@ -98,7 +103,7 @@ def test_all_is_read(tmp_path: Path, stick: StickPlace) -> None:
 def test_a_machine_that_tells_nothing_is_no_error(tmp_path: Path, stick: StickPlace) -> None:
     fixed = read_fixed(firmware="bios", versions={}, sys=tmp_path, proc=tmp_path)
     assert (fixed.processor, fixed.processors, fixed.ram_bytes) == ("", 0, 0)
-    assert fixed.secure_boot == "not supported"
+    assert (fixed.secure_boot, fixed.board, fixed.is_virtual) == ("not supported", "", False)
     facts = read_machine(stick, keyboard="us", language="en", sys=tmp_path, now_s=0.0)
     assert (facts.clock_ahead_s, facts.can_wake, facts.alarm_in_s) == (None, False, None)
     assert (facts.stick_errors, facts.data_errors, facts.stick_read_only) == (None, None, False)
@@ -119,6 +124,12 @@ def test_secure_boot_is_the_fifth_byte(secure: int, setup: int, said: str, tmp_p
 
 def test_an_odd_processor_has_no_name() -> None:
     assert parse_cpuinfo("processor : 0\nisa : rv64\n") == ("", 1)
+
+
+def test_only_the_flag_itself_tells_of_a_hypervisor() -> None:
+    assert parse_is_virtual(_CPUINFO)
+    assert not parse_is_virtual(_CPUINFO.replace(" hypervisor", " vmx"))
+    assert not parse_is_virtual(_CPUINFO.replace("flags", "vmx flags"))
 
 
 def test_space_that_cannot_be_asked_is_none(tmp_path: Path) -> None:

@@ -109,6 +109,13 @@ ROWS: dict[int, tuple[str, ...]] = {
         "UPDATE cycle SET blame = 'none' WHERE id = 22",
         "UPDATE step SET blame = 'none' WHERE id = 32",
     ),
+    11: (
+        (
+            "INSERT INTO condition (id, campaign_id, drive_id, name, value, since) VALUES"
+            " (81, 7, NULL, 'kernel', '6.12', 'T'), (82, 7, 11, 'scheduler', 'bfq', 'T'),"
+            " (83, 7, 11, 'scheduler', 'none', 'U')"
+        ),
+    ),
 }
 
 

@@ -40,6 +40,7 @@ ADDED = """
     power_offs(campaign_id, step_id, drive_serial, part, manner, cold_proof, cold_reason, power_cycles_before, power_cycles_after, left_at, back_at)
     temperatures(step_id, drive_serial, t_s, celsius)
     verdict_limits(campaign_id, drive_serial, position, name, outcome, measured, allowed, detail)
+    conditions(campaign_id, drive_serial, name, value, since, seq)
 """  # noqa: E501
 VIEWS = {
     match[1]: re.findall(r"\w+", match[2])

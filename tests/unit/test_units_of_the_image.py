@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.campaign import boot_sample, sample_store
+
 _REPO = Path(__file__).parents[2]
 _LIB = _REPO / "mkosi.extra/usr/lib"
 
@@ -33,6 +35,15 @@ def test_an_interface_that_crashes_is_started_ever_more_seldom() -> None:
 def test_no_program_gains_rights(unit: str) -> None:
     service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]
     assert service["NoNewPrivileges"] == "yes"
+
+
+def test_a_boot_is_charted_until_its_sample_is_taken() -> None:
+    service = _read("systemd/system/kaltstart-bootchart.service")["Service"]
+    options = dict(word.split("=") for word in service["ExecStart"].split() if "=" in word)
+    recorded_s = int(options["--samples"]) / float(options["--freq"])
+    assert recorded_s >= boot_sample._FINISH_TIMEOUT_S
+    # Stopping it is drawing: systemd must not end that before the measurement stops waiting.
+    assert int(service["TimeoutStopSec"]) < sample_store._CHART_TIMEOUT_S
 
 
 @pytest.mark.parametrize("file", ["mkosi.conf", "mkosi.extra/usr/share/kaltstart/measured.cmdline"])

@@ -15,6 +15,7 @@ from appliance.store.migrations import (
     version_8,
     version_9,
     version_11,
+    version_12,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -30,4 +31,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_8.STATEMENTS,
     version_9.STATEMENTS,
     version_11.STATEMENTS,
+    version_12.STATEMENTS,
 )

@@ -1,0 +1,77 @@
+"""What the kernel does with a drive's requests: driver, scheduler, queue, read-ahead, cache.
+
+Reads /sys only; sends no command to a drive and changes nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance import sysfs
+
+# Every disk behind SCSI has `sd`, every USB device `usb`, every bridge `pcieport`: no news.
+_COMMON = frozenset({"sd", "usb", "hub", "pcieport"})
+_SCHEDULER = re.compile(r"\[([^\]]+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSettings:
+    """The kernel's settings for one disk; empty or None where it has none."""
+
+    drivers: tuple[str, ...]
+    """From the disk up to the controller, without those that every such disk has: `ahci`."""
+    scheduler: str
+    read_ahead_bytes: int | None
+    nr_requests: int | None
+    """Requests that the kernel takes before a program has to wait."""
+    queue_depth: int | None
+    """Commands that the drive is given at the same time; None where there is no such limit."""
+    write_cache: str
+    """`write back` or `write through`, as the kernel takes it to be."""
+
+
+def read_block_settings(name: str, *, sys: Path = Path("/sys")) -> BlockSettings:
+    """The settings of the disk with this kernel name."""
+    block = sys / "block" / name
+    queue = block / "queue"
+    read_ahead_kib = _number(sysfs.read_text(queue / "read_ahead_kb"))
+    return BlockSettings(
+        drivers=pick_drivers(_read_drivers(block / "device", sys=sys)),
+        scheduler=parse_scheduler(sysfs.read_text(queue / "scheduler")),
+        # In KiB, whatever its name says (block/blk-sysfs.c).
+        read_ahead_bytes=None if read_ahead_kib is None else read_ahead_kib << 10,
+        nr_requests=_number(sysfs.read_text(queue / "nr_requests")),
+        queue_depth=_number(sysfs.read_text(block / "device/queue_depth")),
+        write_cache=sysfs.read_text(queue / "write_cache"),
+    )
+
+
+def parse_scheduler(text: str) -> str:
+    """The one in force of `none [mq-deadline] bfq`, or the only one; else empty."""
+    found = _SCHEDULER.search(text)
+    if found:
+        return found[1]
+    return text.strip() if len(text.split()) == 1 else ""
+
+
+def pick_drivers(names: Sequence[str]) -> tuple[str, ...]:
+    """Each driver that tells something, once."""
+    return tuple(name for name in dict.fromkeys(names) if name not in _COMMON)
+
+
+def _read_drivers(device: Path, *, sys: Path) -> list[str]:
+    """The names of the drivers of the device and of all it hangs on."""
+    # With multipath an NVMe disk hangs on a subsystem, and that on its controllers.
+    controllers = sorted(device.glob("nvme[0-9]*"))
+    place = (controllers[0] if controllers else device).resolve()
+    top = sys.resolve()
+    return [
+        (folder / "driver").resolve().name
+        for folder in (place, *place.parents)
+        if folder.is_relative_to(top) and (folder / "driver").is_symlink()
+    ]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdigit() else None

@@ -1,0 +1,54 @@
+"""What decides about a campaign's figures beside its drives: rows are added and never changed."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from appliance.store.clock import timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value that is another one than before."""
+
+    name: str
+    before: str
+    """Empty where nothing was known of it yet."""
+    value: str
+
+
+def select_conditions(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int | None
+) -> dict[str, str]:
+    """The newest value of each name, of a drive or, without one, of the machine."""
+    rows = connection.execute(
+        "SELECT name, value FROM condition WHERE campaign_id = ? AND drive_id IS ? ORDER BY id",
+        (campaign_id, drive_id),
+    )
+    return {row["name"]: row["value"] for row in rows}
+
+
+def find_changes(known: Mapping[str, str], found: Mapping[str, str]) -> tuple[Change, ...]:
+    """What is another value in `found` than in `known`. Pure.
+
+    What was not found now (an empty value, or none) is not known now: nothing changed by that.
+    """
+    return tuple(
+        Change(name, known.get(name, ""), value)
+        for name, value in found.items()
+        if value and value != known.get(name)
+    )
+
+
+def insert_conditions(
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int | None,
+    changes: tuple[Change, ...],
+) -> None:
+    """Store the new values, as from now on."""
+    now = timestamp()
+    connection.executemany(
+        "INSERT INTO condition (campaign_id, drive_id, name, value, since) VALUES (?, ?, ?, ?, ?)",
+        [(campaign_id, drive_id, change.name, change.value, now) for change in changes],
+    )
