@@ -23,6 +23,11 @@ class Boot:
     valid: bool
     boot_s: float | None
 
+    @property
+    def counts(self) -> bool:
+        """Whether its time may be compared: a charted boot is slowed down."""
+        return self.valid and not self.charted and self.boot_s is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CampaignDrive:
@@ -54,11 +59,28 @@ class CampaignDrive:
     @property
     def times_s(self) -> tuple[float, ...]:
         """The valid, uncharted times in order: what may be compared."""
-        return tuple(
-            boot.boot_s
-            for boot in self.boots
-            if boot.valid and not boot.charted and boot.boot_s is not None
-        )
+        return tuple(boot.boot_s for boot in self.boots if boot.counts and boot.boot_s is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class BootRatio:
+    """How many times as long the settled boots of one drive took as those of the fastest."""
+
+    one: str
+    """What was booted fastest."""
+    other: str
+    counts: tuple[int, int]
+    """Settled boots of both."""
+    proofs: tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
+    """Of both the power and the cold proof of the boots that count: `(("cold", "unproven"),)`."""
+    value: float = 1.0
+    interval: tuple[float, float] | None = None
+    """With 95 % confidence; None where there are too few boots, or both were not booted alike."""
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the interval excludes that both take as long."""
+        return self.interval is not None and not self.interval[0] <= 1.0 <= self.interval[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +170,9 @@ class Campaign:
     """A person has asked for it; it does at its next safe point."""
     skipped: int = 0
     """Boots that a person gave up, and that were never tried."""
+    boot_ratios: tuple[BootRatio, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    """What was booted and has no settled boots to compare, where others have."""
     steps: tuple[Step, ...] = ()
     """In the order in which they happen."""
     verdicts: tuple[Verdict, ...] = ()

@@ -17,6 +17,7 @@ from tui.charset import drawable
 from tui.durations import Durations, select_durations
 from tui.headlines import find_figures
 from tui.language import _
+from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watched import read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
@@ -150,6 +151,37 @@ class StoredReader:
         judging: verdicts.JudgingRow | None,
     ) -> Campaign:
         folder = f"reports/{row.id}-{slug(row.name)}"
+        found = tuple(
+            _add_quartiles(
+                CampaignDrive(
+                    identity=drawable(drive.drive_serial),
+                    model=drawable(drive.model),
+                    role=drive.role,
+                    kind="disk" if drive.rotational else "flash",
+                    failed_reason=drawable(drive.failed_reason),
+                    planned=drive.planned,
+                    id=drive.drive_id,
+                    skipped=drive.skipped,
+                    open=drive.open,
+                    next_position=drive.next_position,
+                    boots=tuple(
+                        Boot(
+                            cycle=boot.cycle,
+                            charted=boot.charted,
+                            power=boot.power,
+                            cold_proof=boot.cold_proof,
+                            reason=drawable(boot.cold_reason),
+                            valid=boot.valid,
+                            boot_s=boot.boot_s,
+                        )
+                        for boot in boots
+                        if boot.drive_serial == drive.drive_serial
+                    ),
+                )
+            )
+            for drive in drives
+        )
+        ratios, unsettled = find_boot_ratios(found)
         return Campaign(
             id=row.id,
             name=drawable(row.name),
@@ -162,36 +194,9 @@ class StoredReader:
             done=row.done,
             failed=row.failed,
             skipped=row.skipped,
-            drives=tuple(
-                _add_quartiles(
-                    CampaignDrive(
-                        identity=drawable(drive.drive_serial),
-                        model=drawable(drive.model),
-                        role=drive.role,
-                        kind="disk" if drive.rotational else "flash",
-                        failed_reason=drawable(drive.failed_reason),
-                        planned=drive.planned,
-                        id=drive.drive_id,
-                        skipped=drive.skipped,
-                        open=drive.open,
-                        next_position=drive.next_position,
-                        boots=tuple(
-                            Boot(
-                                cycle=boot.cycle,
-                                charted=boot.charted,
-                                power=boot.power,
-                                cold_proof=boot.cold_proof,
-                                reason=drawable(boot.cold_reason),
-                                valid=boot.valid,
-                                boot_s=boot.boot_s,
-                            )
-                            for boot in boots
-                            if boot.drive_serial == drive.drive_serial
-                        ),
-                    )
-                )
-                for drive in drives
-            ),
+            drives=found,
+            boot_ratios=ratios,
+            unsettled=unsettled,
             steps=steps_of_it,
             verdicts=tuple(
                 Verdict(drawable(each.drive_serial), each.verdict, drawable(each.reasons))

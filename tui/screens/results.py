@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui import language
+from tui.boot_ratios import describe_boot_ratios
 from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
@@ -201,6 +202,7 @@ def describe_results(campaign: Campaign, width: int) -> str:
     if not has_boots and (campaign.planned or not campaign.steps):
         blocks.append(_("No boot of this campaign has finished yet."))
     if has_boots:
+        blocks += describe_boot_ratios(campaign, width)
         blocks += draw_boots(campaign.drives, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)

@@ -1,0 +1,115 @@
+"""Settled boots of two drives in words: the ratio with its interval, or why there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD, SSHD
+from tests.tui.steps import press, settle, text_of
+from tui.app import KaltstartApp
+from tui.boot_ratios import describe_boot_ratios
+from tui.campaigns import Boot, Campaign, CampaignDrive
+from tui.port.boot_ratios import find_boot_ratios
+
+DISK_S = (47.0, 46.9, 47.1, 47.0, 46.8, 47.2, 47.0, 46.9)
+SSD_S = (23.5, 23.4, 23.6, 23.5, 23.4, 23.6, 23.5, 23.5)
+
+TITLE = "Settled boots, 95 % interval of the ratio"
+
+
+def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDrive:
+    return CampaignDrive(
+        identity=identity,
+        model="",
+        role="target",
+        kind="disk",
+        failed_reason="",
+        planned=len(boot_s),
+        boots=tuple(
+            Boot(
+                cycle=cycle,
+                charted=False,
+                power="cold",
+                cold_proof=proof,
+                reason="",
+                valid=True,
+                boot_s=seconds,
+            )
+            for cycle, seconds in enumerate(boot_s, 1)
+        ),
+    )
+
+
+def describe(*drives: CampaignDrive) -> list[str]:
+    ratios, unsettled = find_boot_ratios(drives)
+    campaign = Campaign(
+        id=1,
+        name="",
+        state="done",
+        reason="",
+        created_at="",
+        finished_at="",
+        planned=0,
+        done=0,
+        failed=0,
+        drives=drives,
+        report="",
+        boot_ratios=ratios,
+        unsettled=unsettled,
+    )
+    return describe_boot_ratios(campaign, 120)
+
+
+def test_the_fastest_drive_is_held_against_each_other_one() -> None:
+    drives = (booted("DISK", *DISK_S), booted("SSD", *SSD_S))
+    (text,) = describe(*drives)
+    assert text.splitlines() == [
+        TITLE,
+        "  SSD against DISK: 2.00 times faster, 1.99 to 2.01 (n = 8 and 8; cold, unproven)",
+    ]
+
+
+def test_of_two_like_drives_is_told_what_cannot_be_seen() -> None:
+    drives = (booted("A", *DISK_S), booted("B", *reversed(DISK_S)))
+    (text,) = describe(*drives)
+    assert "A against B: no difference larger than 0.3 % can be seen" in text
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (booted("X", *SSD_S[:3]), "not settled, so not compared: X"),
+        # It learns: each boot is faster than the one before.
+        (booted("X", *(60.0 - 5 * n for n in range(8))), "not settled, so not compared: X"),
+        (
+            booted("X", *SSD_S, proof="proven"),
+            "X against DISK: not compared: cold, proven against cold, unproven",
+        ),
+    ],
+)
+def test_what_is_not_alike_is_not_compared(other: CampaignDrive, said: str) -> None:
+    (text,) = describe(booted("DISK", *DISK_S), other)
+    assert text.splitlines()[1:] == [f"  {said}"]
+
+
+def test_nothing_is_said_of_one_drive_or_of_unsettled_ones() -> None:
+    assert describe(booted("DISK", *DISK_S)) == []
+    assert describe(booted("A", *DISK_S[:4]), booted("B", *SSD_S[:4])) == []
+
+
+def test_boots_that_do_not_count_are_left_out() -> None:
+    drive = booted("SSD", *SSD_S, 99.0, 99.0)
+    (*counted, invalid, charted) = drive.boots
+    left_out = (*counted, replace(invalid, valid=False), replace(charted, charted=True))
+    disk = booted("DISK", *DISK_S)
+    assert describe(replace(drive, boots=left_out), disk) == (describe(booted("SSD", *SSD_S), disk))
+
+
+async def test_page_results_has_it_below_the_table(engine: FakeEngine) -> None:
+    engine.add_campaign("both", cycles=8, boots={HDD: list(DISK_S), SSHD: list(SSD_S)})
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        text = text_of(pilot, "#results")
+    assert f"  {SSHD.serial} against {HDD.serial}: 2.00 times faster, 1.99 to 2.01 (n = 8" in text

@@ -1,0 +1,48 @@
+"""How many times faster one drive's settled boots were than another's, in words. Pure."""
+
+from math import ceil
+from textwrap import wrap
+
+from tui.campaigns import BootRatio, Campaign
+from tui.language import _
+from tui.quantities import show_number
+
+
+def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
+    """A block with a line for each drive beside the fastest one; none where none has settled."""
+    said = [_describe(each) for each in campaign.boot_ratios]
+    if campaign.unsettled:
+        drives = ", ".join(campaign.unsettled)
+        said.append(_("not settled, so not compared: {drives}").format(drives=drives))
+    if not said:
+        return []
+    lines = [_("Settled boots, 95 % interval of the ratio")]
+    for text in said:
+        lines += wrap(text, width, initial_indent="  ", subsequent_indent="    ")
+    return ["\n".join(lines)]
+
+
+def _describe(ratio: BootRatio) -> str:
+    pair = _("{one} against {other}").format(one=ratio.one, other=ratio.other)
+    one, other = ("; ".join(f"{_(power)}, {_(proof)}" for power, proof in p) for p in ratio.proofs)
+    if one != other:
+        # No word without the interval that belongs to it.
+        why = _("{one} against {other}").format(one=one, other=other)
+        return f"{pair}: {_('not compared')}: {why}"
+    counts = _("n = {one} and {other}").format(one=ratio.counts[0], other=ratio.counts[1])
+    return f"{pair}: {_say(ratio)} ({counts}; {one})"
+
+
+def _say(ratio: BootRatio) -> str:
+    if ratio.interval is None:
+        return _("too few boots for an interval")
+    low, high = ratio.interval
+    if not ratio.is_seen:
+        # Rounded up: it is a bound.
+        hidden = ceil((max(high, 1.0 / low) - 1.0) * 1000.0) / 10.0
+        share = show_number(hidden, ".1f")
+        return _("no difference larger than {share} % can be seen").format(share=share)
+    times, low_text, high_text = (show_number(each, ".2f") for each in (ratio.value, low, high))
+    return _("{times} times faster, {low} to {high}").format(
+        times=times, low=low_text, high=high_text
+    )

@@ -1,0 +1,57 @@
+"""How many times as long one drive's settled boots took as another's. Pure.
+
+The rules are those of the report (`appliance.report.ratios`): settled boots only, power and proof
+the same on both sides.
+"""
+
+from collections.abc import Sequence
+
+from appliance import stats
+from appliance.ratio import find_ratio
+from tui.campaigns import BootRatio, CampaignDrive
+
+_MANY = 4
+"""Of more drives only the slowest is held against the fastest, as the report does."""
+
+
+def find_boot_ratios(
+    drives: Sequence[CampaignDrive],
+) -> tuple[tuple[BootRatio, ...], tuple[str, ...]]:
+    """Each drive beside the fastest one, and what has not settled; nothing where none has."""
+    booted = [drive for drive in drives if drive.times_s]
+    settled = [(drive, boot_s) for drive in booted if (boot_s := _find_settled_s(drive))]
+    if len(booted) < 2 or not settled:
+        return (), ()
+    settled.sort(key=lambda each: stats.find_median(each[1]) or 0.0)
+    others = settled[-1:] if len(settled) > _MANY else settled[1:]
+    known = {drive.identity for drive, _boot_s in settled}
+    return (
+        tuple(_compare(settled[0], other) for other in others),
+        tuple(drive.booted for drive in booted if drive.identity not in known),
+    )
+
+
+def _find_settled_s(drive: CampaignDrive) -> tuple[float, ...]:
+    cycles = [boot.cycle for boot in drive.boots if boot.counts]
+    point = stats.find_course(cycles, drive.times_s).settled_from
+    return () if point is None else drive.times_s[point:]
+
+
+def _compare(
+    one: tuple[CampaignDrive, tuple[float, ...]], other: tuple[CampaignDrive, tuple[float, ...]]
+) -> BootRatio:
+    proofs = (_find_proofs(one[0]), _find_proofs(other[0]))
+    ratio = find_ratio(other[1], one[1]) if proofs[0] == proofs[1] else None
+    interval = ratio and ratio.interval
+    return BootRatio(
+        one=one[0].booted,
+        other=other[0].booted,
+        counts=(len(one[1]), len(other[1])),
+        proofs=proofs,
+        value=ratio.value if ratio else 1.0,
+        interval=(interval.low, interval.high) if interval else None,
+    )
+
+
+def _find_proofs(drive: CampaignDrive) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted({(boot.power, boot.cold_proof) for boot in drive.boots if boot.counts}))
