@@ -1,5 +1,6 @@
 """One image, three firmwares; the other buses; warm boots, charts and the rehearsal."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,15 @@ def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) ->
     assert result.report is not None
     charts = list((result.report / "bootcharts").glob("*.svg"))
     assert len(charts) == 1
-    assert charts[0].read_text().rstrip().endswith("</svg>")
+    chart = charts[0].read_text()
+    assert chart.rstrip().endswith("</svg>")
+    # It goes on until the sample is taken: systemd-bootchart's own default ends after 20 s.
+    (charted_s,) = (row.boot_s for row in result.boot_times() if row.charted)
+    recorded = re.search(r"([\d.]+) samples/sec, recorded (\d+) total", chart)
+    assert recorded is not None
+    assert float(recorded[1]) == 10
+    assert charted_s
+    assert int(recorded[2]) / 10 > 0.8 * charted_s > 16
     # The rehearsal restarts the appliance once before the first cycle.
     assert len(result.lines_of("ready")) == 3
 
