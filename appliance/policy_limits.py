@@ -63,6 +63,7 @@ _ALL: tuple[LimitKind, ...] = (
     *_count("spin_retries", "retries of spinning up"),
     LimitKind("helium_level", "helium level", "%", "least", counter="helium_level"),
     *_count("failed_attributes", "attributes that failed, now or before", delta=False),
+    *_count("overheated", "attributes of temperature that failed, now or before", delta=False),
     *_count("logged_errors", "errors in its log"),
     *_count("failed_self_tests", "failed self-tests in its log"),
     *_count("crc_errors", "CRC errors of the cable"),

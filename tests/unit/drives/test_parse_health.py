@@ -136,6 +136,7 @@ def test_what_a_disk_says() -> None:
         "power_on_hours": 20_000,
         "power_cycles": 412,
         "failed_attributes": 0,
+        "overheated": 0,
     }
 
 
@@ -154,8 +155,12 @@ def test_what_a_disk_says() -> None:
 def test_a_number_with_another_meaning_is_no_fault(row: tuple[str, int, str], name: int) -> None:
     called, raw, text = row
     found = values(health_of(ata(attribute(name, called, raw, text))))
-    assert found == {"power_on_hours": 20_000, "power_cycles": 412, "failed_attributes": 0} | {
-        key: found[key] for key in found.keys() & {"host_read_bytes", "host_write_bytes"}
+    moved = {key: found[key] for key in found.keys() & {"host_read_bytes", "host_write_bytes"}}
+    assert found == moved | {
+        "power_on_hours": 20_000,
+        "power_cycles": 412,
+        "failed_attributes": 0,
+        "overheated": 0,
     }
 
 
@@ -169,6 +174,7 @@ def test_the_signs_of_a_disk_that_is_about_to_fail() -> None:
                 attribute(188, "Command_Timeout", 0x0003_0005_0FA0),
                 attribute(3, "Spin_Up_Time", 5) | {"when_failed": "past"},
                 attribute(4, "Start_Stop_Count", 5) | {"when_failed": ""},
+                attribute(190, "Airflow_Temperature_Cel", 31) | {"when_failed": "past"},
                 ata_smart_error_log={"extended": {"revision": 1, "count": 37}},
                 ata_smart_self_test_log={"standard": {"count": 2, "error_count_total": 1}},
             )
@@ -180,6 +186,7 @@ def test_the_signs_of_a_disk_that_is_about_to_fail() -> None:
         "end_to_end_errors": 40,
         "command_timeouts": 4000,
         "failed_attributes": 1,
+        "overheated": 1,
         "logged_errors": 37,
         "failed_self_tests": 1,
         "power_on_hours": 20_000,
@@ -403,3 +410,90 @@ def test_spare_that_grows_is_doubted_and_a_doubt_stays() -> None:
         "it rose, and such a share only falls",
         "nonsense",
     ]
+
+
+# What public collections of outputs taught: docs/verdicts-on-real-drives.md.
+
+
+def test_a_hot_nvme_drive_has_not_failed_and_a_failed_one_has() -> None:
+    # smartctl calls each of its warnings a failure; heat is the bench's doing.
+    hot = nvme(critical_warning=2) | {"smart_status": {"passed": False}}
+    assert health_of(hot).passed is True
+    # Transcend TS512GMTE220S, captured: spare below its threshold, and only read from now on.
+    failed = nvme(critical_warning=9) | {"smart_status": {"passed": False}}
+    assert health_of(failed).passed is False
+
+
+def test_a_limit_of_temperature_is_counted_apart() -> None:
+    # ST32000641AS, captured: 45 degrees were its maker's limit.
+    rows = [
+        attribute(190, "Airflow_Temperature_Cel", 31) | {"when_failed": "past"},
+        attribute(5, "Reallocated_Sector_Ct", 1943) | {"when_failed": "now"},
+        attribute(187, "Reported_Uncorrect", 29),
+    ]
+    found = values(health_of(ata(*rows)))
+    assert (found["failed_attributes"], found["overheated"]) == (1, 1)
+
+
+def test_a_normalized_statistic_counts_nothing_but_what_flash_has_used() -> None:
+    # ACS-4, 9.5.1; on platters Toshiba's count hours in use there.
+    page = statistics(endurance=(7, 8, 37, True), uncorrectable=(4, 8, 100, True))
+    for each in page["pages"]:
+        each["table"][0]["flags"]["normalized"] = True
+    of_flash = health_of(ata(ata_device_statistics=page, rotation_rate=0))
+    assert values(of_flash)["percentage_used"] == 37
+    assert "reported_uncorrectable" not in values(of_flash)
+    assert "percentage_used" not in values(
+        health_of(ata(ata_device_statistics=page, rotation_rate=7200))
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "more", "doubt"),
+    [
+        # ST3250820AS
+        (
+            attribute(197, "Current_Pending_Sector", 4_294_967_290),
+            {},
+            "its counter went below zero",
+        ),
+        # HGST HTS541075A9E680
+        (
+            attribute(187, "Reported_Uncorrect", 210_455_494_656),
+            {},
+            "its lowest 16 bits are empty: it packs several figures",
+        ),
+        # HGST HTS545050A7E680
+        (
+            attribute(187, "Reported_Uncorrect", 8_647_409_707),
+            {},
+            "more than a counter of 32 bits holds: it packs several figures",
+        ),
+        # ADATA SU630
+        (
+            attribute(197, "Current_Pending_Sector", 1),
+            {"rotation_rate": 0, "in_smartctl_database": False},
+            "what this SSD counts by it is not known: it is not in smartmontools' database",
+        ),
+    ],
+)
+def test_what_real_drives_put_into_a_count_of_faults(row: Json, more: Json, doubt: str) -> None:
+    assert list(doubts(health_of(ata(row, **more))).values()) == [doubt]
+    # The same count of a drive that means it.
+    meant = attribute(int(row["id"]), str(row["name"]), 3)
+    assert doubts(health_of(ata(meant, **{**more, "in_smartctl_database": True}))) == {}
+
+
+def test_two_places_of_an_ssd_that_contradict_each_other() -> None:
+    # INTEL SSDSC2KI128G8: 3 in the statistics, none by its attribute. A disk's attribute is less.
+    rows = [attribute(187, "Uncorrectable_Error_Cnt", 0)]
+    page = statistics(uncorrectable=(4, 8, 3, True))
+    said = doubts(health_of(ata(*rows, ata_device_statistics=page, rotation_rate=0)))
+    assert said == {"reported_uncorrectable": "the drive's attribute 187 says 0"}
+    assert doubts(health_of(ata(*rows, ata_device_statistics=page, rotation_rate=7200))) == {}
+
+
+def test_a_share_of_endurance_that_is_none() -> None:
+    page = statistics(endurance=(7, 8, 255, True))
+    said = doubts(health_of(ata(ata_device_statistics=page, rotation_rate=0)))
+    assert list(said) == ["percentage_used"]
