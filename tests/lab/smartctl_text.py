@@ -35,9 +35,12 @@ _LOG = re.compile(
     r"(?:(?P<none>No Errors Logged)|(?:ATA |Device )?Error Count: (?P<count>\d+))",
     re.MULTILINE,
 )
-_ADDRESS = re.compile(r"^0x(?P<address>[0-9a-f]{2}) +(?P<kind>GPL\S*) +\S+ +(?P<sectors>\d+) ", re.M)
+_ADDRESS = re.compile(
+    r"^0x(?P<address>[0-9a-f]{2}) +(?P<kind>GPL\S*) +\S+ +(?P<sectors>\d+) ", re.MULTILINE
+)
 _ERROR_COUNTERS = re.compile(
-    r"^(read|write|verify): +(?:\d+ +){5}(?P<gigabytes>[\d.,]+) +(?P<uncorrected>\d+) *$", re.M
+    r"^(read|write|verify): +(?:\d+ +){5}(?P<gigabytes>[\d.,]+) +(?P<uncorrected>\d+) *$",
+    re.MULTILINE,
 )
 _NUMBER = re.compile(r"[\d,.\u00a0\u202f\ufffd ]*\d")
 _NVME_LOG = {
@@ -81,7 +84,8 @@ def convert_text(text: str) -> Json:
 def _common(fields: dict[str, str]) -> Json:
     capacity = fields.get("User Capacity") or fields.get("Namespace 1 Size/Capacity")
     sizes = fields.get("Sector Sizes") or fields.get("Sector Size")
-    sizes = sizes or fields.get("Logical block size") or fields.get("Namespace 1 Formatted LBA Size")
+    sizes = sizes or fields.get("Logical block size")
+    sizes = sizes or fields.get("Namespace 1 Formatted LBA Size")
     size_bytes, block_bytes = _number(capacity), _number(sizes) or 512
     data: Json = {"logical_block_size": block_bytes}
     if size_bytes:
@@ -117,7 +121,8 @@ def _ata(text: str, fields: dict[str, str]) -> Json:
     by_id = {row["id"]: row for row in table}
     celsius = _number(fields.get("Current Temperature"))
     if celsius is None:
-        celsius = next((by_id[each]["raw"].get("value") for each in (194, 190) if each in by_id), None)
+        heats = (by_id[each]["raw"].get("value") for each in (194, 190) if each in by_id)
+        celsius = next(heats, None)
     return {
         "device": {"type": "sat", "protocol": "ATA"},
         "model_name": model,

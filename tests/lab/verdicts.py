@@ -150,7 +150,9 @@ def _gather(number: int, capture: Capture) -> Evidence:
 
 def describe(found: Sequence[JudgedCapture]) -> Iterator[str]:
     """The table of classes and verdicts, and what was remarked and rejected how often."""
-    tally = Tally((each.judged.drive_class or "", each.judged.verdict or "none") for each in found)
+    tally: Tally[tuple[str, str]] = Tally(
+        (each.judged.drive_class or "", each.judged.verdict or "none") for each in found
+    )
     yield f"{len(found)} outputs of {len({model_of(each.capture.data) for each in found})} models"
     yield "class".ljust(12) + "".join(name.rjust(21) for name in _VERDICTS)
     for drive_class in _CLASSES:
@@ -191,7 +193,8 @@ def main(words: Sequence[str]) -> int:
         for each in sorted(found, key=lambda each: each.judged.verdict or ""):
             if each.judged.verdict != "accept":
                 model = model_of(each.capture.data)
-                print(f"{each.judged.verdict}: {model}: {each.judged.reasons} [{each.capture.name}]")
+                said = f"{each.judged.verdict}: {model}: {each.judged.reasons}"
+                print(f"{said} [{each.capture.name}]")
     complaints = sum(bool(find_complaint(each.capture.data)) for each in found)
     if complaints:
         print(f"{complaints} of them say nothing: smartctl could not ask the drive")
