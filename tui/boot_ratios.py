@@ -16,7 +16,7 @@ def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
         said.append(_("not settled, so not compared: {drives}").format(drives=drives))
     if not said:
         return []
-    lines = [_("Settled boots, 95 % interval of the ratio")]
+    lines = [_("Settled boots side by side, with the interval of their ratio")]
     for text in said:
         lines += wrap(text, width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
@@ -40,8 +40,8 @@ def _say(ratio: BootRatio) -> str:
     if not ratio.is_seen:
         # Rounded up: it is a bound.
         hidden = ceil((max(high, 1.0 / low) - 1.0) * 1000.0) / 10.0
-        share = show_number(hidden, ".1f")
-        return _("no difference larger than {share} % can be seen").format(share=share)
+        share = f"{show_number(hidden, '.1f')} %"
+        return _("no difference larger than {share} can be seen").format(share=share)
     times, low_text, high_text = (show_number(each, ".2f") for each in (ratio.value, low, high))
     return _("{times} times faster, {low} to {high}").format(
         times=times, low=low_text, high=high_text

@@ -15,7 +15,7 @@ from tui.port.boot_ratios import find_boot_ratios
 DISK_S = (47.0, 46.9, 47.1, 47.0, 46.8, 47.2, 47.0, 46.9)
 SSD_S = (23.5, 23.4, 23.6, 23.5, 23.4, 23.6, 23.5, 23.5)
 
-TITLE = "Settled boots, 95 % interval of the ratio"
+TITLE = "Settled boots side by side, with the interval of their ratio"
 
 
 def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDrive:
