@@ -82,13 +82,13 @@ def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) ->
     assert len(charts) == 1
     chart = charts[0].read_text()
     assert chart.rstrip().endswith("</svg>")
-    # It goes on until the sample is taken: systemd-bootchart's own default ends after 20 s.
+    # It goes on until the sample is taken: systemd-bootchart's own default ends after 20 s. It
+    # begins with the second systemd, behind kernel and initrd.
     (charted_s,) = (row.boot_s for row in result.boot_times() if row.charted)
-    recorded = re.search(r"([\d.]+) samples/sec, recorded (\d+) total", chart)
-    assert recorded is not None
-    assert float(recorded[1]) == 10
+    drawn_s = max(map(float, re.findall(r'class="sec"[^>]*>([0-9.]+)s<', chart)))
+    assert "10.000 samples/sec" in chart
     assert charted_s
-    assert int(recorded[2]) / 10 > 0.8 * charted_s > 16
+    assert max(25, 0.5 * charted_s) < drawn_s < 1.5 * charted_s
     # The rehearsal restarts the appliance once before the first cycle.
     assert len(result.lines_of("ready")) == 3
 
