@@ -15,6 +15,7 @@ from tests.lab.campaign import IMAGE, Limits, Result, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES, DrivesError, ModelledDrive, parse_drives, parse_stick
 from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
+from tests.lab.wake import WAKES
 
 
 def main() -> int:
@@ -50,6 +51,7 @@ def main() -> int:
         interface=True,
         from_start=True,
         await_off=True,
+        wake=arguments.wake,
         say=_say,
     )
     try:
@@ -113,6 +115,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--image", type=Path, default=IMAGE)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--timeout", type=float, default=60, metavar="MINUTES")
+    parser.add_argument("--wake", choices=WAKES, default="alarm")
     parser.add_argument("--interactive", action="store_true")
     # From ci/lab, which may hand copies in and carry the results out: what the person knows.
     for name in ("--shown-plan", "--shown-drives", "--shown-out"):
