@@ -202,7 +202,10 @@ def _compare(options: argparse.Namespace) -> int:
     connection = open_read_only(DATABASE)
     asked = [_split_side(text) for text in (options.one, options.other)]
     lines = compare_campaigns(
-        *((select_campaign(connection, campaign_id=each), drive) for each, drive in asked),
+        *(
+            (select_campaign(connection, campaign_id=each, with_activity=False), drive)
+            for each, drive in asked
+        ),
         although=options.although,
     )
     for line in lines:
