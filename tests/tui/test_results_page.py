@@ -64,8 +64,9 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
     async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
         await settle(pilot)
         await press(pilot, "4")
+        await finish(pilot, "flow")
         results = text_of(pilot, "#results")
-        verdicts, steps = results.split("\n\n")
+        verdicts, ratios, steps = results.split("\n\n")
         assert verdicts.splitlines() == [
             "Verdicts",
             "  WD-WX41A47H2291       accept with remarks",
@@ -74,6 +75,10 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
             "    verify: 8,192 bytes came back wrong after a power-off, 0 allowed",
             "    surface: 4,096 unreadable bytes, 0 allowed",
             "  eui.0025385b71b0a1c2  accept",
+        ]
+        assert ratios.splitlines() == [
+            "Tests side by side, with the interval of their ratio",
+            "  one value each, so no interval: surface, mean speed",
         ]
         found = [" ".join(line.split()) for line in steps.splitlines()]
         assert "mean speed 98.4 MB/s bypass" in found
@@ -206,7 +211,7 @@ async def test_what_ran_on_several_drives_is_set_side_by_side(engine: FakeEngine
 async def test_a_campaign_whose_results_cannot_be_drawn_is_told_and_others_can_be_chosen(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw(campaign: Campaign, width: int) -> str:
+    def draw(campaign: Campaign, width: int, ratios: object) -> str:
         return f"{campaign.name} {1 // (campaign.id - 1)}"
 
     engine.add_campaign("bad", state="done", cycles=1, boots={HDD: [99.5]})
