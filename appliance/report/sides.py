@@ -310,13 +310,17 @@ def _read_lottery(step: StepFigures) -> Iterator[_Read]:
 
 
 def _read_surface(step: StepFigures) -> Iterator[_Read]:
-    """The whole drive, which is one value; and each slice, in pairs with that of another drive."""
+    """The whole drive, which is one value; and each slice, in pairs with that of another drive.
+
+    A mean over a part of a drive is not the mean of the drive: it is left out.
+    """
     whole = surface.find_whole(step)
     rate = whole.get("bw_bytes_s") if whole is not None else None
-    if whole is None or rate is None:
-        return
-    yield _Read("mean speed", "MB/s", [rate], (whole,))
     rated = [row for row in step.slices if row.mean_bytes_s]
+    if whole is None or rate is None or not rated:
+        return
+    if len(rated) == surface.SLICES:
+        yield _Read("mean speed", "MB/s", [rate], (whole,))
     yield _Read(
         "place by place",
         "MB/s",

@@ -160,6 +160,7 @@ def test_only_slices_that_both_read_are_pairs(both: sqlite3.Connection) -> None:
     said = _say(both, "1:A", "1:B")
     assert "surface, place by place: 2.0" in said
     assert "5 stretches of 10 slices, each 1.99 to 2.00 times faster, too few for an inter" in said
+    assert "mean speed" not in said, "each read another part of its drive"
 
 
 def test_two_runs_of_a_surface_are_one_by_the_median_of_each_slice(
