@@ -196,17 +196,12 @@ def _compare(one: Samples, other: Samples, although: Collection[str]) -> Beside:
         ratio = find_ratio(one.values, other.values)
         if ratio is None:
             return Beside(one, other, why_not="not compared: a value is not positive.")
-        return Beside(one, other, _of_speeds(ratio, one.unit), differences=differences)
+        speeds = ratio.inverse if one.unit == "s" else ratio
+        return Beside(one, other, speeds, differences=differences)
     quotients = find_quotients(_pair_places(one, other), together=one.places.together)
     if quotients is None:
         return Beside(one, other, why_not="not compared: they have no place in common.")
-    if one.unit == "s":
-        quotients = tuple(1.0 / each for each in quotients)
     return Beside(one, other, find_paired_ratio(quotients), quotients, differences)
-
-
-def _of_speeds(ratio: Ratio, unit: str) -> Ratio:
-    return ratio.inverse if unit == "s" else ratio
 
 
 def _pair_places(one: Samples, other: Samples) -> list[tuple[float, float]]:

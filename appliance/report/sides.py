@@ -41,7 +41,10 @@ _NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What each value of a series is of, where two are held against each other in pairs."""
+    """What each value of a series is of, where two are held against each other in pairs.
+
+    Values of places are rates.
+    """
 
     names: tuple[str, ...]
     called: str
