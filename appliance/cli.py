@@ -115,6 +115,7 @@ def _drives(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from appliance.campaign.start import check_plan
+    from appliance.campaign.stick_room import check_room
     from appliance.drives.probe import find_drives
     from appliance.plan import describe_plan, read_plan
     from appliance.policy import problems_of
@@ -126,6 +127,8 @@ def _check(options: argparse.Namespace) -> int:
     drives = find_drives()
     plan = check_plan(read_plan(options.plan), drives=drives, stick=find_stick(drives))
     print(f"The plan is good: {describe_plan(plan)}")
+    for warning in check_room(plan, drives).warnings:
+        print(warning, file=sys.stderr)
     if problems:
         print("The campaign would run, but no verdict would be made.", file=sys.stderr)
     return PlanError.exit_code if problems else 0
@@ -202,7 +205,10 @@ def _compare(options: argparse.Namespace) -> int:
     connection = open_read_only(DATABASE)
     asked = [_split_side(text) for text in (options.one, options.other)]
     lines = compare_campaigns(
-        *((select_campaign(connection, campaign_id=each), drive) for each, drive in asked),
+        *(
+            (select_campaign(connection, campaign_id=each, with_activity=False), drive)
+            for each, drive in asked
+        ),
         although=options.although,
     )
     for line in lines:

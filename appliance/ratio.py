@@ -6,6 +6,7 @@ Pure, like `stats`: floats in, floats out. For two drives, two campaigns, two st
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import comb, floor, sqrt
 
 from appliance import stats
@@ -20,7 +21,8 @@ class Ratio:
 
     value: float
     interval: stats.Interval | None
-    """None where there are too few values for the confidence asked for: below 4 and 4 for 95 %."""
+    """None where there are too few values for the confidence asked for: below 4 and 4 for 95 %, in
+    pairs below 6."""
 
     @property
     def inverse(self) -> "Ratio":
@@ -67,6 +69,39 @@ def find_ratio(
     return Ratio(
         value, stats.Interval(quotients[left_out], quotients[-1 - left_out], 1.0 - 2.0 * reached)
     )
+
+
+def find_quotients(
+    pairs: Sequence[tuple[float, float]], *, together: int = 1
+) -> tuple[float, ...] | None:
+    """The first value of each pair by its second one, for `find_paired_ratio`.
+
+    A pair is what both measured at the same place. Of places that stand in a row so many are put
+    `together`, to the median of their quotients: what disturbs one mostly disturbs the next, too,
+    so that they do not count as independent. The last ones of a remainder are spread over all.
+    None where there is no pair, or a value is not positive.
+    """
+    if not pairs or min(map(min, pairs)) <= 0.0:
+        return None
+    count = max(1, len(pairs) // together)
+    starts = [number * len(pairs) // count for number in range(count + 1)]
+    return tuple(
+        stats.find_median([one / other for one, other in pairs[start:end]]) or 0.0
+        for start, end in pairwise(starts)
+    )
+
+
+def find_paired_ratio(quotients: Sequence[float], *, confidence: float = 0.95) -> Ratio:
+    """The ratio of two series that were taken in pairs: the median of their quotients.
+
+    Its interval is that of a median, by its ranks (see `stats.find_median_interval`): it assumes
+    that the pairs are independent, and neither how their quotients are distributed nor that they
+    are alike. Raises ValueError without any.
+    """
+    value = stats.find_median(quotients)
+    if value is None:
+        raise ValueError("there is no pair")
+    return Ratio(value, stats.find_median_interval(quotients, confidence=confidence))
 
 
 @lru_cache(maxsize=256)

@@ -38,7 +38,8 @@ SAVE_FIRST = (
 
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
-_MIN_FREE_BYTES = 8 << 20
+MIN_FREE_BYTES = 8 << 20
+"""Below it nothing is started: the next boots need it."""
 _NOTHING_RUNS = "nosuid,nodev,noexec"
 # e2fsck(8), EXIT CODE: a sum of these bits. 1 repaired | 2 restart, for a mounted root | 4 errors
 # left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
@@ -117,7 +118,7 @@ def make_data_partition(stick: Stick) -> None:
         ) from error
 
 
-def mount_data(stick: Stick, *, min_free_bytes: int = _MIN_FREE_BYTES) -> str:
+def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     """Mount kaltstart-data, repairing what a power cut left; return what was repaired, or "".
 
     A sample that was measured needs no reserve: then `min_free_bytes` is 0. Raises StickTrouble.

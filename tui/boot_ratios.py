@@ -1,11 +1,10 @@
 """How many times faster one drive's settled boots were than another's, in words. Pure."""
 
-from math import ceil
 from textwrap import wrap
 
 from tui.campaigns import BootRatio, Campaign
 from tui.language import _
-from tui.quantities import show_number
+from tui.ratio_words import say_ratio
 
 
 def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
@@ -36,13 +35,4 @@ def _describe(ratio: BootRatio) -> str:
 def _say(ratio: BootRatio) -> str:
     if ratio.interval is None:
         return _("too few boots for an interval")
-    low, high = ratio.interval
-    if not ratio.is_seen:
-        # Rounded up: it is a bound.
-        hidden = ceil((max(high, 1.0 / low) - 1.0) * 1000.0) / 10.0
-        share = f"{show_number(hidden, '.1f')} %"
-        return _("no difference larger than {share} can be seen").format(share=share)
-    times, low_text, high_text = (show_number(each, ".2f") for each in (ratio.value, low, high))
-    return _("{times} times faster, {low} to {high}").format(
-        times=times, low=low_text, high=high_text
-    )
+    return say_ratio(ratio.value, ratio.interval)

@@ -68,6 +68,8 @@ class StickPlan:
     summary: str = ""
     problems: tuple[str, ...] = ()
     """Its mistakes; of a valid one, why it cannot be run with the drives that are here."""
+    warnings: tuple[str, ...] = ()
+    """What somebody has to know before it starts."""
     autostart: bool = False
     is_known: bool = False
     """It was started or stopped before, so it does not start by itself again."""

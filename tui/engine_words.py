@@ -37,6 +37,7 @@ EVENTS = (
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
     *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
+    N_("stick-room"),
     *(N_("switches-released"), N_("take-apart"), N_("trouble-after-the-end")),
     *(N_("unexpected-boot"), N_("verdict")),
     *(N_("verdict-before"), N_("verdict-kept"), N_("wake-margin")),

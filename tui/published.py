@@ -78,6 +78,7 @@ def _parse_stick_plan(value: dict[str, Any]) -> StickPlan:
         name=drawable(value["name"]),
         summary="\n".join(drawable(line) for line in value["summary"].splitlines()),
         problems=tuple(drawable(problem) for problem in value["problems"]),
+        warnings=tuple(drawable(warning) for warning in value.get("warnings", ())),
         autostart=value["autostart"],
         is_known=value.get("is_known", False),
         toml=value["toml"],

@@ -46,6 +46,7 @@ from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold_if_asked
 from appliance.campaign.steps import has_steps_left, run_steps
 from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.campaign.stick_room import check_room
 from appliance.campaign.takeover import take_over
 from appliance.campaign.thisboot import read_this_boot
 from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
@@ -379,7 +380,22 @@ class Appliance:
             # Nothing is written to a drive before the stick keeps that it was started.
             pause(self.site, campaign_id, str(error))
             return
+        self._warn_of_room(campaign_id, plan.toml)
         self._run_anew(campaign_id)
+
+    def _warn_of_room(self, campaign_id: int, text: str) -> str:
+        """What may not fit on the stick, for a person; empty where all does."""
+        warnings = check_room(parse_plan(text), find_drives()).warnings
+        for warning in warnings:
+            record(
+                self.connection,
+                self.this_boot,
+                "stick-room",
+                warning,
+                campaign_id=campaign_id,
+                level="warning",
+            )
+        return "; ".join(warnings)
 
     def _note_start(self, text: str) -> None:
         """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
@@ -419,10 +435,15 @@ class Appliance:
             payload = request.read_payload()
             match request.kind:
                 case "start":
-                    campaign_id = self._admit(str(payload["plan_toml"]))
+                    text = str(payload["plan_toml"])
+                    campaign_id = self._admit(text)
                     with suppress(StickTrouble):  # a person starts it, and sees it start
-                        self._note_start(str(payload["plan_toml"]))
-                    said = (f"campaign {campaign_id} started", check_policy(self.site))
+                        self._note_start(text)
+                    said = (
+                        f"campaign {campaign_id} started",
+                        check_policy(self.site),
+                        self._warn_of_room(campaign_id, text),
+                    )
                     self._accept(request, "; ".join(filter(None, said)))
                     self._run_anew(campaign_id)
                 case "resume":

@@ -12,6 +12,7 @@ from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
+from appliance.campaign.stick_room import check_room
 from appliance.drives.asked_identity import ask_identity, check_asked
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
@@ -71,6 +72,8 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     )
     if plan.boot is not None:
         problems += _find_unbootable(plan, drives)
+    if refusal := check_room(plan, drives).refusal:
+        problems += (refusal,)
     if problems:
         raise Refusals(problems)
     mistakes = tuple(

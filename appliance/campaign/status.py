@@ -33,6 +33,7 @@ class Status:
             "state": "absent",
             "name": "",
             "problems": [],
+            "warnings": [],
             "autostart": False,
             "is_known": False,
             "summary": "",
@@ -40,6 +41,7 @@ class Status:
         }
     )
     """state: absent | invalid | valid; problems: its mistakes, or why a valid one cannot run here;
+    warnings: what a person has to know before it starts;
     is_known: it was started or declined before, so that it does not start by itself again."""
     version: str = VERSION
     firmware: str = ""

@@ -6,6 +6,7 @@ from appliance.campaign.journal import refuse
 from appliance.campaign.site import Site
 from appliance.campaign.start import Refusals, check_plan, hash_plan, reasons_of
 from appliance.campaign.status import Status
+from appliance.campaign.stick_room import check_room
 from appliance.drives.probe import find_drives
 from appliance.errors import KaltstartError, PlanError
 from appliance.plan import describe_plan, parse_plan, read_plan
@@ -71,6 +72,7 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         "is_known": is_known,
         "summary": describe_plan(plan),
         "problems": list(problems),
+        "warnings": list(check_room(plan, drives).warnings),
     }
     if problems:
         if not is_known:
@@ -101,8 +103,10 @@ def check_stick_plan_again(status: Status, *, stick: Stick) -> None:
     if status.plan["state"] != "valid":
         return
     problems: tuple[str, ...] = ()
+    drives = find_drives()
     try:
-        check_plan(status.plan["toml"], drives=find_drives(), stick=stick)
+        plan = check_plan(status.plan["toml"], drives=drives, stick=stick)
+        status.plan["warnings"] = list(check_room(plan, drives).warnings)
     except Refusals as error:
         problems = error.problems
     except PlanError as error:

@@ -3,7 +3,3 @@
 Reads the store and the statistics and nothing else; must never change the database it reports on.
 Everything a drive or a plan says is made printable in `views` before a page or a chart sees it.
 """
-
-from appliance.report.export import export_campaign
-
-__all__ = ["export_campaign"]

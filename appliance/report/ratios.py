@@ -9,8 +9,8 @@ from math import ceil
 
 from appliance import stats
 from appliance.errors import PlanError
-from appliance.ratio import Ratio, find_ratio
-from appliance.report.blocks import format_number, format_rate, format_share
+from appliance.ratio import Ratio, find_paired_ratio, find_quotients, find_ratio
+from appliance.report.blocks import count, format_number, format_rate, format_share
 from appliance.report.findings import Finding
 from appliance.report.rows import CampaignRows
 from appliance.report.series import KNOWN_TO
@@ -25,7 +25,7 @@ from appliance.report.sides import (
     read_sides,
 )
 from appliance.sample_size import count_more
-from appliance.units import format_seconds, printable
+from appliance.units import format_drive_size, format_seconds, printable
 
 ALLOWED = ("cache", "seed", "size", "image", "plan")
 """What may be asked to differ. `plan`: any other key of the plan."""
@@ -40,6 +40,14 @@ RATIO_RULES = (
         " Noether's estimate (1987), for four chances in five to see it."
     ),
     (
+        "Values of different places are compared in pairs: the slices of a surface by their"
+        " position on the drive, the cells of a matrix by their record size. The ratio is the"
+        " median of the quotients of all pairs. Its 95 % interval is that of a median, by ranks,"
+        " and takes 6 pairs. Ten neighbouring slices of a surface count as one pair, as what slows"
+        " a slice slows its neighbours too. Each place was measured once: the interval says what is"
+        " typical of the places, and the range over all of them is given beside it."
+    ),
+    (
         "They are compared only where cache state, seed, size, image and all other keys of the"
         " plan are the same."
     ),
@@ -48,8 +56,13 @@ RATIO_RULES = (
 _RAM_APART = 0.05
 """RAM answered the same where its shares are no further apart than this."""
 
+_FILES_APART = 0.1
+"""Files whose size follows from the free RAM are alike where they differ by no more than this."""
+
 _ALIKE = 0.0005
 """Three decimals show no difference that is smaller."""
+
+_ONE_VALUE = "one value each: no interval"
 
 _WORTH = 100
 """More values than this nobody takes for a comparison."""
@@ -76,10 +89,46 @@ class Difference:
 class Beside:
     """One thing that both measured."""
 
-    subject: str
-    text: str
-    ratio: Ratio | None
+    one: Samples
+    other: Samples
+    ratio: Ratio | None = None
     """Of speeds: above 1 the first one is faster. None where they were not compared."""
+    quotients: tuple[float, ...] = ()
+    """The same of each place, where they were compared in pairs."""
+    differences: tuple[Difference, ...] = ()
+    """What was let pass, as it was asked for."""
+    why_not: str = ""
+    """Why they were not compared."""
+
+    @property
+    def subject(self) -> str:
+        """What both measured."""
+        return self.one.subject
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the ratio is more than the quotient of two figures."""
+        return self.ratio is not None and self.ratio.interval is not None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether each has one value only."""
+        count = len(self.quotients) or max(len(self.one.values), len(self.other.values))
+        return count == 1
+
+    @property
+    def counted(self) -> str:
+        """How many values there are, and whether these are too few for an interval."""
+        few = "" if self.has_interval else ", too few for an interval"
+        places = self.one.places
+        if self.is_single:
+            return _ONE_VALUE
+        if places is None:
+            return f"n = {len(self.one.values)} and {len(self.other.values)}{few}"
+        what = places.called
+        if places.together > 1:
+            what = f"stretches of {places.together} {what}"
+        return f"{len(self.quotients)} {what}, {_say_range(self.quotients)}{few}"
 
 
 def compare_sides(one: Side, other: Side, *, although: Collection[str] = ()) -> tuple[Beside, ...]:
@@ -116,6 +165,10 @@ def find_differences(one: Samples, other: Samples) -> tuple[Difference, ...]:
     elif None not in shares and abs((shares[0] or 0.0) - (shares[1] or 0.0)) > _RAM_APART:
         told = " against ".join(format_share(share) for share in shares)
         found.append(Difference("cache", f"RAM answered {told}"))
+    sizes = [each.file_bytes for each in (one, other) if each.file_bytes]
+    if len(sizes) == 2 and max(sizes) > min(sizes) * (1.0 + _FILES_APART):
+        told = " against ".join(format_drive_size(int(each)) for each in sizes)
+        found.append(Difference("size", f"a file of {told}"))
     return tuple(found)
 
 
@@ -132,30 +185,60 @@ def _find_allowance(key: str) -> str:
 def _compare(one: Samples, other: Samples, although: Collection[str]) -> Beside:
     missing = "; ".join(filter(None, (one.missing, other.missing)))
     if missing:
-        return Beside(one.subject, f"not compared: {missing}.", None)
+        return Beside(one, other, why_not=f"not compared: {missing}.")
     differences = find_differences(one, other)
     refused = [each for each in differences if each.allowance not in although]
     if refused:
         words = ", ".join(dict.fromkeys(each.allowance for each in refused))
         told = "; ".join(each.text for each in refused)
-        return Beside(one.subject, f"not compared for the sake of {words}: {told}.", None)
-    ratio = find_ratio(one.values, other.values)
+        return Beside(one, other, why_not=f"not compared for the sake of {words}: {told}.")
+    if one.places is None:
+        ratio = find_ratio(one.values, other.values)
+        if ratio is None:
+            return Beside(one, other, why_not="not compared: a value is not positive.")
+        speeds = ratio.inverse if one.unit == "s" else ratio
+        return Beside(one, other, speeds, differences=differences)
+    quotients = find_quotients(_pair_places(one, other), together=one.places.together)
+    if quotients is None:
+        return Beside(one, other, why_not="not compared: they have no place in common.")
+    return Beside(one, other, find_paired_ratio(quotients), quotients, differences)
+
+
+def _pair_places(one: Samples, other: Samples) -> list[tuple[float, float]]:
+    """What both have of each place that is in both; of several runs the median."""
+    mine, theirs = _sort_by_place(one), _sort_by_place(other)
+    return [(value, theirs[place]) for place, value in mine.items() if place in theirs]
+
+
+def _sort_by_place(samples: Samples) -> dict[str, float]:
+    runs: dict[str, list[float]] = {}
+    names = samples.places.names if samples.places else ()
+    for place, value in zip(names, samples.values, strict=False):
+        runs.setdefault(place, []).append(value)
+    return {place: stats.find_median(values) or 0.0 for place, values in runs.items()}
+
+
+def say_beside(beside: Beside) -> str:
+    """In words: the ratio with its interval and what it is from, or why there is none."""
+    one, other, ratio = beside.one, beside.other, beside.ratio
     if ratio is None:
-        return Beside(one.subject, "not compared: a value is not positive.", None)
-    speed = ratio.inverse if one.unit == "s" else ratio
+        return beside.why_not
     details = [
         f"{_say_median(one)} against {_say_median(other)}",
-        f"n = {len(one.values)} and {len(other.values)}",
+        beside.counted,
         *_say_state(one, other),
-        *(f"although {each.text}" for each in differences),
+        *(f"although {each.text}" for each in beside.differences),
     ]
-    text = f"{say_ratio(speed)} ({'; '.join(details)}).{_say_more(one, other, speed)}"
-    return Beside(one.subject, text, speed)
+    return f"{say_ratio(ratio)} ({'; '.join(details)}).{_say_more(beside, ratio)}"
 
 
-def _say_more(one: Samples, other: Samples, ratio: Ratio) -> str:
-    """Where nothing is seen: how many more values would show the smallest difference of use."""
-    if ratio.is_seen or (ratio.hidden is not None and ratio.hidden <= KNOWN_TO):
+def _say_more(beside: Beside, ratio: Ratio) -> str:
+    """Where nothing is seen: how many more values would show the smallest difference of use.
+
+    Of pairs there are as many as there are places.
+    """
+    one, other = beside.one, beside.other
+    if one.places or ratio.is_seen or (ratio.hidden is not None and ratio.hidden <= KNOWN_TO):
         return ""
     more = count_more(one.values, other.values, ratio=1.0 + KNOWN_TO)
     if not more:
@@ -171,10 +254,13 @@ def _say_more(one: Samples, other: Samples, ratio: Ratio) -> str:
 
 
 def say_ratio(ratio: Ratio) -> str:
-    """`1.94 times faster, 1.88 to 2.01`, or how large a difference may be that cannot be seen."""
+    """`1.94 times faster, 1.88 to 2.01`, or how large a difference may be that cannot be seen.
+
+    Without an interval the ratio alone.
+    """
     interval, hidden = ratio.interval, ratio.hidden
     if interval is None or hidden is None:
-        return f"{_say_times(ratio.value)}, with too few values for an interval"
+        return _say_times(ratio.value)
     if not ratio.is_seen:
         return f"no difference larger than {_say_hidden(hidden)} can be seen"
     low, high = interval.low, interval.high
@@ -189,6 +275,18 @@ def _say_times(value: float) -> str:
     if value < 1.0:
         return f"{_format(1.0 / value, 1.0 / value)} times slower"
     return f"{_format(value, value)} times faster"
+
+
+def _say_range(quotients: Sequence[float]) -> str:
+    """Between which ratios those of all places lie."""
+    low, high = min(quotients), max(quotients)
+    if max(high - 1.0, 1.0 - low) < _ALIKE:
+        return "all equally fast"
+    if low >= 1.0:
+        return f"each {_format(low, low)} to {_format(high, low)} times faster"
+    if high <= 1.0:
+        return f"each {_format(1 / high, 1 / high)} to {_format(1 / low, 1 / high)} times slower"
+    return f"from {_say_times(low)} to {_say_times(high)}"
 
 
 def _format(value: float, like: float) -> str:
@@ -235,7 +333,7 @@ def compare_campaigns(
         yield f"{_name(first)} against {_name(second)}:"
         told = compare_sides(first, second, although=although)
         for each in told:
-            yield f"  {each.subject}: {each.text}"
+            yield f"  {each.subject}: {say_beside(each)}"
         if not told:
             yield "  nothing that both measured."
 
@@ -272,10 +370,10 @@ def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side
     return pairs
 
 
-def find_ratio_findings(sides: Sequence[Side]) -> tuple[Finding, ...]:
-    """Each drive of a campaign against the fastest that was measured alike, by enough values."""
+def find_besides(sides: Sequence[Side]) -> tuple[tuple[Side, Side, Beside], ...]:
+    """Each drive of a campaign against the fastest that was measured alike, which comes first."""
     subjects = dict.fromkeys(each.subject for side in sides for each in side.samples)
-    found: list[Finding] = []
+    found: list[tuple[Side, Side, Beside]] = []
     for subject in subjects:
         own = [
             (side, samples)
@@ -289,11 +387,37 @@ def find_ratio_findings(sides: Sequence[Side]) -> tuple[Finding, ...]:
                 each for each in own if each[1] is samples or not find_differences(each[1], samples)
             )
             beside = _compare(best, samples, ())
-            if side is best_side or beside.ratio is None or beside.ratio.interval is None:
-                continue
-            name = f"{best_side.label} against {side.label}, {subject}"
-            found.append(Finding("flat", name, beside.text))
+            if side is not best_side and beside.ratio is not None:
+                found.append((best_side, side, beside))
     return tuple(found)
+
+
+def find_ratio_findings(sides: Sequence[Side]) -> tuple[Finding, ...]:
+    """What enough values show of the drives side by side; what has too few, in one line."""
+    besides = find_besides(sides)
+    found = [
+        Finding("flat", f"{best.label} against {side.label}, {each.subject}", say_beside(each))
+        for best, side, each in besides
+        if each.has_interval
+    ]
+    few: dict[bool, dict[str, None]] = {}
+    for _, _, each in besides:
+        if not each.has_interval:
+            few.setdefault(each.is_single, {})[_name_few(each)] = None
+    for is_single, subjects in few.items():
+        why = "one value each, so no interval" if is_single else "too few values for an interval"
+        text = f"{why}: {'; '.join(subjects)}. Their tables have the figures."
+        found.append(Finding("flat", "Drives side by side", text, is_aside=True))
+    return tuple(found)
+
+
+def _name_few(beside: Beside) -> str:
+    """What was compared without an interval; a sweep's many points are one."""
+    return "each point of the sweep" if _is_point(beside) else beside.subject
+
+
+def _is_point(beside: Beside) -> bool:
+    return beside.subject.startswith("sweep, ")
 
 
 def _find_speed(samples: Samples) -> float:
@@ -310,13 +434,20 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
             continue
         name = f"{side.label} against itself in campaign {before.campaign_id}"
         refused: list[str] = []
+        points: list[float] = []
         for beside in compare_sides(side, before):
             if beside.ratio is None:
-                refused.append(f"{beside.subject} {beside.text.removesuffix('.')}")
+                refused.append(f"{beside.subject} {beside.why_not.removesuffix('.')}")
+                continue
+            if _is_point(beside) and not beside.has_interval:
+                points.append(beside.ratio.value)
                 continue
             has_changed = beside.ratio.is_seen and abs(beside.ratio.value - 1.0) > stats.TOLERANCE
             kind = "remark" if has_changed else "flat"
-            found.append(Finding(kind, f"{name}, {beside.subject}", beside.text))
+            found.append(Finding(kind, f"{name}, {beside.subject}", say_beside(beside)))
+        if points:
+            text = f"{count(len(points), 'point')}, {_say_range(points)}; {_ONE_VALUE}."
+            found.append(Finding("flat", f"{name}, sweep", text))
         if refused:
             found.append(Finding("flat", name, f"{'; '.join(refused)}."))
     return tuple(found)

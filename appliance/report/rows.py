@@ -156,8 +156,13 @@ class CampaignRows:
     """What the stick did not give back as it was stored. Not valid wherever it appears."""
 
 
-def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> CampaignRows:
-    """Everything about one campaign. Raises PlanError where there is no such campaign."""
+def select_campaign(
+    connection: sqlite3.Connection, *, campaign_id: int, with_activity: bool = True
+) -> CampaignRows:
+    """Everything about one campaign. Raises PlanError where there is no such campaign.
+
+    The recording of activity may be long; what only holds figures against each other needs none.
+    """
     # One read transaction: the engine may be adding rows meanwhile.
     connection.execute("BEGIN")
     try:
@@ -182,7 +187,9 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
                     "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq", (campaign_id,)
                 ),
             ),
-            workloads=select_workloads(connection, campaign_id, damaged=damaged),
+            workloads=select_workloads(
+                connection, campaign_id, damaged=damaged, with_activity=with_activity
+            ),
             arrays=tuple(
                 ArrayMadeRow(*row)
                 for row in connection.execute(
@@ -201,7 +208,10 @@ def select_campaign(connection: sqlite3.Connection, *, campaign_id: int) -> Camp
 
 
 def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:
-    """The newest campaign before this one that measured one of its drives; None without any."""
+    """The newest campaign before this one that measured one of its drives; None without any.
+
+    Without its recording of activity.
+    """
     row = connection.execute(
         "SELECT c.id FROM campaign c JOIN campaign_drive cd ON cd.campaign_id = c.id"
         " WHERE (c.created_at, c.id) < (?, ?) AND cd.drive_id IN"
@@ -213,7 +223,9 @@ def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> Campai
         " ORDER BY c.created_at DESC, c.id DESC LIMIT 1",
         (rows.campaign.created_at, rows.campaign.id, rows.campaign.id),
     ).fetchone()
-    return None if row is None else select_campaign(connection, campaign_id=row[0])
+    if row is None:
+        return None
+    return select_campaign(connection, campaign_id=row[0], with_activity=False)
 
 
 def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[DriveRow, ...]:

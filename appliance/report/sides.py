@@ -4,20 +4,21 @@ Each series has the conditions that it was taken under: two are compared only wh
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from appliance.measure.steady_state import WINDOW
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload, group_workloads
-from appliance.report.kinds import fio, lottery, surface
+from appliance.report.kinds import fio, lottery, matrix, surface
 from appliance.report.kinds.compare import read_rows
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
-from appliance.units import printable
+from appliance.units import format_drive_size, printable
 
 BOOTS = "settled boots"
 PAGE_CACHE = "page cache"
@@ -25,10 +26,31 @@ COLD_START = "cold start"
 IMAGE = "Kaltstart"
 NOT_PROVEN = "not proven"
 
+DRIVE_SIZE = "drive size"
+
 _PRODUCT = "Kaltstart "
+
+_SLICES_TOGETHER = 10
+"""A tenth of the drive: zones of a disk, and its heat, reach over some hundredths."""
+
+_THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})
 
 _NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
 """Keys of [boot] that change how many boots there are, and not what one of them is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What each value of a series is of, where two are held against each other in pairs.
+
+    Values of places are rates.
+    """
+
+    names: tuple[str, ...]
+    called: str
+    """All of them, for people: `record sizes`"""
+    together: int = 1
+    """So many neighbours count as one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +67,10 @@ class Samples:
     """Of what was read, how much RAM answered, 0 to 1; None where that is not known."""
     missing: str = ""
     """Why there are no values."""
+    places: Places | None = None
+    """With as many names as there are values; None where all values are of the same."""
+    file_bytes: float | None = None
+    """How large the file was, where the plan leaves that to the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +98,14 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
             identity = ARRAY if is_array else drive.serial or drive.wwn
             label = ARRAY if is_array else label_booted(drive)
             found.setdefault(identity, (label, []))[1].append(samples)
+    sizes = {drive.id: format_drive_size(drive.size_bytes) for drive in rows.drives}
     for workload in group_workloads(rows):
         for step in workload.steps:
             identity = identities.get(step.step.drive_id or 0, step.step.device)
             label = step.label.removesuffix(f" ({step.place})")
             own = found.setdefault(identity, (label, []))[1]
-            own += _read_step(workload, step, rows.campaign.plan_toml)
+            drive_size = sizes.get(step.step.drive_id or 0, "")
+            own += _read_step(workload, step, rows.campaign.plan_toml, drive_size=drive_size)
     return tuple(
         Side(
             rows.campaign.id,
@@ -114,9 +142,14 @@ def _pool(samples: Iterator[Samples]) -> tuple[Samples, ...]:
         pooled[key] = replace(
             before,
             values=before.values + each.values,
+            places=_join_places(before.places, each.places),
             ram_share=max(shares) if len(shares) == 2 else None,
         )
     return tuple(pooled.values())
+
+
+def _join_places(one: Places | None, other: Places | None) -> Places | None:
+    return one and other and replace(one, names=one.names + other.names)
 
 
 def _read_boots(rows: CampaignRows, drive: DriveRow, series: Series) -> Samples:
@@ -161,21 +194,27 @@ def _read_boot_table(plan_toml: str) -> dict[str, str]:
     } | {"power": ""}
 
 
-def _read_step(workload: Workload, step: StepFigures, plan_toml: str) -> Iterator[Samples]:
+def _read_step(
+    workload: Workload, step: StepFigures, plan_toml: str, *, drive_size: str
+) -> Iterator[Samples]:
     keys = read_keys(plan_toml)
     asked = keys[workload.index] if workload.index < len(keys) else {}
     conditions = {
         printable(str(key)): printable(str(value)) for key, value in asked.items() if key != "kind"
     }
-    read = _READERS.get(workload.kind, _read_single)
-    for name, unit, values, figures in read(step):
-        kind = "SQL" if workload.kind == "sql" else printable(workload.kind)
+    if workload.kind == "surface":
+        # All of the drive is read, or places all over it.
+        conditions[DRIVE_SIZE] = drive_size
+    kind = "SQL" if workload.kind == "sql" else printable(workload.kind)
+    for each in _READERS.get(workload.kind, _read_single)(step):
         yield Samples(
-            subject=f"{kind}, {name}",
-            unit=unit,
-            values=tuple(values),
-            conditions=conditions | {PAGE_CACHE: _describe_start(figures)},
-            ram_share=find_ram_share(figures),
+            subject=f"{kind}, {each.name}",
+            unit=each.unit,
+            values=tuple(each.values),
+            conditions=conditions | {PAGE_CACHE: _describe_start(each.figures)},
+            ram_share=find_ram_share(each.figures),
+            places=each.places,
+            file_bytes=each.file_bytes,
         )
 
 
@@ -187,14 +226,64 @@ def _describe_start(figures: tuple[Figure, ...]) -> str:
     return f"{', '.join(states)}, {NOT_PROVEN}"
 
 
-type _Read = tuple[str, str, list[float], tuple[Figure, ...]]
-"""Name, unit, values, what they are from."""
+class _Read(NamedTuple):
+    """What a reader finds in a step."""
+
+    name: str
+    unit: str
+    values: Sequence[float]
+    figures: tuple[Figure, ...]
+    """Where the values are from."""
+    places: Places | None = None
+    file_bytes: float | None = None
 
 
 def _read_single(step: StepFigures) -> Iterator[_Read]:
     for name, unit, headline, value, figures in read_rows(step):
         if headline and value is not None and figures:
-            yield name, unit, [value], figures
+            yield _Read(name, unit, [value], figures)
+
+
+def _read_sweep(step: StepFigures) -> Iterator[_Read]:
+    """Points of different sizes are no measurements of the same: each stands alone."""
+    for name, unit, _, value, figures in read_rows(step):
+        if value is not None:
+            yield _Read(name, unit, [value], figures)
+
+
+def _read_matrix(step: StepFigures) -> Iterator[_Read]:
+    """Of the largest file each operation over the record sizes; a cell was measured once."""
+    cells = matrix.find_cells(step)
+    largest = [cell for cell in cells if cell.size == matrix.find_largest(cells)]
+    for operation in dict.fromkeys(cell.operation for cell in largest):
+        own = [
+            (cell, rate)
+            for cell in largest
+            if cell.operation == operation and (rate := cell.figure.get("rate_bytes_s")) is not None
+        ]
+        if own:
+            yield _Read(
+                f"{operation} of {own[0][0].size}, over record sizes",
+                "MB/s",
+                [rate for _, rate in own],
+                tuple(cell.figure for cell, _ in own),
+                Places(tuple(cell.record for cell, _ in own), "record sizes"),
+                _find_file_bytes(largest),
+            )
+
+
+def _find_file_bytes(cells: Sequence[matrix.Cell]) -> float | None:
+    """From what was moved by an operation that goes through all of the file; None without one."""
+    moved = ("app_read_bytes", "app_write_bytes")
+    return max(
+        (
+            cell.figure.values.get(metric, 0.0)
+            for cell in cells
+            if cell.operation in _THROUGH_THE_FILE
+            for metric in moved
+        ),
+        default=None,
+    )
 
 
 def _read_fio(step: StepFigures) -> Iterator[_Read]:
@@ -204,7 +293,7 @@ def _read_fio(step: StepFigures) -> Iterator[_Read]:
         values = [value for each in rounds if (value := each.get(metric)) is not None]
         name = f"{test.mode}, {test.name}" if test.mode else test.name
         if len(values) == len(rounds):
-            yield name, unit, values, rounds
+            yield _Read(name, unit, values, rounds)
 
 
 def _read_lottery(step: StepFigures) -> Iterator[_Read]:
@@ -218,16 +307,36 @@ def _read_lottery(step: StepFigures) -> Iterator[_Read]:
         )
         # Files that the drive served before show what it has learned, which is another test.
         if touches.served_before_share <= lottery.DRIVE_SHARE:
-            yield f"{one.label}, first touches", "MB/s", firsts, one.figures
+            yield _Read(f"{one.label}, first touches", "MB/s", firsts, one.figures)
         if touches.is_of_drive:
-            yield f"{one.label}, repeats", "MB/s", repeats, one.figures
+            yield _Read(f"{one.label}, repeats", "MB/s", repeats, one.figures)
 
 
 def _read_surface(step: StepFigures) -> Iterator[_Read]:
+    """The whole drive, which is one value; and each slice, in pairs with that of another drive.
+
+    A mean over a part of a drive is not the mean of the drive: it is left out.
+    """
     whole = surface.find_whole(step)
     rate = whole.get("bw_bytes_s") if whole is not None else None
-    if whole is not None and rate is not None:
-        yield "mean speed", "MB/s", [rate], (whole,)
+    rated = [row for row in step.slices if row.mean_bytes_s]
+    if whole is None or rate is None or not rated:
+        return
+    if len(rated) == surface.SLICES:
+        yield _Read("mean speed", "MB/s", [rate], (whole,))
+    yield _Read(
+        "place by place",
+        "MB/s",
+        [row.mean_bytes_s for row in rated],
+        (whole,),
+        Places(tuple(str(row.slice) for row in rated), "slices", _SLICES_TOGETHER),
+    )
 
 
-_READERS = {"fio": _read_fio, "lottery": _read_lottery, "surface": _read_surface}
+_READERS = {
+    "fio": _read_fio,
+    "lottery": _read_lottery,
+    "matrix": _read_matrix,
+    "surface": _read_surface,
+    "sweep": _read_sweep,
+}

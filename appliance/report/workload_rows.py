@@ -221,7 +221,11 @@ class WorkloadRows:
 
 
 def select_workloads(
-    connection: sqlite3.Connection, campaign_id: int, *, damaged: Sequence[Damaged] = ()
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    *,
+    damaged: Sequence[Damaged] = (),
+    with_activity: bool = True,
 ) -> WorkloadRows:
     """Everything about one campaign's steps, in the order of the plan and of their storing.
 
@@ -260,7 +264,7 @@ def select_workloads(
             )
             if ("ticket", key) not in unbelieved
         ),
-        activity=tuple(_select_activity(connection, campaign_id)),
+        activity=tuple(_select_activity(connection, campaign_id)) if with_activity else (),
         dirty=select_rows(
             connection,
             DirtyRow,

@@ -9,6 +9,7 @@ from tests.lab.stick import find_partitions
 
 # One to learn by, and one to show it.
 _CYCLES = 2
+_FIRMWARE_S = 60
 
 
 def test_only_the_hybrid_gets_faster_with_each_boot(out: Path) -> None:
@@ -33,6 +34,9 @@ def test_only_the_hybrid_gets_faster_with_each_boot(out: Path) -> None:
         # No emulated drive counts its power cycles, so nothing may be called proven.
         assert (row.power, row.cold_proof) == ("cold", "unproven")
         assert row.cold_reason
+        # Each boot was its alarm's: firmware and loader alone come in between.
+        assert row.wake_skew_s is not None
+        assert 0 < row.wake_skew_s < _FIRMWARE_S
 
     # From outside: a measured boot reads the drive and writes nothing to it.
     for name, stats in result.stats.items():
@@ -44,6 +48,7 @@ def test_only_the_hybrid_gets_faster_with_each_boot(out: Path) -> None:
     page = (result.report / "report.html").read_text()
     assert "LAB-SSHD-1" in page
     assert "<svg" in page
+    assert "before its alarm" not in page
     for name in ("results.csv", "results.json", "kaltstart.sqlite"):
         assert (result.report / name).stat().st_size > 0
     assert _system_partitions(out / "stick.raw") == system_partitions

@@ -30,6 +30,17 @@ _ELSEWHERE = 'options = { rw = "write", filename = "/dev/sda" }'
 
 _ZONED = 'options = { rw = "randread", random_distribution = "zoned:50/5" }'
 
+
+def _long_sweep(sizes: int) -> str:
+    """Three tests of a day each on so many sets: some 24 MB of activity a set."""
+    named = ", ".join(f'"{number}M"' for number in range(1, sizes + 1))
+    return _workload(
+        "sweep",
+        f'set_sizes = [{named}]\ntests = ["rand-read"]\nnorandommap = [false, true]\n'
+        'distribution = ["uniform", "zipf"]\nruntime = 86400\nidle_timeout = 0',
+    )
+
+
 # Name → plan, exit code of `check`, what its message must say.
 _PLANS = {
     "good": (_HEAD + _drive("LAB-A") + _BOOT, 0, "good"),
@@ -50,6 +61,17 @@ _PLANS = {
         "64.0 GiB of RAM",
     ),
     "no-room": (_HEAD + _drive("LAB-SMALL") + _workload("lottery", ""), 3, "LAB-SMALL"),
+    # The lab's stick has a data partition of 1 GB, and 320 MB for reports.
+    "no-room-on-stick": (
+        _HEAD + _drive("LAB-A") + _long_sweep(64),
+        3,
+        "kaltstart-data has no room for it",
+    ),
+    "no-room-for-copies": (
+        _HEAD + _drive("LAB-A") + _long_sweep(10),
+        0,
+        "KALTSTART has no room for the report's copies of the database",
+    ),
     "unreleased": (_HEAD + _READ_ONLY + _workload("lottery", ""), 3, "LAB-A"),
     "read-only-plan": (
         _HEAD + _READ_ONLY + _workload("lottery", 'filesystem = "none"'),

@@ -4,6 +4,8 @@ import argparse
 import shlex
 import signal
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -13,21 +15,26 @@ from tests.lab.campaign import IMAGE, Limits, Result, Trial, run_campaign
 from tests.lab.drives import DEFAULT_DRIVES, DrivesError, ModelledDrive, parse_drives, parse_stick
 from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
+from tests.lab.wake import WAKES
 
 
 def main() -> int:
     """Run the campaign and say how it went: 0 only if it ended without a failed sample."""
     arguments = _arguments()
     signal.signal(signal.SIGTERM, _stop)
+    drives: tuple[ModelledDrive, ...] = DEFAULT_DRIVES
+    port, faults = parse_stick("")
+    shown_plan = arguments.shown_plan or arguments.plan
     try:
-        drives: tuple[ModelledDrive, ...] = DEFAULT_DRIVES
-        port, faults = parse_stick("")
-        if arguments.drives:
-            described = arguments.drives.read_text()
-            drives = parse_drives(described, folder=arguments.drives.parent)
-            port, faults = parse_stick(described)
-        plan = arguments.plan.read_text()
-    except (OSError, DrivesError) as error:
+        with _named(arguments.shown_drives or arguments.drives):
+            if arguments.drives:
+                described = arguments.drives.read_text()
+                drives = parse_drives(described, folder=arguments.drives.parent)
+                _check_files(drives)
+                port, faults = parse_stick(described)
+        with _named(shown_plan):
+            plan = arguments.plan.read_text()
+    except _UnusableFileError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     trial = Trial(
@@ -44,6 +51,7 @@ def main() -> int:
         interface=True,
         from_start=True,
         await_off=True,
+        wake=arguments.wake,
         say=_say,
     )
     try:
@@ -54,11 +62,32 @@ def main() -> int:
     except KeyboardInterrupt:
         print("lab: stopped", file=sys.stderr)
         return 130
-    _sum_up(result, out=arguments.shown_out or trial.out, again=arguments.again)
+    _sum_up(result, plan=shown_plan, out=arguments.shown_out or trial.out, again=arguments.again)
     return 0 if result.ok else 1
 
 
-def _sum_up(result: Result, *, out: Path, again: str) -> None:
+class _UnusableFileError(Exception):
+    """A file that was named; the text begins with its name."""
+
+
+@contextmanager
+def _named(file: Path | None) -> Iterator[None]:
+    """Say of which file it is what cannot be read or is wrong in it."""
+    try:
+        yield
+    except OSError as error:
+        raise _UnusableFileError(f"{file}: {error.strerror}") from error
+    except (UnicodeDecodeError, DrivesError) as error:
+        raise _UnusableFileError(f"{file}: {error}") from error
+
+
+def _check_files(drives: Sequence[ModelledDrive]) -> None:
+    for drive in drives:
+        if drive.file is not None and not drive.file.is_file():
+            raise DrivesError(f"drive {printable(drive.serial)}: there is no file {drive.file}")
+
+
+def _sum_up(result: Result, *, plan: Path, out: Path, again: str) -> None:
     for row in result.boot_times():
         seconds = "failed" if row.boot_s is None else f"{row.boot_s:.1f} s"
         charted = " charted" if row.charted else ""
@@ -69,6 +98,8 @@ def _sum_up(result: Result, *, out: Path, again: str) -> None:
         return
     reason = f": {result.reason}" if result.reason else ""
     _say(f"lab: FAILED: {result.outcome}{reason} ({effort})")
+    if result.outcome == "refused":
+        _say(f"lab: plan: {plan}")
     _say(f"lab: serial line: {out}/serial.log")
     if (result.out / "failure.png").exists():
         _say(f"lab: screen: {out}/failure.png")
@@ -76,16 +107,19 @@ def _sum_up(result: Result, *, out: Path, again: str) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="ci/lab", description=__doc__)
+    # Whole words only: ci/lab looks for them, too.
+    parser = argparse.ArgumentParser(prog="ci/lab", description=__doc__, allow_abbrev=False)
     parser.add_argument("--plan", type=Path, required=True)
     parser.add_argument("--drives", type=Path)
     parser.add_argument("--firmware", choices=FIRMWARES, default="uefi")
     parser.add_argument("--image", type=Path, default=IMAGE)
     parser.add_argument("--out", type=Path, default=Path("build/lab"))
     parser.add_argument("--timeout", type=float, default=60, metavar="MINUTES")
+    parser.add_argument("--wake", choices=WAKES, default="alarm")
     parser.add_argument("--interactive", action="store_true")
     # From ci/lab, which may hand copies in and carry the results out: what the person knows.
-    parser.add_argument("--shown-out", type=Path, help=argparse.SUPPRESS)
+    for name in ("--shown-plan", "--shown-drives", "--shown-out"):
+        parser.add_argument(name, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--again", default="", help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -20,6 +20,7 @@ from tests.lab.saved import restored
 from tests.lab.served_stick import ServedStick
 from tests.lab.stick import get_database, get_report, make_stick, put_file
 from tests.lab.stick_faults import StickFaults, new_seed, parse_stick_faults
+from tests.lab.wake import OffClock
 
 REPO = Path(__file__).resolve().parents[2]
 IMAGE = REPO / "build/kaltstart.raw"
@@ -87,6 +88,8 @@ class Trial:
     """Called with the stick's file before the first power-on."""
     from_start: bool = False
     """Whether the first power-on is one; otherwise the saved machine goes on (see `saved`)."""
+    wake: str = "alarm"
+    """One of `wake.WAKES`: what switches the machine on again after it went off by itself."""
     await_off: bool = False
     """Let the machine go off at the end; otherwise its plug is pulled behind its last word, when
     everything is stored."""
@@ -107,6 +110,7 @@ class BootTime:
     boot_s: float | None
     session_s: float | None
     read_bytes: int | None
+    wake_skew_s: float | None
 
 
 @dataclass(slots=True)
@@ -150,7 +154,7 @@ class Result:
             connection.row_factory = sqlite3.Row
             rows = connection.execute(
                 "SELECT drive_serial, drive_role, cycle, power, cold_proof, cold_reason,"
-                " valid, charted, boot_s, session_s, read_bytes FROM boot_times"
+                " valid, charted, boot_s, session_s, read_bytes, wake_skew_s FROM boot_times"
                 " ORDER BY campaign_id, drive_serial, charted, cycle"
             ).fetchall()
         return [BootTime(**dict(row)) for row in rows]
@@ -246,6 +250,9 @@ class _Operator:
         self._cuts = list(trial.cuts)
         self._started = time.monotonic()
         self._on_finish = _on_finish(trial.plan)
+        self._off_clock: OffClock | None = None
+        self._ahead_s = 0.0
+        """How far the machine's clock was ahead of the host's at the last power-on."""
 
     def work(self) -> None:
         result = self._result
@@ -259,6 +266,7 @@ class _Operator:
             self.mark(f"power on {result.power_ons}")
             with self._power_on(drives) as machine:
                 self._watch(machine)
+                self._off_clock = machine.off_clock
                 if result.outcome in {"paused", "refused", "timeout"}:
                     self._picture(machine)
                 if machine.is_on() and self._trial.await_off:
@@ -270,7 +278,14 @@ class _Operator:
     ) -> AbstractContextManager[Machine]:
         if self._result.power_ons == 1 and not self._trial.from_start:
             return restored(self._setup, image=self._trial.image, drives=drives)
-        return Machine(self._setup, drives=drives)
+        now_s = time.time()
+        start_s = (
+            now_s + self._ahead_s
+            if self._off_clock is None
+            else self._off_clock.find_start_s(now_s=now_s, wake=self._trial.wake)
+        )
+        self._ahead_s = start_s - now_s
+        return Machine(self._setup, drives=drives, clock_s=start_s)
 
     def _watch(self, machine: Machine) -> None:
         """Follow one power-on until the machine is off, cut off, or everything is over."""

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ from tests.lab.devices import (
 )
 from tests.lab.drives import ModelledDrive, clock_of
 from tests.lab.qmp import Qmp, QmpError, keys_for
+from tests.lab.wake import OffClock, format_base, read_clock
 
 FIRMWARES = ("uefi", "secureboot", "bios")
 _OVMF = Path("/usr/share/OVMF")
@@ -37,6 +39,7 @@ PATIENCE_S = 1800
 """For whatever is awaited: far longer than it takes on a slow host beside other work. It ends tests
 that hang, and measures nothing."""
 _POLL_S = 0.2
+_ENDED_S = 30
 _SETTLE_TURNS = 40
 _TAIL = 2000
 """Characters of the serial line that go with an error."""
@@ -110,10 +113,12 @@ def qemu_command(
     sockets: Path,
     hold: bool = False,
     state: Path | None = None,
+    clock: str = "utc",
 ) -> list[str]:
     """The whole QEMU command line; `sockets` is a folder for qmp.sock, serial.sock and order.sock.
 
     With `hold` the engine waits for its order; with a `state` the machine goes on from that one.
+    `clock` is what its clock shows, as `wake.format_base` has it; utc: the host's time.
     """
     secure = setup.firmware == "secureboot"
     words = [
@@ -124,7 +129,9 @@ def qemu_command(
         # The chipset's watchdog may reset the machine, as boards are wired.
         "-global", "ICH9-LPC.noreboot=false",
         *(["-vga", "none", "-device", setup.display] if setup.display else ["-vga", "std"]),
-        "-display", "none", "-nic", "none", "-rtc", "base=utc",
+        "-display", "none", "-nic", "none",
+        # When it has switched itself off it stands still, so that its clock can be read.
+        "-action", "shutdown=pause",
         "-qmp", f"unix:{sockets}/qmp.sock,server=on,wait=off",
     ]  # fmt: skip
     flash = "if=pflash,format=raw"
@@ -144,7 +151,7 @@ def qemu_command(
     words += ["-serial", "chardev:serial"]
     if setup.second_line:
         words += ["-serial", f"unix:{setup.second_line},server=on,wait=off"]
-    words += _clock_arguments(setup, drives)
+    words += _clock_arguments(setup, drives, clock)
     if hold or state:
         where = f"path={sockets}/order.sock,server=on,wait=off"
         # The fourth line: on the first two the appliance expects people.
@@ -190,12 +197,14 @@ def _stick_arguments(
 
 
 def _clock_arguments(
-    setup: MachineSetup, drives: Sequence[tuple[ModelledDrive, Path]]
+    setup: MachineSetup, drives: Sequence[tuple[ModelledDrive, Path]], clock: str
 ) -> list[str]:
-    """A time of the machine's own, and a monitor for each drive to read it at."""
+    """Its clock; and where it has a time of its own, a monitor for each drive to read that at."""
     if setup.icount_shift is None:
-        return ["-accel", "tcg,thread=multi"]
-    words = ["-accel", "tcg,thread=single", "-icount", f"shift={setup.icount_shift},sleep=on"]
+        return ["-rtc", f"base={clock}", "-accel", "tcg,thread=multi"]
+    # All clocks inside go by that time: an alarm in a minute is one of its minutes.
+    words = ["-rtc", f"base={clock},clock=vm"]
+    words += ["-accel", "tcg,thread=single", "-icount", f"shift={setup.icount_shift},sleep=on"]
     for _, socket in drives:
         words += ["-qmp", f"unix:{clock_of(socket)},server=on,wait=off"]
     return words
@@ -211,9 +220,16 @@ class Machine:
         drives: Sequence[tuple[ModelledDrive, Path]] = (),
         hold: bool = False,
         state: Path | None = None,
+        clock_s: float | None = None,
     ) -> None:
-        """For `hold` and `state` see `saved`, which uses them."""
+        """`clock_s` is what its clock shows, since the epoch; the host's time unless given.
+
+        For `hold` and `state` see `saved`, which uses them.
+        """
         self.setup = setup
+        self.off_clock: OffClock | None = None
+        """Its clock as it went off by itself; None while it is on, and where its power was cut."""
+        self._clock = "utc" if clock_s is None else format_base(clock_s)
         self._hold = hold
         self._state = state
         self.text = ""
@@ -241,6 +257,7 @@ class Machine:
             sockets=Path(self._folder.name),
             hold=self._hold,
             state=self._state,
+            clock=self._clock,
         )
         errors = setup.serial_log.with_name("qemu.err")
         self._started = time.monotonic()
@@ -289,15 +306,29 @@ class Machine:
         return Path(self._folder.name) / "order.sock"
 
     def is_on(self) -> bool:
-        """Whether QEMU still runs."""
+        """Whether it has power, and has not switched itself off."""
         if self._process is None or self._process.poll() is not None:
             return False
-        if self._can_stall and self.qmp.has_told("SHUTDOWN"):
-            # QEMU would wait for the drive before it ends; a power supply does not.
-            self.kill()
-            self._went_off = True
-            return False
-        return True
+        if not self._has_gone_off():
+            return True
+        # Of drives that may answer no more QEMU waits for what is under way before it stands still;
+        # a power supply does not.
+        if not self._can_stall:
+            with suppress(QmpError, subprocess.TimeoutExpired):
+                self.off_clock = read_clock(self.qmp)
+                self.qmp.execute("quit")
+                self._process.wait(_ENDED_S)
+        self.kill()
+        self._went_off = True
+        return False
+
+    def _has_gone_off(self) -> bool:
+        if self._qmp is None and not self._qmp_socket.exists():
+            return False  # QEMU is about to start
+        try:
+            return self.qmp.has_told("SHUTDOWN")
+        except QmpError:
+            return False  # it has just ended, as will be seen
 
     def exit_code(self) -> int | None:
         """QEMU's exit code, once it is off: 0 after the guest powered off."""
@@ -414,5 +445,9 @@ class Machine:
         if self._qmp is None:
             if self._process is None or self._process.poll() is not None:
                 raise QmpError("the machine is off")
-            self._qmp = Qmp(Path(self._folder.name) / "qmp.sock")
+            self._qmp = Qmp(self._qmp_socket)
         return self._qmp
+
+    @property
+    def _qmp_socket(self) -> Path:
+        return Path(self._folder.name) / "qmp.sock"

@@ -27,6 +27,7 @@ from tests.lab.machine import PATIENCE_S, LabTimeoutError, Machine, MachineSetup
 from tests.lab.plug import plug
 from tests.lab.qmp import QmpError
 from tests.lab.stick import make_stick
+from tests.lab.wake import set_clock
 
 _FOUND_S = 120
 _POLL_S = 0.1
@@ -68,7 +69,9 @@ def restored(
     slots = iter(NVME_SLOTS)
     with Machine(setup, drives=built_in, state=saved / "state") as machine:
         _wait_for_status(machine, "completed")
-        machine.qmp.execute("cont")  # it was saved while it stood still
+        # It was saved while it stood still; where its clock goes by its own time, it stood, too.
+        set_clock(machine.qmp, time.time())
+        machine.qmp.execute("cont")
         for drive, its_socket in plugged:
             slot = next(slots) if drive.bus == "nvme" else ""
             plug(machine, drive, its_socket, slot=slot)

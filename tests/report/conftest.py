@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.report import export_campaign, tables, verdict_views, views
+from appliance.report import tables, verdict_views, views
+from appliance.report.export import export_campaign
 from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
 from tests.report.judged import JUDGED, add_judged

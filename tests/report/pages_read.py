@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import override
 
-from appliance.report import export_campaign
+from appliance.report.export import export_campaign
 
 _VOID = {"meta", "br", "link", "img", "hr", "input"}
 

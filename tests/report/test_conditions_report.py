@@ -13,8 +13,8 @@ from appliance.drives.block_settings import BlockSettings
 from appliance.drives.kernel_texts import KernelTexts
 from appliance.drives.model import Drive
 from appliance.machine_facts import FixedFacts
-from appliance.report import export_campaign
 from appliance.report.conditions_section import find_condition_findings, make_conditions
+from appliance.report.export import export_campaign
 from appliance.report.rows import select_campaign
 from appliance.store.conditions import find_changes, insert_conditions, select_conditions
 from appliance.store.merge import merge_database

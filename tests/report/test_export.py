@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import PlanError, StickTrouble
-from appliance.report import export, export_campaign, workload_rows
+from appliance.report import export, workload_rows
+from appliance.report.export import export_campaign
 from appliance.report.rows import BOOT_TIMES, DRIVES, EVENTS, select_campaign
 from appliance.report.workload_rows import ACTIVITY, RESULTS, TICKETS
 from appliance.store.connect import open_read_only

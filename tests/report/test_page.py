@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from appliance.report import export_campaign
+from appliance.report.export import export_campaign
 from tests.report.database import LAB, Boot, Disk, make_database
 from tests.report.pages_read import PageReader, find_charts, read_report
 

@@ -104,8 +104,8 @@ def _plan(
             [1.0, 2.0, 3.0, 4.0],
             "no difference larger than 4.0 times can be seen",
         ),
-        ([178.0], [82.0], "2.17 times faster, with too few values for an interval"),
-        ([5.0], [5.0], "equally fast, with too few values for an interval"),
+        ([178.0], [82.0], "2.17 times faster"),
+        ([5.0], [5.0], "equally fast"),
         ([1000.0] * 4, [10.0] * 4, "100 times faster, 100 to 100"),
     ],
 )
@@ -163,7 +163,7 @@ def test_another_seed_or_size_is_refused_unless_asked_for(
     said = _compare(two, "1:A", "2:A")
     assert f"SQL, all phases: not compared for the sake of {allowance}: {told}." in said
     said = _compare(two, "1:A", "2:A", although=[allowance])
-    assert "SQL, all phases: 1.25 times slower, with too few values" in said
+    assert "SQL, all phases: 1.25 times slower (100.000 s against 80.000 s; one value" in said
     assert f"although {told}" in said
 
 

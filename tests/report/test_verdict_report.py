@@ -5,7 +5,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from appliance.report import export_campaign
+from appliance.report.export import export_campaign
 from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
 from appliance.store.verdicts import upsert_judging_problem
 from tests.report.pages_read import read_page, words_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.report import export_campaign
+from appliance.report.export import export_campaign
 from appliance.report.rows import select_campaign
 from appliance.report.wakes import find_wake_findings
 

@@ -22,6 +22,12 @@ def press_keys(*keys: str) -> Steps:
     return steps
 
 
+async def look_at_results(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """With what holds drives of a campaign that has ended against each other."""
+    await press(pilot, "4")
+    await finish(pilot, "flow")
+
+
 async def offer_inspection(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await press(pilot, "enter")
     await shown(pilot, "#start")

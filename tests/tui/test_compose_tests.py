@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.campaign import stick_room
+from appliance.campaign.stick_room import StickRoom
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
 from tests.tui.releasing import choose, go_on, release, started_plan
@@ -185,6 +187,21 @@ async def test_what_the_plan_refuses_stands_by_its_test(engine: FakeEngine) -> N
         await type_text(pilot, "128M")
         await go_on(pilot)
         assert isinstance(pilot.app.screen, ReleaseDialog)
+
+
+async def test_a_stick_without_room_is_told_before_a_drive_is_released(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stick_room, "read_room", lambda: StickRoom(1 << 20, 0, 1 << 20))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2", "n", "space")
+        await choose(pilot, "boot", "surface")
+        await go_on(pilot)
+        assert isinstance(pilot.app.screen, ComposeDialog)
+        told = text_of(pilot, "#problem")
+        assert told.startswith("the stick's partition kaltstart-data has no room for it")
+        assert engine.requests() == []
 
 
 async def test_a_drive_that_is_too_small_is_told_before_it_is_released(engine: FakeEngine) -> None:

@@ -84,6 +84,16 @@ async def test_a_plan_whose_drive_is_missing_has_no_mistakes_and_may_be_tried(
         await shown(pilot, "#start")
 
 
+async def test_what_has_to_be_known_before_a_plan_starts_is_shown(engine: FakeEngine) -> None:
+    engine.say(plan=VALID_PLAN | {"warnings": ["KALTSTART has no room for the report"]})
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "2")
+        text = text_of(pilot, "#plan")
+        assert "\nBefore it starts:\n  KALTSTART has no room for the report\n" in text
+        assert "It cannot run" not in text
+
+
 @pytest.mark.parametrize(
     ("told", "when"),
     [

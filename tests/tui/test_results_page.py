@@ -64,6 +64,7 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
     async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
         await settle(pilot)
         await press(pilot, "4")
+        await finish(pilot, "flow")
         results = text_of(pilot, "#results")
         verdicts, steps = results.split("\n\n")
         assert verdicts.splitlines() == [
@@ -206,7 +207,7 @@ async def test_what_ran_on_several_drives_is_set_side_by_side(engine: FakeEngine
 async def test_a_campaign_whose_results_cannot_be_drawn_is_told_and_others_can_be_chosen(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw(campaign: Campaign, width: int) -> str:
+    def draw(campaign: Campaign, width: int, ratios: object) -> str:
         return f"{campaign.name} {1 // (campaign.id - 1)}"
 
     engine.add_campaign("bad", state="done", cycles=1, boots={HDD: [99.5]})

@@ -2,7 +2,7 @@
 
 import random
 from itertools import combinations
-from math import comb
+from math import comb, exp
 
 import pytest
 
@@ -105,3 +105,58 @@ def test_long_series_are_as_good_as_normal() -> None:
     assert normal.interval is not None
     assert normal.interval.low == pytest.approx(exact.interval.low, rel=0.01)
     assert normal.interval.high == pytest.approx(exact.interval.high, rel=0.01)
+
+
+def _draw_scan(draw: random.Random, *, noise: float, kept: float) -> list[float]:
+    """The rates of 100 slices: each is disturbed as the one before it, but for a part of its own.
+
+    `kept` is how much of a slice's disturbance the next one keeps (AR(1)).
+    """
+    disturbed, rates = draw.gauss(), []
+    for _ in range(100):
+        disturbed = kept * disturbed + (1.0 - kept**2) ** 0.5 * draw.gauss()
+        rates.append(exp(noise * disturbed))
+    return rates
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.4, 0.7])
+@pytest.mark.parametrize("zones", [False, True])
+def test_an_interval_of_pairs_holds_the_truth_as_often_as_it_says(kept: float, zones: bool) -> None:  # noqa: FBT001
+    draw = random.Random(f"{kept}")
+    held = 0
+    for _ in range(500):
+        # A disk is half as fast at its end, and one slice in twenty far slower than the others.
+        falls = [1.0 - number / 200 if zones else 1.0 for number in range(100)]
+        ones = [1.7 * fall for fall in falls]
+        ones = [a * b for a, b in zip(ones, _draw_scan(draw, noise=0.03, kept=kept), strict=True)]
+        ones = [one / 9 if zones and draw.random() < 0.05 else one for one in ones]
+        others = [
+            a * b for a, b in zip(falls, _draw_scan(draw, noise=0.03, kept=kept), strict=True)
+        ]
+        quotients = ratio.find_quotients(list(zip(ones, others, strict=True)), together=10)
+        assert quotients is not None
+        found = ratio.find_paired_ratio(quotients)
+        assert found.interval is not None
+        assert found.interval.confidence >= 0.95
+        held += found.interval.low <= 1.7 <= found.interval.high
+    assert held >= 0.94 * 500
+
+
+def test_places_in_a_row_are_put_together_to_their_median() -> None:
+    pairs = [(float(number), 1.0) for number in range(1, 24)]
+    assert ratio.find_quotients(pairs) == tuple(float(number) for number in range(1, 24))
+    assert ratio.find_quotients(pairs, together=10) == (6.0, 17.5)
+    assert ratio.find_quotients(pairs[:3], together=10) == (2.0,)
+    assert ratio.find_quotients([]) is None
+    assert ratio.find_quotients([(1.0, 0.0)]) is None
+    assert ratio.find_quotients([(-1.0, 1.0)]) is None
+
+
+def test_pairs_below_six_have_no_interval() -> None:
+    assert ratio.find_paired_ratio([2.0, 1.9, 2.1, 2.0, 2.2]) == ratio.Ratio(2.0, None)
+    found = ratio.find_paired_ratio([2.0, 1.9, 2.1, 2.0, 2.2, 1.8])
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == (1.8, 2.2)
+    assert found.is_seen
+    with pytest.raises(ValueError, match="no pair"):
+        ratio.find_paired_ratio([])

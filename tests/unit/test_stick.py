@@ -73,7 +73,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(module, "DATA", tmp_path / "data")
     monkeypatch.setattr(module, "RAW", tmp_path / "data/raw")
     monkeypatch.setattr(module, "FAT", tmp_path / "fat")
-    monkeypatch.setattr(module, "_MIN_FREE_BYTES", 0)
+    monkeypatch.setattr(module, "MIN_FREE_BYTES", 0)
     return tools
 
 

@@ -43,13 +43,15 @@ from tui.published import parse_status
 from tui.published_drives import parse_drives
 from tui.quantities import localise
 from tui.raw_outputs import RawOutput, RawPiece
+from tui.side_ratios import SideRatio
 from tui.state import Snapshot
 from tui.step_times import StepTime
 
 __all__ = ["LATER", "KaltstartError", "Kept", "Port"]
 
-LATER = ("tui.port.composing", "tui.port.outlined", "tui.port.times")
-"""What no page needs before somebody presses a key; with the plan's schema behind it."""
+LATER = ("tui.port.composing", "tui.port.outlined", "tui.port.times", "tui.port.side_ratios")
+"""What no page needs before somebody presses a key; with the plan's schema behind it, or the
+report's rules."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -246,6 +248,16 @@ class Port:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
         try:
             return find_written(self.database, campaign_id)
+        except sqlite3.Error as error:
+            told = _("the campaign cannot be read: {reason}").format(reason=error)
+            raise StickTrouble(told) from error
+
+    def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
+        """What several drives of a campaign measured alike. Raises KaltstartError."""
+        from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see LATER
+
+        try:
+            return read_side_ratios(self.database, campaign_id)
         except sqlite3.Error as error:
             told = _("the campaign cannot be read: {reason}").format(reason=error)
             raise StickTrouble(told) from error

@@ -35,8 +35,9 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
 
 def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
-    """What the plan's own checks have against it."""
+    """What the plan's own checks have against it, and whether the stick has room for it."""
     # Loading them costs a small machine seconds, and memory: only here, and only once.
+    from appliance.campaign.stick_room import check_room  # noqa: PLC0415  # see above
     from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415  # see above
 
     try:
@@ -45,7 +46,9 @@ def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
         return parse_problems(getattr(error, "problems", ()) or (str(error),))
     drives = [_to_drive(drive) for drive in composed.drives]
     ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return parse_problems(find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes))
+    conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
+    refusal = check_room(plan, drives).refusal
+    return parse_problems((*conflicts, *filter(None, (refusal,))))
 
 
 def _to_drive(row: DriveRow) -> Drive:

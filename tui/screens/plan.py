@@ -274,6 +274,8 @@ def describe_plan(snapshot: Snapshot) -> str:
     ]
     if plan.problems:
         lines += ["", _("It cannot run as things are:"), *(f"  {text}" for text in plan.problems)]
+    if plan.warnings:
+        lines += ["", _("Before it starts:"), *(f"  {text}" for text in plan.warnings)]
     lines += ["", _("Its drives:")]
     lines += [f"  {_describe_planned(drive, snapshot.drives)}" for drive in plan.drives]
     return "\n".join(lines)

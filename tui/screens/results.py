@@ -1,6 +1,8 @@
 """Page 4: what was measured, for every campaign on this stick: boots, steps and their figures."""
 
 import textwrap
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import ClassVar, override
 
@@ -22,6 +24,7 @@ from tui.screens.page import Page
 from tui.screens.raw import show_raw
 from tui.screens.reports import write_all
 from tui.screens.take_over import take_over
+from tui.side_ratios import SideRatio, describe_side_ratios
 from tui.spreads import draw_spreads
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
@@ -72,6 +75,7 @@ class ResultsPage(Page):
     def __init__(self) -> None:
         super().__init__()
         self._campaigns: tuple[Campaign, ...] = ()
+        self._ratios: dict[_Work, tuple[SideRatio, ...]] = {}
         self._language = language.current()
 
     @override
@@ -185,7 +189,34 @@ class ResultsPage(Page):
             f"KALTSTART: {campaign.report}/report.html" if campaign.report else _("not written yet")
         )
         report.show(_("Report: {place}").format(place=where))
-        results.show(describe_results(campaign, max(40, self.app.size.width - 4)))
+        work = _name_work(campaign)
+        width = max(40, self.app.size.width - 4)
+        results.show(describe_results(campaign, width, self._ratios.get(work, ())))
+        if _may_compare(campaign) and work not in self._ratios:
+            self.kaltstart.run_once("ratios", self._read_ratios(campaign))
+
+    async def _read_ratios(self, campaign: Campaign) -> None:
+        """Reading all that a campaign measured takes a while: once, for the one that is looked at.
+
+        Until then, and where it cannot be read, its figures stand alone.
+        """
+        read = partial(self.kaltstart.port.read_side_ratios, campaign.id)
+        self._ratios[_name_work(campaign)] = await self.kaltstart.call_port(read) or ()
+        self.try_to_show(self._show_results)
+
+
+type _Work = tuple[object, ...]
+
+
+def _name_work(campaign: Campaign) -> _Work:
+    """What changes where a campaign has measured something more."""
+    return (campaign.id, campaign.created_at, *(step.state for step in campaign.steps))
+
+
+def _may_compare(campaign: Campaign) -> bool:
+    """Whether there is something, and nothing is measured meanwhile."""
+    devices = {step.device for step in campaign.steps if step.state != "planned"}
+    return campaign.state in {"done", "paused"} and len(devices) > 1
 
 
 def _may_ask(snapshot: Snapshot) -> bool:
@@ -193,7 +224,7 @@ def _may_ask(snapshot: Snapshot) -> bool:
     return status is not None and status.phase != "refused" and not snapshot.busy
 
 
-def describe_results(campaign: Campaign, width: int) -> str:
+def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideRatio] = ()) -> str:
     """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
     has_boots = any(drive.boots for drive in campaign.drives)
     has_verdicts = bool(campaign.verdicts or campaign.judging_problem)
@@ -206,6 +237,7 @@ def describe_results(campaign: Campaign, width: int) -> str:
         blocks += draw_boots(campaign.drives, width)
     if campaign.steps:
         blocks += describe_comparisons(campaign, width)
+        blocks += describe_side_ratios(side_ratios, width)
         blocks.append(describe_steps(campaign.steps, width))
         blocks += draw_comparisons(campaign, width)
         blocks += draw_spreads(campaign, width)

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, screen, stick_plan
+from appliance.campaign import engine, journal, screen, stick_plan, stick_room
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
-from appliance.campaign.start import hash_plan
+from appliance.campaign.start import Refusals, hash_plan
 from appliance.campaign.status import Status
 from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.campaign.stick_room import StickRoom
 from appliance.campaign.thisboot import ThisBoot
 from appliance.store.campaigns import knows_plan
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
+from appliance.store.requests import insert_request, select_new_requests, select_request
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 _PLAN = """\
@@ -150,3 +153,62 @@ def test_litter_of_other_systems_is_no_plan(appliance: Appliance, tmp_path: Path
         (tmp_path / name).write_bytes(b"\0\5\x16\7\0\2")
     assert find_stick_plan(appliance.site, appliance.status, stick=STICK) is None
     assert appliance.status.plan["state"] == Status().plan["state"]
+
+
+_SMALL = StickRoom(data_bytes=12 << 20, database_bytes=1 << 20, fat_bytes=1 << 10)
+"""A stick with room for days of a small campaign, and for no report."""
+
+
+def test_a_plan_that_cannot_fit_on_the_stick_does_not_run_and_it_is_said_why(
+    appliance: Appliance, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    monkeypatch.setattr(stick_room, "read_room", lambda: _SMALL)
+    world.drives = (replace(HDD, size_bytes=20_000_000_000_000),)
+    status = appliance.status
+    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert status.plan["state"] == "valid"
+    (problem,) = status.plan["problems"]
+    assert problem.startswith("the stick's partition kaltstart-data has no room for it: at least")
+    with pytest.raises(Refusals, match="kaltstart-data has no room for it"):
+        appliance._admit(_PLAN)
+    assert appliance.connection.execute("SELECT count(*) FROM campaign").fetchone()[0] == 0
+
+
+def test_where_the_report_will_not_fit_the_plan_runs_and_says_so(
+    appliance: Appliance, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plan.toml").write_text(_PLAN)
+    monkeypatch.setattr(stick_room, "read_room", lambda: _SMALL)
+    world.drives = (HDD,)
+    status = appliance.status
+    assert find_stick_plan(appliance.site, status, stick=STICK) is not None
+    (warning,) = status.plan["warnings"]
+    assert warning.startswith("KALTSTART has no room for the report")
+    monkeypatch.setattr(stick_room, "read_room", lambda: None)
+    check_stick_plan_again(status, stick=STICK)
+    assert status.plan["warnings"] == []
+
+
+def test_who_starts_a_campaign_is_told_what_will_not_fit(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stick_room, "read_room", lambda: _SMALL)
+    monkeypatch.setattr(appliance, "_run_anew", lambda _: None)
+    monkeypatch.setattr(appliance, "_note_start", lambda _: None)
+    world.drives = (HDD,)
+    number = insert_request(
+        appliance.connection, "start", {"plan_toml": _PLAN}, at=timestamp(), boot_id="boot-0"
+    )
+    (request,) = select_new_requests(appliance.connection)
+    appliance._answer(request)
+    answered = select_request(appliance.connection, number)
+    assert answered is not None
+    assert answered.state == "accepted"
+    assert answered.answer.startswith("campaign 1 started; KALTSTART has no room for the report")
+    rows = appliance.connection.execute(
+        "SELECT level, detail FROM event WHERE event = 'stick-room'"
+    ).fetchall()
+    assert [(row["level"], row["detail"][:17]) for row in rows] == [
+        ("warning", "KALTSTART has no ")
+    ]

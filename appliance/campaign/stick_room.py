@@ -1,0 +1,100 @@
+"""Whether the stick has room for what a campaign will store, before it starts.
+
+One that cannot fit is refused. Where only the report, or its copies of the database, may not fit on
+KALTSTART, that is told: all figures are on kaltstart-data.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.campaign.storage_estimate import StorageEstimate, estimate_storage
+from appliance.drives.model import Drive
+from appliance.plan import Plan
+from appliance.stick import DATA, DATABASE, FAT, MIN_FREE_BYTES
+from appliance.units import format_drive_size
+
+_COPIES = 3
+"""Of the database there are two copies beside it."""
+
+_MAKE_ROOM = "delete folders of old reports there, once they were copied to a computer"
+
+
+@dataclass(frozen=True, slots=True)
+class StickRoom:
+    """What is free, and what there is already."""
+
+    data_bytes: int
+    """Free on kaltstart-data."""
+    database_bytes: int
+    fat_bytes: int
+    """Free on KALTSTART."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomCheck:
+    """What a person has to know."""
+
+    refusal: str = ""
+    """Why the campaign cannot be run; empty where it can."""
+    warnings: tuple[str, ...] = ()
+
+
+def check_room(plan: Plan, drives: Sequence[Drive]) -> RoomCheck:
+    """Of a plan without mistakes. Nothing is said where the stick is not mounted."""
+    room = read_room()
+    return RoomCheck() if room is None else judge_room(estimate_storage(plan, drives), room)
+
+
+def read_room() -> StickRoom | None:
+    """What the stick has now; None where its data partition is not mounted."""
+    if not DATA.is_mount():
+        return None
+    try:
+        database_bytes = DATABASE.stat().st_size
+    except OSError:
+        database_bytes = 0
+    return StickRoom(_find_free(DATA), database_bytes, _find_free(FAT))
+
+
+def _find_free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def judge_room(wanted: StorageEstimate, room: StickRoom) -> RoomCheck:
+    """What is stored against what is free. Pure."""
+    least_bytes = wanted.least_bytes + MIN_FREE_BYTES
+    if least_bytes > room.data_bytes:
+        return RoomCheck(
+            f"the stick's partition kaltstart-data has no room for it: at least"
+            f" {format_drive_size(least_bytes)} would be stored there, "
+            f"{format_drive_size(room.data_bytes)} are free; take a larger stick, delete the raw "
+            "output of old campaigns there, or leave out what takes longest: each second that a "
+            "step works on a drive is a row"
+        )
+    warnings = []
+    about_bytes = wanted.rows_bytes * _COPIES + wanted.raw_bytes + MIN_FREE_BYTES
+    if about_bytes > room.data_bytes:
+        warnings.append(
+            f"the stick's partition kaltstart-data may become full: about "
+            f"{format_drive_size(about_bytes)} with two copies of the database, "
+            f"{format_drive_size(room.data_bytes)} are free; the campaign would pause then, and "
+            "nothing that is stored would be lost"
+        )
+    copies_bytes = room.database_bytes + 2 * wanted.rows_bytes
+    if wanted.report_bytes > room.fat_bytes:
+        warnings.append(
+            f"KALTSTART has no room for the report: it takes about "
+            f"{format_drive_size(wanted.report_bytes)}, {format_drive_size(room.fat_bytes)} are "
+            f"free; {_MAKE_ROOM}; the figures are kept on kaltstart-data, and page Results writes "
+            "the report again"
+        )
+    elif wanted.report_bytes + copies_bytes > room.fat_bytes:
+        warnings.append(
+            f"KALTSTART has no room for the report's copies of the database: with them it takes "
+            f"about {format_drive_size(wanted.report_bytes + copies_bytes)}, "
+            f"{format_drive_size(room.fat_bytes)} are free; its pages and tables fit; {_MAKE_ROOM}"
+        )
+    return RoomCheck(warnings=tuple(warnings))

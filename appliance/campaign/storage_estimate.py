@@ -1,0 +1,263 @@
+"""What a campaign will store on the stick, before it starts: estimated from its plan. Pure.
+
+The bytes of a row were measured (tests/unit/campaign/test_storage_estimate.py measures them again).
+How long a step takes is what it depends on most: an hour of one drive's activity is a third of a
+megabyte.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from appliance.drives.model import Drive
+from appliance.plan import Plan
+from appliance.plan_model import Boot
+from appliance.plan_workloads import (
+    ARRAY,
+    FioPlan,
+    LotteryPlan,
+    MatrixPlan,
+    SelftestPlan,
+    SqlPlan,
+    SurfacePlan,
+    SweepPlan,
+    VerifyPlan,
+    WorkloadPlan,
+)
+from appliance.workloads.registry import make_workload
+
+ACTIVITY_ROW_BYTES = 91
+TEMPERATURE_ROW_BYTES = 40
+RESULT_ROW_BYTES = 248
+TICKET_ROW_BYTES = 82
+SLICE_ROW_BYTES = 61
+EVENT_ROW_BYTES = 196
+"""In the database, with what the indexes take."""
+
+ACTIVITY_CSV_BYTES = 74
+ACTIVITY_GZ_BYTES = 24
+RESULT_TEXT_BYTES = 720
+"""In the report: of a row of activity.csv as it is and compressed, of a figure in CSV and JSON."""
+
+PLAIN_ACTIVITY = 100_000
+"""More rows of activity the report compresses."""
+
+_TEMPERATURE_EVERY_S = 10
+_CAMPAIGN_BYTES = 64 << 10
+_DRIVE_BYTES = 100 << 10
+"""Its health before and after (`smartctl --xall` of real drives: 10 to 40 kB each), its verdict's
+limits, the machine around it."""
+_BOOT_BYTES = 4 << 10
+_CHART_BYTES = 1 << 20
+_PAGE_BYTES = 60 << 10
+_PAGE_OF_STEP_BYTES = 20 << 10
+
+_FIO_OUTPUT_BYTES = (16 << 10, 72 << 10)
+"""The job, and fio's JSON with its bins: 12 kB where all took alike, 72 kB from four jobs."""
+_KEPT_BYTES = 4 << 10
+"""What another part keeps: a block of the file system."""
+
+_FASTEST_BYTES_S = {"disk": 300e6, "flash": 1.2e9, "nvme": 14e9}
+"""No drive reads faster: outer tracks of today's disks, SAS-3, PCIe 5 with four lanes."""
+_USUAL_BYTES_S = {"disk": 100e6, "flash": 300e6, "nvme": 300e6}
+"""What most reach from end to end, slow ones among them: as long as it may well take."""
+_SHORT_SELFTEST_S = 120
+_SQL_BYTES_S = 1e6
+"""Of its data, over all phases: 512 MiB took a disk 5 minutes."""
+_CELL_S = 60
+"""Of a matrix: what is limited by time takes no longer, and most takes less."""
+
+_RESULTS_OF_PART = {
+    "fio": 13,
+    "matrix": 7,
+    "sweep": 13,
+    "sql": 8,
+    "surface": 4,
+    "verify": 8,
+    "selftest": 2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StorageEstimate:
+    """Bytes that a campaign adds."""
+
+    rows_bytes: int
+    """In the database."""
+    raw_bytes: int
+    """Files beside it: what the tools gave, charts of boots."""
+    least_bytes: int
+    """Of both, however fast the drives are."""
+    report_bytes: int
+    """Pages and tables on KALTSTART, without copies of the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StepLoad:
+    """One step."""
+
+    least_s: float
+    usual_s: float
+    devices: int
+    """Whose activity is recorded."""
+    results: int
+    raw_bytes: tuple[int, int]
+    """At least, and about."""
+    other_rows_bytes: int = 0
+
+    @property
+    def activity_rows(self) -> int:
+        return ceil(self.usual_s) * self.devices
+
+    @property
+    def rows_bytes(self) -> int:
+        temperatures = self.activity_rows // _TEMPERATURE_EVERY_S
+        return (
+            self.activity_rows * ACTIVITY_ROW_BYTES
+            + temperatures * TEMPERATURE_ROW_BYTES
+            + self.results * RESULT_ROW_BYTES
+            + self.other_rows_bytes
+        )
+
+    @property
+    def least_bytes(self) -> int:
+        """What the drives do is recorded in any case, and something kept of what a tool gives."""
+        return int(self.least_s) * self.devices * ACTIVITY_ROW_BYTES + self.raw_bytes[0]
+
+
+def estimate_storage(plan: Plan, drives: Sequence[Drive]) -> StorageEstimate:
+    """Of a plan without mistakes, on the drives that are here."""
+    loads = list(_list_loads(plan, drives))
+    fixed_bytes = _CAMPAIGN_BYTES + _DRIVE_BYTES * len(plan.drives)
+    boots, charts = _count_boots(plan.boot) if plan.boot else (0, 0)
+    booted = len(plan.booted_drives)
+    boots_bytes, charts_bytes = booted * boots * _BOOT_BYTES, booted * charts * _CHART_BYTES
+    rows_bytes = fixed_bytes + boots_bytes + sum(each.rows_bytes for each in loads)
+    activity_rows = sum(each.activity_rows for each in loads)
+    row_bytes = ACTIVITY_CSV_BYTES if activity_rows <= PLAIN_ACTIVITY else ACTIVITY_GZ_BYTES
+    return StorageEstimate(
+        rows_bytes=rows_bytes,
+        raw_bytes=charts_bytes + sum(each.raw_bytes[1] for each in loads),
+        least_bytes=sum(each.least_bytes for each in loads),
+        report_bytes=(
+            _PAGE_BYTES
+            + _PAGE_OF_STEP_BYTES * len(loads)
+            + charts_bytes
+            + activity_rows * row_bytes
+            + sum(each.results * RESULT_TEXT_BYTES + each.other_rows_bytes for each in loads)
+        ),
+    )
+
+
+def _count_boots(boot: Boot) -> tuple[int, int]:
+    """Of each drive all boots, and those with a chart."""
+    charts = {"none": 0, "first-last": min(2, boot.cycles), "all": boot.cycles}[boot.charts]
+    return boot.cycles + charts, charts
+
+
+def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:
+    here = {name: each for each in drives for name in (each.serial, each.wwn) if name}
+    members = [
+        here[each.identity]
+        for each in plan.drives
+        if each.role in {"cache", "backing"} and each.identity in here
+    ]
+    for workload in plan.workloads:
+        for place in plan.places_of(workload):
+            if place != ARRAY:
+                found = [here[place]] if place in here else []
+                yield _estimate_step(workload, found, devices=1)
+            else:
+                # The array, and both drives beside it.
+                yield _estimate_step(workload, members, devices=3)
+
+
+def _estimate_step(workload: WorkloadPlan, drives: Sequence[Drive], *, devices: int) -> _StepLoad:
+    parts = len(make_workload(workload).parts)
+    least_s, usual_s = _estimate_seconds(workload, drives, parts=parts)
+    runs, results, other_rows_bytes = parts, 0, 0
+    raw_bytes = (_KEPT_BYTES, _KEPT_BYTES)
+    match workload:
+        case FioPlan():
+            runs = _count_runs(workload, parts)
+            raw_bytes = _FIO_OUTPUT_BYTES
+        case MatrixPlan() | SweepPlan():
+            raw_bytes = _FIO_OUTPUT_BYTES
+        case LotteryPlan():
+            draws = sum(number for _, number in workload.tickets)
+            other_rows_bytes = parts * draws * TICKET_ROW_BYTES
+            # Of each file and of the pass.
+            results = parts * (6 * len(workload.tickets) + 8)
+        case SurfacePlan():
+            other_rows_bytes = parts * SLICE_ROW_BYTES
+        case SqlPlan() | VerifyPlan() | SelftestPlan():
+            pass
+    return _StepLoad(
+        least_s=least_s,
+        usual_s=usual_s,
+        devices=devices,
+        results=results or runs * _RESULTS_OF_PART[workload.kind],
+        # Rounds may be fewer.
+        raw_bytes=(parts * raw_bytes[0], runs * raw_bytes[1]),
+        other_rows_bytes=other_rows_bytes + runs * EVENT_ROW_BYTES,
+    )
+
+
+def _count_runs(plan: FioPlan, parts: int) -> int:
+    """How often fio runs at most."""
+    if plan.options:
+        return parts
+    rounds = plan.max_rounds if plan.steady_state else 1
+    modes = max(1, len(plan.modes))
+    warm_up = plan.warm_up_rounds * len(plan.modes)
+    return len(plan.tests) * rounds * modes + plan.precondition + warm_up
+
+
+def _estimate_seconds(
+    workload: WorkloadPlan, drives: Sequence[Drive], *, parts: int
+) -> tuple[float, float]:
+    """How long a step takes at least, and how long it may well take."""
+    usual_bytes_s = _find_rate(_USUAL_BYTES_S, drives)
+    if moved_bytes := _count_moved(workload, drives):
+        fastest_bytes_s = _find_rate(_FASTEST_BYTES_S, drives, slowest=False)
+        return moved_bytes / fastest_bytes_s, moved_bytes / usual_bytes_s
+    usual_s = 0.0
+    match workload:
+        case SweepPlan():
+            # Each test takes its whole time.
+            return (float(parts * workload.runtime_s),) * 2
+        case FioPlan():
+            usual_s = float(_count_runs(workload, parts) * workload.runtime_s)
+        case MatrixPlan():
+            usual_s = float(parts * _CELL_S)
+        case LotteryPlan():
+            draws = sum(number for _, number in workload.tickets)
+            usual_s = parts * draws * workload.file_size_bytes / usual_bytes_s
+        case SqlPlan():
+            usual_s = workload.data_size_bytes / _SQL_BYTES_S
+        case SelftestPlan() | SurfacePlan() | VerifyPlan():
+            usual_s = _SHORT_SELFTEST_S
+    return 0.0, usual_s
+
+
+def _count_moved(workload: WorkloadPlan, drives: Sequence[Drive]) -> float:
+    """What the drive has to read and write in any case; 0 where RAM or time may end it before."""
+    size_bytes = max((each.size_bytes for each in drives), default=0)
+    match workload:
+        case SurfacePlan():
+            return workload.sample * size_bytes
+        case VerifyPlan():
+            # Written, read back, and once more after the power was off.
+            return (workload.size_bytes or size_bytes) * (3 if workload.power_cycle else 2)
+        case SelftestPlan(test="long"):
+            return size_bytes
+        case _:
+            return 0.0
+
+
+def _find_rate(rates: dict[str, float], drives: Sequence[Drive], *, slowest: bool = True) -> float:
+    found = [
+        rates["disk" if each.rotational else "nvme" if each.transport == "nvme" else "flash"]
+        for each in drives
+    ] or list(rates.values())
+    return min(found) if slowest else max(found)

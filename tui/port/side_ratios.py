@@ -1,0 +1,43 @@
+"""What several drives of a campaign measured alike, by the report's own rules. May block."""
+
+import sqlite3
+from pathlib import Path
+
+from appliance.report.ratios import Beside, find_besides
+from appliance.report.rows import select_campaign
+from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
+from appliance.store.connect import open_read_only
+from tui.charset import drawable
+from tui.side_ratios import SideRatio
+
+
+def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:
+    """All but the settled boots. Raises KaltstartError and sqlite3.Error."""
+    connection: sqlite3.Connection = open_read_only(database)
+    try:
+        rows = select_campaign(connection, campaign_id=campaign_id, with_activity=False)
+    finally:
+        connection.close()
+    return tuple(
+        _convert(one, other, beside)
+        for one, other, beside in find_besides(read_sides(rows))
+        if beside.subject != BOOTS
+    )
+
+
+def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
+    ratio, places = beside.ratio, beside.one.places
+    interval = ratio and ratio.interval
+    count = len(beside.quotients)
+    return SideRatio(
+        one=drawable(one.label),
+        other=drawable(other.label),
+        subject=drawable(beside.subject),
+        state=drawable(beside.one.conditions.get(PAGE_CACHE, "")),
+        counts=(count, count) if places else (len(beside.one.values), len(beside.other.values)),
+        value=ratio.value if ratio else 1.0,
+        interval=(interval.low, interval.high) if interval else None,
+        places=places.called if places else "",
+        together=places.together if places else 1,
+        range=(min(beside.quotients), max(beside.quotients)) if places else (1.0, 1.0),
+    )
