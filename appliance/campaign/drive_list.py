@@ -21,7 +21,7 @@ from appliance.campaign.status import write_json
 from appliance.drives.asking import DEADLINE_S, Answer, Asker
 from appliance.drives.details import Contents, parse_contents
 from appliance.drives.model import Drive
-from appliance.drives.probe import list_block_devices, read_drives
+from appliance.drives.probe import list_block_devices, read_drives, read_number
 from appliance.drives.safety import may_offer
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import DATABASE, RUN, Stick, find_stick
@@ -210,11 +210,6 @@ def _changed_ns(folder: Path) -> int:
         return folder.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def read_number(name: str) -> str:
-    """The kernel's number of this disk (diskseq); empty for one that has gone."""
-    return sysfs.read_text(_DISKS / name / "diskseq")
 
 
 def _is_read(name: str) -> bool:
