@@ -64,7 +64,7 @@ class Silence:
     since_s: float
     """When there was the last sign, by the thread's clock."""
     devices: frozenset[str]
-    """Those that had requests under way; all, where none had any."""
+    """Those that had requests under way; none where it waits for something else of theirs."""
     is_held: Callable[[], bool]
     """Whether the thread is still at it."""
 
@@ -282,11 +282,10 @@ class DriveThread:
         with self._news:
             if job.is_done:
                 return None
-            waiting = frozenset(name for name, each in self._signs.items() if each.under_way)
             self.silence = Silence(
                 what=self._progress[0],
                 since_s=self._heard_s,
-                devices=waiting or frozenset(self._signs),
+                devices=frozenset(name for name, each in self._signs.items() if each.under_way),
                 is_held=self._thread.is_alive,
             )
             _strike(self._thread, LeftBehindError)

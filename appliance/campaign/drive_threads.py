@@ -14,7 +14,7 @@ from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.drives.patience import read_patience_s, read_signs
-from appliance.errors import KaltstartError, StepFailed, blaming
+from appliance.errors import Blame, KaltstartError, StepFailed, blaming
 from appliance.progress import Progress
 from appliance.units import printable
 
@@ -40,8 +40,11 @@ def working_on(
     names = [live.name for _, live in members]
     limit_s = read_patience_s(names)
 
+    blame: Blame = "drive"
+
     def note(silence: Silence, *, limit_s: float = limit_s) -> None:
-        site.silent.note(members, silence, limit_s=limit_s)
+        nonlocal blame
+        blame = site.silent.note(members, silence, limit_s=limit_s)
         with suppress(KaltstartError):  # the others need the memory
             release_ballast()
         identities = " and ".join(printable(each.identity) for each, _ in members)
@@ -65,10 +68,13 @@ def working_on(
     ) as hand:
         try:
             yield hand
+        except DriveSilentError as error:
+            error.blame = blame
+            raise
         except ArrayStuckError as error:
             in_array = partial(_is_in_array, names)
             note(Silence(error.message, time.monotonic(), frozenset(names), in_array), limit_s=0)
-            raise DriveSilentError(error.message, hint=error.hint) from error
+            raise DriveSilentError(error.message, hint=error.hint, blame=blame) from error
 
 
 def _is_in_array(names: Sequence[str]) -> bool:

@@ -252,7 +252,7 @@ class Appliance:
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
             power.restart_after_panic(wanted=True)
-            with self.drives.quiet() as late:
+            with self.drives.quiet(self.site.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
         except StoppedByPersonError as error:
@@ -468,7 +468,7 @@ class Appliance:
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:
-            with self.drives.quiet():
+            with self.drives.quiet(self.site.tell):
                 said = take_apart_left_behind(
                     self.site,
                     set_uuid,

@@ -38,14 +38,22 @@ class SilentDrives:
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
 
-    def note(self, members: Sequence[Member], silence: Silence, *, limit_s: float) -> None:
-        """Work on these drives was left behind: none of them is free, whichever of them it is."""
+    def note(self, members: Sequence[Member], silence: Silence, *, limit_s: float) -> Blame:
+        """Work on these drives was left behind: none of them is free, whichever of them it is.
+
+        Returns whose fault it is for the first of them. Not that of a drive which has no request
+        under way while another one has, or another one is silent: they share a kernel.
+        """
         at = timestamp(time.time() - (time.monotonic() - silence.since_s))
+        is_alone = not silence.devices and not self.names
+        blames: list[Blame] = []
         for row, drive in members:
-            is_it = drive.name in silence.devices or len(members) == 1
+            is_it = is_alone or drive.name in silence.devices
+            blames.append("drive" if is_it else "other")
             self._entries[row.drive_id] = _Entry(
-                silence, limit_s, at, read_device(drive), "drive" if is_it else "other"
+                silence, limit_s, at, read_device(drive), blames[-1]
             )
+        return blames[0] if blames else "other"
 
     def check(self, row: CampaignDriveRow, drive: Drive, *, tell: Progress) -> None:
         """Raises DriveSilentError where `drive` was left behind and has not come back.

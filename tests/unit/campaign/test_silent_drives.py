@@ -166,7 +166,7 @@ def tell_nobody_of_it(*_: object) -> None:
     """Nobody looks."""
 
 
-def test_a_drive_that_is_only_held_up_by_another_one_is_not_to_blame(
+def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
     world: World, hang: Hang
 ) -> None:
     world.make_campaign()
@@ -179,6 +179,22 @@ def test_a_drive_that_is_only_held_up_by_another_one_is_not_to_blame(
         with pytest.raises(DriveSilentError) as error, working_on(site, 1, [member], tell=print):
             pytest.fail("it was asked again")
         assert error.value.blame == blame
+
+
+def test_a_drive_that_waits_for_the_kernel_only_while_another_is_silent_is_not_to_blame(
+    machine: Machine, hang: Hang
+) -> None:
+    def hang_too() -> None:
+        machine.during["one"] = hang.call
+        hang.call()
+
+    hang.under_way = {"sda"}
+    machine.during["one"] = hang_too
+    machine.run()
+    assert _states(machine) == ["failed"] * 4
+    assert machine.rows("SELECT blame FROM step ORDER BY position") == [
+        *(("drive",), ("other",)) * 2
+    ]
 
 
 def test_a_drive_that_hangs_while_it_is_written_is_left_out_of_the_boots(
