@@ -280,7 +280,7 @@ class Appliance:
         if not self._machine_drives.any_needed_is_here(campaign_id):
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
-        self._machine_drives.close_guard()
+        self._machine_drives.close_guard(tell=self.site.tell)
         is_new = load_campaign(self.site, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)

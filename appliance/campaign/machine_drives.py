@@ -19,6 +19,7 @@ from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
 from appliance.drives.writable import close_guard, is_unguarded
 from appliance.errors import Refusal, StepFailed
+from appliance.progress import Progress, tell_nobody
 from appliance.stick import Stick
 from appliance.store.campaigns import insert_drive, select_campaign_drives
 from appliance.store.cycles import select_cycles
@@ -49,17 +50,17 @@ class MachineDrives:
         self._noted = listed
         return True
 
-    def close_guard(self) -> None:
+    def close_guard(self, *, tell: Progress = tell_nobody) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""
         silent = self._site.silent.names
         for drive in find_drives():
             is_meant = is_unguarded(drive, stick=self._stick.drive)
             if is_meant and drive not in self._deaf and drive.name not in silent:
-                self._close(drive)
+                self._close(drive, tell)
 
-    def _close(self, drive: Drive) -> None:
+    def _close(self, drive: Drive, tell: Progress) -> None:
         name = drive.identity or drive.path
-        asking = looking(f"drive {name}", tell=self._site.tell, names=[drive.name], limit_s=SHORT_S)
+        asking = looking(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
         try:
             with asking as hand:
                 hand.do(partial(close_guard, drive), "making it read-only")
