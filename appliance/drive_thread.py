@@ -100,7 +100,10 @@ class DriveThread:
         self._clock = clock
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._news = threading.Condition()
+        # Entered as it is, not through the condition: what is raised from outside while that is
+        # entered would leave it locked, where a lock's own entering is one instruction.
+        self._lock = threading.Lock()
+        self._news = threading.Condition(self._lock)
         self._questions: list[_Job] = []
         self._interrupt: BaseException | None = None
         self._is_hurried = False
@@ -203,7 +206,7 @@ class DriveThread:
             return call()
         results: list[T] = []
         question = _Job(lambda: results.append(call()))
-        with self._news:
+        with self._lock:
             if self.silence is None:
                 self._questions.append(question)
                 self._news.notify_all()
@@ -217,7 +220,7 @@ class DriveThread:
 
     def _await(self, job: "_Job") -> None:
         while True:
-            with self._news:
+            with self._lock:
                 self._news.wait_for(lambda: job.is_done or self._questions, _LOOK_EVERY_S)
                 questions, self._questions = self._questions, []
             for question in questions:
@@ -267,19 +270,19 @@ class DriveThread:
         try:
             self._tell(text, done, total)
         except BaseException as error:  # noqa: BLE001 - raised within the work, or when it has ended
-            with self._news:
+            with self._lock:
                 self._interrupt = self._interrupt or error
             self._is_hurried = True
 
     def _take_interrupt(self) -> BaseException | None:
         """What `tell` has raised, for whoever is the first to raise it."""
-        with self._news:
+        with self._lock:
             interrupt, self._interrupt = self._interrupt, None
         return interrupt
 
     def _leave_behind(self, job: "_Job") -> Silence | None:
         """None where the work has ended in the meantime."""
-        with self._news:
+        with self._lock:
             if job.is_done:
                 return None
             self.silence = Silence(
@@ -324,7 +327,7 @@ class DriveThread:
             self._end(job)
 
     def _end(self, job: "_Job") -> None:
-        with self._news:
+        with self._lock:
             job.is_done = True
             if self._is_within() and self.silence is not None:
                 _strike(self._thread, None)
