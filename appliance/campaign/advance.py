@@ -12,7 +12,7 @@ from functools import partial
 from appliance.campaign import power
 from appliance.campaign.attempts import find_drive_row
 from appliance.campaign.booted_array import BootedDrives, select_booted_array
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_booted_drives, find_released_drive
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
@@ -94,7 +94,7 @@ def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
         with suppress(Refusal):  # said below, and that it is the cache
             cache = await_drive(partial(find_released_drive, row=array.cache), tell=site.tell)
             members.append((array.cache, cache))
-    with working_on(site, campaign_id, members, tell=site.tell) as hand:
+    with drive_work(site, campaign_id, members, tell=site.tell) as hand:
         booted = await_drive(partial(find_booted_drives, row=row, array=array), hand=hand)
         counts = [
             hand.do(partial(read_power_cycles, drive), "reading its power-cycle count").count

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.campaign.condition_values import list_drive_values, list_machine_values
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
@@ -102,7 +102,7 @@ def _read_drive(
     except Refusal:
         return {}
     try:
-        with working_on(site, campaign_id, [(row, drive)], tell=site.tell) as hand:
+        with drive_work(site, campaign_id, [(row, drive)], tell=site.tell) as hand:
             settings = hand.do(partial(read_block_settings, drive.name, sys=sys), _SETTINGS)
             kernel = hand.do(partial(read_kernel_texts, drive.name, sys=sys), _SETTINGS)
     except DriveSilentError:

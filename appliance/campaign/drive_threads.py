@@ -25,7 +25,7 @@ _UNKNOWN_S = 600.0
 
 
 @contextmanager
-def working_on(
+def drive_work(
     site: Site, campaign_id: int, members: Sequence[Member], *, tell: Progress
 ) -> Iterator[DriveThread]:
     """The thread for work on these drives of the campaign; the first is the one it is done for.
@@ -82,7 +82,7 @@ def _is_in_array(names: Sequence[str]) -> bool:
 
 
 @contextmanager
-def looking(
+def side_work(
     what: str, *, tell: Progress, names: Sequence[str] = (), limit_s: float = _UNKNOWN_S
 ) -> Iterator[DriveThread]:
     """The thread for questions that no drive of a campaign is failed for: `what`, in a sentence.

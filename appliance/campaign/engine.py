@@ -21,7 +21,7 @@ from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
-from appliance.campaign.drive_threads import looking
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
@@ -187,7 +187,7 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
-            with looking("what was left behind", tell=tell_nobody) as hand:
+            with side_work("what was left behind", tell=tell_nobody) as hand:
                 for folder in hand.do(release_hushed, _LEFT):
                     self._warn("switches-released", folder)
                 if hand.do(release_ballast, _LEFT):

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from appliance.campaign.drive_threads import looking
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
@@ -55,7 +55,7 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
     if not rows:
         return
     silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if site.silent.knows(row)}
-    with looking("the drives' health", tell=site.tell) as hand:
+    with side_work("the drives' health", tell=site.tell) as hand:
         readings = hand.do(partial(_ask, rows, silent), f"reading the drives' health, {moment}")
     with transaction(site.connection):
         for row, reading in zip(rows, readings, strict=True):

@@ -8,7 +8,7 @@ from functools import partial
 
 from appliance.arrays.superblock import read_superblock
 from appliance.campaign.arrays import find_members, take_apart_array
-from appliance.campaign.drive_threads import SHORT_S, looking, working_on
+from appliance.campaign.drive_threads import SHORT_S, drive_work, side_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
@@ -131,7 +131,7 @@ def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
 def _carries(drive: Drive, row: ArrayRow) -> bool:
     """Whether the array may still be on the drive."""
     try:
-        with looking(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
+        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
             return hand.do(partial(_shows, drive, row), "looking at its superblock")
     except StepFailed:
         return True
@@ -174,7 +174,7 @@ def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Pro
         )
     row = rows[set_uuid]
     members = find_members(site, row.campaign_id, tell=tell)
-    with working_on(site, row.campaign_id, members, tell=tell) as hand:
+    with drive_work(site, row.campaign_id, members, tell=tell) as hand:
         take_apart_array(site, row, stick=stick, hand=hand)
     left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
     if set_uuid in left:

@@ -14,7 +14,7 @@ from appliance.campaign.booted_array import (
     check_sets,
     read_sets,
 )
-from appliance.campaign.drive_threads import looking
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.thisboot import monotonic_s
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity
@@ -100,7 +100,7 @@ def await_drive[T](
     where `find` asks drives. Raises Refusal, StepFailed, and what `tell` raises.
     """
     if hand is None:
-        with looking("what udev knows", tell=tell) as own:
+        with side_work("what udev knows", tell=tell) as own:
             return await_drive(find, hand=own)
     give_up_s = monotonic_s() + _DRIVE_WAIT_S
     while True:

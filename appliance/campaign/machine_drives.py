@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from appliance.campaign.drive_list import DriveList
-from appliance.campaign.drive_threads import SHORT_S, looking
+from appliance.campaign.drive_threads import SHORT_S, side_work
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
@@ -60,7 +60,7 @@ class MachineDrives:
 
     def _close(self, drive: Drive, tell: Progress) -> None:
         name = drive.identity or drive.path
-        asking = looking(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
+        asking = side_work(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
         try:
             with asking as hand:
                 hand.do(partial(close_guard, drive), "making it read-only")

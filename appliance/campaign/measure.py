@@ -19,7 +19,7 @@ from appliance.campaign.booted_array import (
     read_table_uuid,
     select_booted_array,
 )
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.kept_sample import KeptSample, keep_sample
 from appliance.campaign.keys import Consoles
@@ -209,7 +209,7 @@ def _find_booted(
     plan = parse_plan(campaign.plan_toml).array if array is not None else None
     try:
         members = [(row, find_released_drive(drives, row))]
-        with working_on(site, campaign.id, members, tell=tell_nobody) as hand:
+        with drive_work(site, campaign.id, members, tell=tell_nobody) as hand:
             look = partial(_look_at_booted, row, drives, array=array, plan=plan)
             return hand.do(look, "looking at what this system was started from")
     except DriveAbsent as error:

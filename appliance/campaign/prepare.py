@@ -3,7 +3,7 @@
 from functools import partial
 
 from appliance.campaign.arrays import find_members
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.prepare_array import install_on_array
@@ -104,7 +104,7 @@ def _install(
 
     if array is not None:
         members = find_members(site, campaign_id, tell=site.tell)
-        with working_on(site, campaign_id, members, tell=tell) as hand:
+        with drive_work(site, campaign_id, members, tell=tell) as hand:
             install_uuid = install_on_array(
                 site,
                 campaign_id,
@@ -125,7 +125,7 @@ def _install(
             campaign_id=campaign_id,
         )
         note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
-        with working_on(site, campaign_id, [(row, drive)], tell=tell) as hand:
+        with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
             install = partial(
                 install_reference_os,
                 drive,

@@ -14,7 +14,7 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.site import Site
@@ -154,7 +154,7 @@ class StepRun:
                 f"given up after {step.attempts} attempts that did not come to an end",
                 blame="other",
             )
-        working = working_on(
+        working = drive_work(
             self.site, step.campaign_id, self.subject.members, tell=self._show_progress
         )
         with working as self._thread:

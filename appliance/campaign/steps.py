@@ -1,7 +1,7 @@
 """The workloads of a campaign, one step after the other, each on one drive or on the array."""
 
 from appliance.campaign.arrays import find_members, take_apart_array
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import (
@@ -107,7 +107,7 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
 
     try:
         members = find_members(site, campaign_id, tell=tell)
-        with working_on(site, campaign_id, members, tell=tell) as hand:
+        with drive_work(site, campaign_id, members, tell=tell) as hand:
             take_apart_array(site, row, stick=stick, hand=hand)
     except (StepFailed, Refusal) as error:
         record(

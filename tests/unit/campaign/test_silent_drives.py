@@ -9,7 +9,7 @@ from appliance.campaign import conditions, health, machine_drives
 from appliance.campaign import prepare as prepare_module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.conditions import store_conditions
-from appliance.campaign.drive_threads import working_on
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.health import store_health
 from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.prepare import prepare
@@ -173,10 +173,10 @@ def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
     site = world.site()
     hdd, ssd = zip(world.drive_rows(), (HDD, SSD), strict=True)
     hang.under_way = {"sdb"}
-    with pytest.raises(DriveSilentError), working_on(site, 1, [hdd, ssd], tell=tell_nobody) as hand:
+    with pytest.raises(DriveSilentError), drive_work(site, 1, [hdd, ssd], tell=tell_nobody) as hand:
         hand.do(hang.call, "letting go of an array")
     for member, blame in ((hdd, "other"), (ssd, "drive")):
-        with pytest.raises(DriveSilentError) as error, working_on(site, 1, [member], tell=print):
+        with pytest.raises(DriveSilentError) as error, drive_work(site, 1, [member], tell=print):
             pytest.fail("it was asked again")
         assert error.value.blame == blame
 
@@ -228,7 +228,7 @@ def test_a_drive_that_hangs_before_its_boots_costs_them_and_no_others(
     site = world.site()
     with (
         pytest.raises(DriveSilentError),
-        working_on(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
     ):
         hand.do(hang.call, "reading its settings")
     assert go_on(site, 1) is Outcome.LEAVING
@@ -243,7 +243,7 @@ def _leave_behind(world: World, hang: Hang) -> Site:
     site = world.site()
     with (
         pytest.raises(DriveSilentError),
-        working_on(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
     ):
         hand.do(hang.call, "flushing")
     return site
