@@ -294,7 +294,9 @@ class StepRun:
             finished[part] = len(result.results)
             on_array: tuple[Result, ...] = ()
             if self._watch:
-                on_array = hand.do(partial(self._watch.end_part, part), "looking at the array")
+                # A stop that has come meanwhile does not cost the part.
+                end_part = partial(self._watch.end_part, part)
+                on_array = hand.do(end_part, "looking at the array", must=True)
             with transaction(connection):
                 self._insert_results(on_array)
                 self._store_part(part, result)
