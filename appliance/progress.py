@@ -8,3 +8,7 @@ Progress = Callable[[str, int, int], None]
 Raises when a person asked for a stop: call it at least four times a second, hold nothing that its
 exception would leave behind.
 """
+
+
+def tell_nobody(_text: str, _done: int, _total: int) -> None:
+    """Progress for where nobody looks, and nobody can ask for a stop."""

@@ -4,22 +4,29 @@ Commands are lists, never shell lines. A failure is reported once, with the comm
 """
 
 import errno
+import math
 import os
 import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from appliance.errors import KaltstartError, StepFailed, UnreadableProgram
 
+_ANSWER_S = 60.0
 _END_PATIENCE_S = 10
 # A process that waits for its drive ends only when the drive answers, killed or not.
-_GROUP_PATIENCE_S = 60
+_GROUP_PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.05
+_LOOK_SELDOM_S = 1.0
+# How soon a thread that waits for a command hears that it was left behind.
+_HEAR_EVERY_S = 1.0
+_this_thread = threading.local()
 # What exec ends with where the file system the program lies on, or the medium below it, is broken.
 _OF_THE_MEDIUM = frozenset(
     {errno.EIO, errno.ENODEV, errno.ENXIO, errno.ENOEXEC, errno.EUCLEAN, errno.EBADMSG}
@@ -33,6 +40,24 @@ class StillRunning(KaltstartError):
     """
 
     exit_code = 4
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """Commands of this thread take what they take, for as long as the block lasts.
+
+    For a thread that another one watches. A time that a command is given still holds, but one that
+    is ended is waited for until it has: it may still be at its drive.
+    """
+    _this_thread.is_unlimited = True
+    try:
+        yield
+    finally:
+        _this_thread.is_unlimited = False
+
+
+def _limit(seconds: float) -> float:
+    return math.inf if getattr(_this_thread, "is_unlimited", False) else seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +74,17 @@ def run(
     command: Sequence[str],
     *,
     check: bool = True,
-    timeout_s: float = 60,
+    timeout_s: float | None = None,
     stdin: str = "",
 ) -> Finished:
     """Run `command` to its end.
 
-    Raises StepFailed when it cannot be started, does not end within `timeout_s`, or (with `check`)
-    exits with anything but 0; UnreadableProgram when it cannot be read from where it is installed;
-    StillRunning when it does not even end when it is killed.
+    `timeout_s` None: a minute, or as long as it takes within `unlimited`. Raises StepFailed when it
+    cannot be started, does not end in time, or (with `check`) exits with anything but 0;
+    UnreadableProgram when it cannot be read from where it is installed; StillRunning when it does
+    not even end when it is killed.
     """
+    limit_s = _limit(_ANSWER_S) if timeout_s is None else timeout_s
     words = tuple(command)
     try:
         # No `with`: leaving it would wait for the process, however long.
@@ -73,12 +100,12 @@ def run(
     except OSError as error:
         raise _not_started(words[0], error) from error
     try:
-        stdout, stderr = process.communicate(stdin, timeout=timeout_s)
+        stdout, stderr = _communicate(process, stdin, timeout_s=limit_s)
     except subprocess.TimeoutExpired:
         _kill(process, words)
-        raise StepFailed(f"no answer within {timeout_s:.0f} s: {shlex.join(words)}") from None
+        raise StepFailed(f"no answer within {limit_s:.0f} s: {shlex.join(words)}") from None
     except BaseException:
-        process.kill()
+        _kill(process, words)
         raise
     done = Finished(words, process.returncode, stdout, stderr)
     if check and done.returncode != 0:
@@ -104,15 +131,50 @@ def _not_started(program: str, error: OSError) -> KaltstartError:
     return StepFailed(said, blame="other")
 
 
+def _communicate(
+    process: subprocess.Popen[str], stdin: str | None, *, timeout_s: float
+) -> tuple[str, str]:
+    """What it said until its end. Raises subprocess.TimeoutExpired."""
+    end_s = time.monotonic() + timeout_s
+    while True:
+        left_s = end_s - time.monotonic()
+        try:
+            return process.communicate(stdin, timeout=max(0.0, min(left_s, _HEAR_EVERY_S)))
+        except subprocess.TimeoutExpired:
+            if left_s <= _HEAR_EVERY_S:
+                raise
+            stdin = None  # handed over by now, or on its way
+
+
 def _kill(process: subprocess.Popen[str], words: Sequence[str]) -> None:
-    process.kill()
+    def kill() -> None:
+        process.kill()
+        try:
+            _communicate(process, None, timeout_s=_limit(_GROUP_PATIENCE_S))
+        except subprocess.TimeoutExpired:
+            raise _still_running(shlex.join(words)) from None
+
+    _end_for_certain(kill)
+
+
+def _end_for_certain(end: Callable[[], None]) -> None:
+    """Do `end`, also where the thread is left behind in the middle of it.
+
+    For as long as a process is at a drive, its thread is.
+    """
     try:
-        process.communicate(timeout=_GROUP_PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        raise StillRunning(
-            f"{shlex.join(words)} is still running: its drive does not answer",
-            hint="switch the drive off and on",
-        ) from None
+        end()
+    except StillRunning:
+        raise
+    except BaseException:
+        end()
+        raise
+
+
+def _still_running(what: str) -> StillRunning:
+    return StillRunning(
+        f"{what} is still running: its drive does not answer", hint="switch the drive off and on"
+    )
 
 
 def run_watched(
@@ -171,11 +233,20 @@ def _end_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
     What it started outlives it where it was killed itself (fio's workers, for one), and goes on
     with the drive.
     """
-    if process.poll() is None:
-        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(_END_PATIENCE_S)
-    give_up_s = time.monotonic() + _GROUP_PATIENCE_S
+
+    def end() -> None:
+        if process.poll() is None:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait(_END_PATIENCE_S)
+        _kill_group(process, words)
+
+    _end_for_certain(end)
+
+
+def _kill_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
+    give_up_s = time.monotonic() + _limit(_GROUP_PATIENCE_S)
+    pause_s = _LOOK_EVERY_S
     while True:
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -185,8 +256,6 @@ def _end_group(process: subprocess.Popen[bytes], words: Sequence[str]) -> None:
         # The command itself counts until it is waited for; of the others init takes care.
         process.poll()
         if time.monotonic() > give_up_s:
-            raise StillRunning(
-                f"a process of {shlex.join(words)} is still running: its drive does not answer",
-                hint="switch the drive off and on",
-            )
-        time.sleep(_LOOK_EVERY_S)
+            raise _still_running(f"a process of {shlex.join(words)}")
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LOOK_SELDOM_S)

@@ -21,6 +21,7 @@ EVENTS = (
     *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
     *(N_("campaign-resumed"), N_("campaign-start"), N_("clearing"), N_("conditions-changed")),
     *(N_("cycle-armed"), N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
+    N_("drive-silent"),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
     *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
     *(N_("no-chart"), N_("no-copy"), N_("no-verdict")),
@@ -66,6 +67,12 @@ SENTENCES = (
     N_("making the cache"),
     N_("making the cache again"),
     N_("making the backing device"),
+    N_("looking for the drives"),
+    N_("unlocking the drive"),
+    N_("clearing the drive"),
+    N_("unlocking and clearing the drive"),
+    N_("waiting for drive {drive}"),
+    N_("{what}: no answer from the drive; seconds"),
     # What happened.
     N_("attempt {number}"),
     N_("{drive} cycle {number}: {seconds} s"),
@@ -73,7 +80,14 @@ SENTENCES = (
     N_("{drive} cycle {number} charted, attempt {attempt}"),
     N_("reference OS to {drive} ({path})"),
     N_("{samples} samples, {steps} steps, {failures} failed"),
+    N_(
+        "{drive}: no answer ({what}); nothing more is asked of it until it answers or is plugged "
+        "in anew"
+    ),
     # Why a campaign, a step or a boot ended.
+    N_("drive {drive} has not answered for {seconds} s ({what})"),
+    N_("drive {drive} does not answer since {time} ({what})"),
+    N_("the drive does not answer, and is not asked any more"),
     N_("stopped by a key"),
     N_("paused by a person"),
     N_("by a person"),

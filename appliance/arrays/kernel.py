@@ -1,18 +1,15 @@
-"""bcache's control files, each access with a deadline, and the waits for what follows from them.
+"""bcache's control files, and the waits for what follows from them.
 
 Nearly all of them, reading included, take the one lock that the kernel holds while it registers,
 attaches or frees a device (bch_register_lock in drivers/md/bcache), and it waits for the drives
 meanwhile: with a drive that does not answer, whoever asks waits as long, and cannot be killed. So
-each access is left to a thread of its own that is given up after a while.
+they are for a `DriveThread` alone, or for a thread that nobody waits for.
 """
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
-from appliance.arrays.model import ArrayStuckError
-from appliance.errors import StepFailed
 from appliance.progress import Progress
 from appliance.run import run
 from appliance.sysfs import read_text, write_text
@@ -20,47 +17,18 @@ from appliance.sysfs import read_text, write_text
 BLOCK = Path("/sys/block")
 SETS = Path("/sys/fs/bcache")
 
-# The kernel gives a SATA or SCSI drive 30 s for a command and tries six times (SD_TIMEOUT and
-# SD_MAX_RETRIES in drivers/scsi/sd.h); resets of the link come on top.
-_ANSWER_S = 300.0
 _LOOK_EVERY_S = 0.2
 LET_GO_HINT = "switch the machine off and on, then resume"
 
 
-def silent(_text: str, _done: int, _total: int) -> None:
-    """Progress for where nobody can be asked to stop."""
-
-
 def read(path: Path) -> str:
-    """The file's text; empty where it is not there. Raises ArrayStuckError."""
-    return _bounded(lambda: read_text(path), f"reading {path}")
+    """The file's text; empty where it is not there."""
+    return read_text(path)
 
 
 def write(path: Path, text: str) -> None:
-    """Give the kernel `text`. Raises StepFailed where it refuses, ArrayStuckError."""
-    _bounded(lambda: write_text(path, text), f"writing {text!r} to {path}")
-
-
-def _bounded[T](access: Callable[[], T], what: str) -> T:
-    results: list[T] = []
-    errors: list[StepFailed] = []
-
-    def work() -> None:
-        try:
-            results.append(access())
-        except StepFailed as error:
-            errors.append(error)
-
-    thread = Thread(target=work, name="bcache", daemon=True)
-    thread.start()
-    thread.join(_ANSWER_S)
-    if errors:
-        raise errors[0]
-    if thread.is_alive():
-        raise ArrayStuckError(
-            f"bcache does not answer ({what}, {_ANSWER_S:.0f} s)", hint=LET_GO_HINT
-        )
-    return results[0]
+    """Give the kernel `text`. Raises StepFailed where it refuses."""
+    write_text(path, text)
 
 
 def block(name: str) -> Path:

@@ -19,7 +19,6 @@ from appliance.arrays.kernel import (
     read,
     register,
     set_folder,
-    silent,
     wait_until,
     write,
 )
@@ -31,7 +30,7 @@ from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.drives.writable import Unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
-from appliance.progress import Progress
+from appliance.progress import Progress, tell_nobody
 from appliance.units import printable
 
 START_S = 120.0
@@ -78,14 +77,14 @@ def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
         yield
     except BaseException as error:
         try:
-            let_go(drives, set_uuid=set_uuid, tell=silent)
+            let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
         except ArrayStuckError as stuck:
             if not isinstance(error, KaltstartError):
                 raise
             both = f"{stuck.message}; before that: {error.message}"
             raise ArrayStuckError(both, hint=stuck.hint) from error
         raise
-    let_go(drives, set_uuid=set_uuid, tell=silent)
+    let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:

@@ -13,7 +13,6 @@ from appliance.plan_model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
 
-_MAKE_TIMEOUT_S = 300
 _SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
 _MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS
 _CLEAR_BYTES = 1 << 20
@@ -99,7 +98,7 @@ def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set
     # No --discard: it would hide what the drive's flash was left with.
     sizes = ["--bucket", str(plan.bucket_bytes), "--block", str(block_bytes)]
     command = ["make-bcache", role, "--cset-uuid", set_uuid, *sizes, member.path]
-    run(command, timeout_s=_MAKE_TIMEOUT_S)
+    run(command)
 
 
 def _check(member: Unlocked, kind: Kind, set_uuid: str) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
 from appliance.caches.page_cache import drop_caches
-from appliance.drives.file_system import FOLDER as _BENCH
 from appliance.errors import StepFailed, blaming
 from appliance.progress import Progress
 from appliance.run import run
@@ -26,34 +25,47 @@ CHUNK_BYTES = 8 << 20
 
 _FILE = "fill"
 _MEMINFO = Path("/proc/meminfo")
+_owners: list[object] = []
+"""Who has made the ballast that there is."""
 _LAYERS = 8  # of ballasts mounted over each other: more than any row of crashes makes
 
 
 @contextmanager
-def ballast(free_ram_bytes: int, *, progress: Progress | None = None) -> Iterator[int]:
+def ballast(
+    free_ram_bytes: int, *, bench: Path | None, progress: Progress | None = None
+) -> Iterator[int]:
     """Fill memory until no more than `free_ram_bytes` are available; yields the ballast's bytes.
 
-    Empties the page cache first. 0 when less is available anyway. Released at the end whatever
-    happens. Raises StepFailed when that amount is impossible or the kernel refuses, and whatever
-    `progress` raises.
+    Empties the page cache first, of what was written in the folder `bench` too. 0 when less is
+    available anyway. Released at the end whatever happens. Raises StepFailed when that amount is
+    impossible or the kernel refuses, and whatever `progress` raises.
     """
     check_free_ram(free_ram_bytes, total_bytes=read_memory("MemTotal"))
     release_ballast()
-    drop_caches([_BENCH])  # cached pages count as available only in part
+    drop_caches([bench] if bench else [])  # cached pages count as available only in part
+    this = object()
+    _owners.append(this)
     try:
         yield _fill(free_ram_bytes, progress)
     except BaseException:
         with suppress(StepFailed):  # what went wrong first is what counts
-            release_ballast()
+            _release(this)
         raise
-    release_ballast()
+    _release(this)
+
+
+def _release(owner: object) -> None:
+    """Not a later one's, by a thread that was left behind."""
+    if owner in _owners:
+        release_ballast()
 
 
 def release_ballast() -> bool:
-    """Give back the memory of any ballast, also one that a crash left; whether there was one.
+    """Give back the memory of any ballast, whoever has left it; whether there was one.
 
     Raises StepFailed when the kernel does not let go of it.
     """
+    _owners.clear()
     found = False
     for _ in range(_LAYERS):
         if not FOLDER.is_mount():

@@ -1,25 +1,29 @@
 """A bounded page cache: the command line that runs a program in a control group of its own.
 
-Owns the scope kaltstart-bounded. Being no part of the engine's own unit it outlives a crash of it:
-the unit's ExecStopPost stops it, and so does the engine at its start.
+Owns the scopes kaltstart-bounded-*. Being no part of the engine's own unit they outlive a crash of
+it: the unit's ExecStopPost stops them, and so does the engine at its start.
 """
 
+import os
 from collections.abc import Sequence
+from itertools import count
 
 from appliance.errors import blaming
 from appliance.run import run
 
 UNIT = "kaltstart-bounded"
 _PATIENCE_S = 120  # systemd itself kills what does not end after 90 s
+_numbers = count(1)
 
 
 def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[str]:
-    """`command` with all its memory, the page cache it fills included, bounded. Pure.
+    """`command` with all its memory, the page cache it fills included, bounded.
 
     In the scope it stays this program's own child (systemd-run executes it in its own place), so
     that signals and exit codes pass unchanged. Pages that others brought into the cache before are
-    not counted against it: drop them first. One such command at a time: `release_bounded` before
-    it. Raises ValueError when the bound is not positive.
+    not counted against it: drop them first. Each has a scope of its own: systemd notices a moment
+    late that one has become empty, and never that of a program that hangs at its drive. Raises
+    ValueError when the bound is not positive.
     """
     if memory_max_bytes <= 0:
         raise ValueError(f"{memory_max_bytes} bytes are no bound")
@@ -28,7 +32,7 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
         "--scope",
         "--quiet",
         "--collect",
-        f"--unit={UNIT}",
+        f"--unit={UNIT}-{os.getpid()}-{next(_numbers)}",
         f"--property=MemoryMax={memory_max_bytes}",
         "--property=MemorySwapMax=0",
         "--",
@@ -37,11 +41,7 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
 
 
 def release_bounded() -> None:
-    """End what still runs in the scope, and wait until its name is free again.
-
-    systemd notices a moment late that a scope has become empty, and takes no second one of the
-    same name until then. Raises StepFailed when systemd cannot stop it.
-    """
+    """End what a crash has left running in a scope. Raises StepFailed when systemd cannot."""
     # A pattern, as one that matches nothing is no error, unlike a unit that is not there.
     with blaming("other"):
         run(["systemctl", "stop", f"{UNIT}*.scope"], timeout_s=_PATIENCE_S)

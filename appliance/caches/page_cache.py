@@ -4,11 +4,14 @@ Proof is what the kernel counts afterwards, never that a command was given. What
 is said, and never raised: only a file or drive that fails is an error.
 """
 
+import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from appliance import sysfs
@@ -27,9 +30,10 @@ from appliance.caches.cachestat import (
     target_stats,
 )
 from appliance.caches.holders import find_mappers, mounted_file_system
+from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailed
 from appliance.flush import flush
-from appliance.progress import Progress
+from appliance.progress import Progress, tell_nobody
 
 __all__ = [
     "Dropped",
@@ -48,6 +52,10 @@ __all__ = [
 
 
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+_DROP_S = 120.0
+_BLKFLSBUF = 0x1261  # linux/fs.h
+_held_up: list[Silence] = []
+"""Droppings that do not end."""
 _TRIES = 3
 _PAUSE_S = 0.2
 _NAMED = 3
@@ -96,10 +104,37 @@ def kept_open(targets: Sequence[Target]) -> Iterator[None]:
 def drop_caches(paths: Sequence[Path]) -> None:
     """Write back these, then empty the page cache of everything clean and unmapped.
 
-    Raises StepFailed where the kernel does not allow it.
+    Where another drive hangs while it is mounted or unmounted, of `paths` alone: the kernel then
+    waits for that (iterate_supers() in fs/super.c). Raises StepFailed where it does not allow it.
     """
     flush(paths)  # only clean pages are dropped
-    sysfs.write_text(_DROP_CACHES, "3")
+    if not any(each.is_held() for each in _held_up):
+        drop = partial(sysfs.write_text, _DROP_CACHES, "3")
+        dropping = DriveThread(
+            "the page cache",
+            read_signs=dict,
+            limit_s=_DROP_S,
+            tell=tell_nobody,
+            on_silence=_held_up.append,
+        )
+        with suppress(DriveSilentError), dropping as hand:
+            hand.do(drop, "dropping it")
+            return
+    for path in paths:
+        _forget(path)
+
+
+def _forget(path: Path) -> None:
+    """Drop what is clean and unmapped of a file, or of a device."""
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if stat.S_ISBLK(os.fstat(fd).st_mode):
+                fcntl.ioctl(fd, _BLKFLSBUF, 0)
+            else:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
 
 
 def drop_page_cache(targets: Sequence[Target]) -> Dropped:

@@ -4,18 +4,22 @@ The same code runs in the appliance and at the end of each measured boot. A cycl
 before power goes, so whatever happens then, the next start knows what was expected.
 """
 
+from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.attempts import find_drive_row
 from appliance.campaign.booted_array import BootedDrives, select_booted_array
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
-from appliance.campaign.live_drives import await_drive, find_booted_drives
+from appliance.campaign.live_drives import await_drive, find_booted_drives, find_released_drive
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
 from appliance.campaign.wishes import PAUSED, is_pause_wanted, name_stop
 from appliance.console import announce
+from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.smart import read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
@@ -63,45 +67,78 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             return Outcome.PAUSED
         row = find_drive_row(site, cycle)
         try:
-            array = select_booted_array(site.connection, campaign_id, row)
-            booted = await_drive(partial(find_booted_drives, row=row, array=array))
+            departure = _look(site, campaign_id, row)
+        except (Refusal, DriveSilentError) as error:
+            _fail(site, cycle, row, error)
+            continue
         except StepFailed as error:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED
-        except Refusal as error:
-            # What this very system was started from has gone by itself.
-            was_used = isinstance(error, DriveAbsent) and row.slot == site.this_boot.slot
-            with transaction(site.connection):
-                update_cycle_failed(
-                    site.connection,
-                    cycle.id,
-                    reason=error.message,
-                    blame="drive" if was_used else error.blame,
-                )
-                record(
-                    site.connection,
-                    site.this_boot,
-                    "cycle-failed",
-                    f"{row.identity} cycle {cycle.cycle}: {error.message}",
-                    campaign_id=campaign_id,
-                    level="warning",
-                )
-            announce(
-                "step-failed",
-                id=campaign_id,
-                drive=row.identity,
-                cycle=cycle.cycle,
-                reason=error.message,
-            )
-            continue
-        return _arm_and_leave(site, campaign, cycle, row, booted)
+        return _arm_and_leave(site, campaign, cycle, row, departure)
+
+
+@dataclass(frozen=True, slots=True)
+class _Departure:
+    """What the next boot comes from, as it is right before."""
+
+    booted: BootedDrives
+    power_cycles: int | None
+    cache_power_cycles: int | None
+
+
+def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
+    """The drives of the next boot, and their counts. Raises Refusal, StepFailed."""
+    array = select_booted_array(site.connection, campaign_id, row)
+    members = [(row, await_drive(partial(find_released_drive, row=row), tell=site.tell))]
+    if array is not None:
+        with suppress(Refusal):  # said below, and that it is the cache
+            cache = await_drive(partial(find_released_drive, row=array.cache), tell=site.tell)
+            members.append((array.cache, cache))
+    with drive_work(site, campaign_id, members, tell=site.tell) as hand:
+        booted = await_drive(partial(find_booted_drives, row=row, array=array), hand=hand)
+        counts = [
+            hand.do(partial(read_power_cycles, drive), "reading its power-cycle count").count
+            for drive in booted.all
+        ]
+    return _Departure(booted, counts[0], counts[1] if len(counts) > 1 else None)
+
+
+def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartError) -> None:
+    """The boot cannot be made."""
+    # What this very system was started from has gone by itself.
+    was_used = isinstance(error, DriveAbsent) and row.slot == site.this_boot.slot
+    with transaction(site.connection):
+        update_cycle_failed(
+            site.connection,
+            cycle.id,
+            reason=error.message,
+            blame="drive" if was_used else error.blame,
+        )
+        record(
+            site.connection,
+            site.this_boot,
+            "cycle-failed",
+            f"{row.identity} cycle {cycle.cycle}: {error.message}",
+            campaign_id=cycle.campaign_id,
+            level="warning",
+        )
+    announce(
+        "step-failed",
+        id=cycle.campaign_id,
+        drive=row.identity,
+        cycle=cycle.cycle,
+        reason=error.message,
+    )
 
 
 def _arm_and_leave(
-    site: Site, campaign: CampaignRow, cycle: CycleRow, row: CampaignDriveRow, booted: BootedDrives
+    site: Site,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    row: CampaignDriveRow,
+    departure: _Departure,
 ) -> Outcome:
-    before = read_power_cycles(booted.drive).count
-    cache_before = read_power_cycles(booted.cache).count if booted.cache else None
+    array = departure.booted.array
     entry = entry_name(row.slot, charted=cycle.charted)
     with transaction(site.connection):
         update_armed(
@@ -109,8 +146,8 @@ def _arm_and_leave(
             cycle.id,
             entry=entry,
             boot_id=site.this_boot.boot_id,
-            power_cycles_before=before,
-            cache_power_cycles_before=cache_before,
+            power_cycles_before=departure.power_cycles,
+            cache_power_cycles_before=departure.cache_power_cycles,
         )
         count_power_action(site.connection, campaign.id)
         record(
@@ -122,9 +159,7 @@ def _arm_and_leave(
             campaign_id=campaign.id,
         )
     try:
-        power.arm_entry(
-            site.this_boot, entry, set_uuid=booted.array.set_uuid if booted.array else ""
-        )
+        power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
     except KaltstartError as error:
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED

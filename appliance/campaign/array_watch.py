@@ -17,7 +17,7 @@ from appliance.arrays.state import (
 )
 from appliance.campaign.arrays import OpenArray
 from appliance.console import announce
-from appliance.drives.file_system import FOLDER
+from appliance.drives.file_system import find_folder
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
@@ -108,8 +108,8 @@ class ArrayWatch:
         return remark
 
     def _write_back_ram(self) -> None:
-        mounted = FOLDER.is_mount()
-        what = ["--file-system", str(FOLDER)] if mounted else [self._array.path]
+        folder = find_folder(self._array.path)
+        what = ["--file-system", str(folder)] if folder.is_mount() else [self._array.path]
         done = run_watched(
             ["sync", *what], poll=lambda: self._tell("writing back what is in RAM", 0, 0)
         )

@@ -6,7 +6,7 @@ business here and is never touched.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,8 +19,11 @@ from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
+from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.console import announce
+from appliance.drive_thread import DriveThread
+from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
@@ -64,11 +67,20 @@ def select_members(site: Site, campaign_id: int) -> MemberRows:
     return MemberRows(backing=rows["backing"], cache=rows["cache"])
 
 
-def find_member(row: CampaignDriveRow) -> Drive:
+def find_member(row: CampaignDriveRow, *, tell: Progress) -> Drive:
     """The live drive. Raises Refusal when it is not here or not released."""
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    return await_drive(partial(find_released_drive, row=row))
+    return await_drive(partial(find_released_drive, row=row), tell=tell)
+
+
+def find_members(site: Site, campaign_id: int, *, tell: Progress) -> list[Member]:
+    """Those of the array's drives that are here and released."""
+    found = []
+    for row in select_members(site, campaign_id).both:
+        with suppress(Refusal):
+            found.append((row, find_member(row, tell=tell)))
+    return found
 
 
 @contextmanager
@@ -79,44 +91,53 @@ def open_array(
     stick: Stick,
     plan: ArrayPlan,
     may_make: bool,
-    tell: Progress,
+    hand: DriveThread,
 ) -> Iterator[OpenArray]:
     """The campaign's array, for as long as the block lasts; it is made if it is not there.
 
-    Raises Refusal when a drive is not here, is not released, or carries another array than the
-    campaign's, or (with `may_make` false) there is none; StepFailed; ArrayStuckError.
+    `hand` works on both drives. Raises Refusal when a drive is not here, is not released, or
+    carries another array than the campaign's, or (with `may_make` false) there is none; StepFailed;
+    ArrayStuckError.
     """
-    release_arrays(tell=tell)
+    release(hand)
     members = select_members(site, campaign_id)
-    backing = find_member(members.backing)
+    backing = find_member(members.backing, tell=hand.tell)
     with blaming("other"):  # it is the backing drive whose installation or step fails
-        cache = find_member(members.cache)
+        cache = find_member(members.cache, tell=hand.tell)
     row = select_array(site.connection, campaign_id)
     if row is None or row.state != "made":
         if not may_make:
             raise Refusal("the array this step began on is no longer there")
         if row is not None:
-            take_apart_array(site, row, stick=stick, tell=tell)
+            take_apart_array(site, row, stick=stick, hand=hand)
     with ExitStack() as stack:
-        unlock = partial(_unlock, stack, stick)
+        unlock = partial(_unlock, stack, stick, hand)
         targets = unlock(members.backing, backing), unlock(members.cache, cache)
         if row is None or row.state != "made":
-            set_uuid = _make(site, campaign_id, members, targets, plan=plan, tell=tell)
+            set_uuid = _make(site, campaign_id, members, targets, plan=plan, hand=hand)
         else:
             set_uuid = row.set_uuid
-        array = stack.enter_context(assembled(*targets, plan=plan, set_uuid=set_uuid, tell=tell))
+        running = assembled(*targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
+        array = stack.enter_context(hand.entered(running, "bringing the array together"))
         yield OpenArray(array, targets[1])
 
 
-def _unlock(stack: ExitStack, stick: Stick, row: CampaignDriveRow, drive: Drive) -> Unlocked:
-    return stack.enter_context(
-        unlocked(
-            drive,
-            stick=stick.drive,
-            released_identity=row.identity,
-            noted=noted_identity(row),
-        )
+def release(hand: DriveThread) -> None:
+    """Have the kernel let go of any array that still runs. Raises StillMountedError."""
+    hand.do(partial(release_mounts, "bcache*"), "unmounting what was left mounted")
+    hand.do(partial(release_arrays, tell=hand.tell), "letting go of an array")
+
+
+def _unlock(
+    stack: ExitStack, stick: Stick, hand: DriveThread, row: CampaignDriveRow, drive: Drive
+) -> Unlocked:
+    released = unlocked(
+        drive,
+        stick=stick.drive,
+        released_identity=row.identity,
+        noted=noted_identity(row),
     )
+    return stack.enter_context(hand.entered(released, f"unlocking drive {row.identity}"))
 
 
 def _make(
@@ -126,11 +147,11 @@ def _make(
     targets: tuple[Unlocked, Unlocked],
     *,
     plan: ArrayPlan,
-    tell: Progress,
+    hand: DriveThread,
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
     for member, target in zip(members.both, targets, strict=True):
-        check_drive_marks(site.connection, campaign_id, member, target.drive)
+        check_drive_marks(site.connection, campaign_id, member, target.drive, hand=hand)
     set_uuid = array_set_uuid(members.backing.slot)
     with transaction(site.connection):
         for member in members.both:
@@ -144,7 +165,8 @@ def _make(
         )
         _note(site, campaign_id, "array-making", members, set_uuid)
     announce("array", id=campaign_id, set=set_uuid, state="making")
-    make_array(*targets, plan=plan, set_uuid=set_uuid, tell=tell)
+    make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
+    hand.do(make, "making the array")
     with transaction(site.connection):
         update_array(site.connection, set_uuid, "made")
         _note(site, campaign_id, "array-made", members, set_uuid)
@@ -152,16 +174,17 @@ def _make(
     return set_uuid
 
 
-def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress) -> None:
+def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThread) -> None:
     """Take the array apart, whatever state it is in, and wipe its superblocks.
 
-    Raises Refusal when none of its drives is here, or one carries something else by now; then
-    nothing was written. Raises StepFailed, ArrayStuckError. It stays `parting` then, or `making`,
-    with the reason. A drive that is not here keeps its superblock: the row says so.
+    `hand` works on those of its drives that are here. Raises Refusal when none is, or one carries
+    something else by now; then nothing was written. Raises StepFailed, ArrayStuckError. It stays
+    `parting` then, or `making`, with the reason. A drive that is not here keeps its superblock: the
+    row says so.
     """
-    release_arrays(tell=tell)
+    release(hand)
     members = select_members(site, row.campaign_id)
-    found, missing = _find_members(members)
+    found, missing = _find_members(members, tell=hand.tell)
     # What was on the drives before may still be there while it is made, and has lost its marks:
     # from then on until it is apart nobody can tell whose it is.
     state = "making" if row.state == "making" else "parting"
@@ -169,7 +192,7 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
         if state == "parting":
             for member in members.both:
                 if member.role in found:
-                    _check_part(site, row, member, found[member.role])
+                    _check_part(site, row, member, found[member.role], hand=hand)
     except (StepFailed, Refusal) as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, row.state, reason=error.message)
@@ -185,7 +208,7 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
     try:
         if not found:
             raise missing[0]
-        remarks = _part(members, found, row.set_uuid, stick=stick, tell=tell)
+        remarks = _part(members, found, row.set_uuid, stick=stick, hand=hand)
     except KaltstartError as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, state, reason=error.message)
@@ -200,13 +223,13 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, tell: Progress)
     announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
 
 
-def _find_members(members: MemberRows) -> tuple[dict[str, Drive], list[Refusal]]:
+def _find_members(members: MemberRows, *, tell: Progress) -> tuple[dict[str, Drive], list[Refusal]]:
     """Those that are here by their role, and why the others are not."""
     found: dict[str, Drive] = {}
     missing: list[Refusal] = []
     for member in members.both:
         try:
-            found[member.role] = find_member(member)
+            found[member.role] = find_member(member, tell=tell)
         except Refusal as error:
             missing.append(error)
     return found, missing
@@ -218,35 +241,42 @@ def _part(
     set_uuid: str,
     *,
     stick: Stick,
-    tell: Progress,
+    hand: DriveThread,
 ) -> tuple[str, ...]:
     """Returns what was lost or left alone."""
     with ExitStack() as stack:
         targets = {
-            member.role: _unlock(stack, stick, member, found[member.role])
+            member.role: _unlock(stack, stick, hand, member, found[member.role])
             for member in members.both
             if member.role in found
         }
-        return take_apart(
-            targets.get("backing"), targets.get("cache"), set_uuid=set_uuid, tell=tell
+        part = partial(
+            take_apart,
+            targets.get("backing"),
+            targets.get("cache"),
+            set_uuid=set_uuid,
+            tell=hand.tell,
         )
+        return hand.do(part, "taking the array apart")
 
 
-def _check_part(site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive) -> None:
+def _check_part(
+    site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive, *, hand: DriveThread
+) -> None:
     """Raises Refusal when what was in the array is another disk now.
 
     Taking apart would leave it alone, and forget what shows that it is not ours; what comes next
     would then overwrite it. A drive that carries nothing is one that was cleared, or emptied.
     """
-    superblock = read_superblock(drive.path)
+    superblock = hand.do(partial(read_superblock, drive.path), "looking at its superblock")
     if superblock is not None and superblock.belongs_to(array.set_uuid):
         return
-    if not has_signature(drive.path):
+    if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
         return
     # Cleared, and used alone while the other could not be.
     name = f"drive {row.identity}"
     if check_file_system(
-        site.connection, array.campaign_id, row.drive_id, path=drive.path, name=name
+        site.connection, array.campaign_id, row.drive_id, path=drive.path, name=name, hand=hand
     ):
         return
     raise Refusal(f"{name} no longer carries its part of the array", blame="drive")

@@ -17,6 +17,7 @@ from appliance.campaign.marks import (
     forget_marks,
     leave_mark,
 )
+from appliance.drive_thread import DriveThread
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
@@ -25,7 +26,6 @@ from appliance.drives.writable import Unlocked, Writable, unlocked
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
-from appliance.progress import Progress
 from appliance.stick import RAW, Stick
 from appliance.store.campaigns import CampaignDriveRow, update_marked
 from appliance.store.connect import transaction
@@ -48,7 +48,8 @@ class BenchOrder:
     """The drive whose marks these are; of an array its backing drive."""
     filesystem: FileSystem
     writes: bool
-    progress: Progress
+    hand: DriveThread
+    """Where all is done that may wait for what the step works on."""
     read_counters: Callable[[], DiskStats]
     record: Callable[[str, str], None]
     """Event and detail, into the diary."""
@@ -62,20 +63,22 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     Raises Refusal before anything is written when the drive is not released, not the released one,
     or lacks a mark; StepFailed when it fails; StillMountedError when it cannot be let go of.
     """
+    hand = order.hand
     if not order.writes:
-        with _held(drive):
+        with hand.entered(_held(drive), "opening the drive"):
             _check_marks(order, drive)
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     row = order.owner
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    with unlocked(
+    released = unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
         noted=noted_identity(row),
-    ) as target:
+    )
+    with hand.entered(released, "unlocking the drive") as target:
         _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
@@ -93,10 +96,12 @@ def open_array_bench(
         order.owner.drive_id,
         path=array.path,
         name="the array",
+        hand=order.hand,
     )
     bench = _make_bench(order, device=array.path, size_bytes=size_bytes)
     # It makes programs wait that write through the page cache: no figure without it.
-    known = "; ".join(filter(None, (bench.drive_state, describe_limit(array))))
+    limit = order.hand.do(partial(describe_limit, array), "looking at the array")
+    known = "; ".join(filter(None, (bench.drive_state, limit)))
     with _on_writable(order, array, replace(bench, array=control, drive_state=known)) as ready:
         yield ready
 
@@ -109,7 +114,7 @@ def _make_bench(order: BenchOrder, *, device: str, size_bytes: int) -> Bench:
         writable=False,
         raw=_make_raw(order.step),
         size_bytes=size_bytes,
-        progress=order.progress,
+        progress=order.hand.tell,
         read_counters=order.read_counters,
         drive_state=order.drive_state,
     )
@@ -125,14 +130,24 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
         # goes on has cleared it before its first part; what it wrote since is not to be touched.
         if not select_parts(order.connection, order.step.id):
             _forget_marks(order)
-            clear_holders(target, show=partial(order.record, "clearing"))
+            order.hand.do(
+                partial(clear_holders, target, show=partial(_show_clearing, order)),
+                "clearing the drive",
+            )
         yield replace(bench, writable=True)
         if isinstance(target, Unlocked):
             _leave_mark(order, target)
         return
     _provide_file_system(order, target)
-    with mounted(target.path, order.filesystem) as folder:
-        yield replace(bench, writable=True, folder=folder, size_bytes=_room_bytes(folder))
+    hand, kind = order.hand, order.filesystem
+    with hand.entered(mounted(target.path, kind), f"the file system, {kind}") as folder:
+        room_bytes = hand.do(partial(_room_bytes, folder), "looking at its file system")
+        yield replace(bench, writable=True, folder=folder, size_bytes=room_bytes)
+
+
+def _show_clearing(order: BenchOrder, plan: str) -> None:
+    """In the diary before anything is cleared."""
+    order.hand.ask(partial(order.record, "clearing", plan))
 
 
 def _make_raw(step: StepRow) -> Path:
@@ -159,7 +174,7 @@ def _held(drive: Drive) -> Iterator[None]:
 
 
 def _check_marks(order: BenchOrder, drive: Drive) -> None:
-    check_drive_marks(order.connection, order.step.campaign_id, order.owner, drive)
+    check_drive_marks(order.connection, order.step.campaign_id, order.owner, drive, hand=order.hand)
 
 
 def _name_device(step: StepRow) -> str:
@@ -175,7 +190,7 @@ def _forget_marks(order: BenchOrder) -> None:
 def _leave_mark(order: BenchOrder, target: Unlocked) -> None:
     """At the end of a step on the bare drive: its next one finds out if the disk was changed."""
     owner = order.owner
-    mark_uuid = leave_mark(target.path)
+    mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
     with transaction(order.connection):
         update_marked(order.connection, order.step.campaign_id, owner.drive_id, mark_uuid=mark_uuid)
 
@@ -190,12 +205,14 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
     _forget_marks(order)
     label = f"making {kind}"
-    uuid = make_file_system(
+    make = partial(
+        make_file_system,
         target,
         kind,
-        poll=lambda: order.progress(label, 0, 0),
-        show=partial(order.record, "clearing"),
+        poll=lambda: order.hand.tell(label, 0, 0),
+        show=partial(_show_clearing, order),
     )
+    uuid = order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
         order.record("file-system", f"{kind} {uuid}")

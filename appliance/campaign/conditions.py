@@ -6,13 +6,16 @@ row, and a warning in the diary.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from appliance import sysfs
 from appliance.campaign.condition_values import list_drive_values, list_machine_values
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
+from appliance.drive_thread import DriveSilentError
 from appliance.drives.block_settings import read_block_settings
 from appliance.drives.kernel_texts import read_kernel_texts
 from appliance.drives.model import Drive
@@ -29,6 +32,7 @@ from appliance.store.connect import transaction
 from appliance.store.evidence import select_health_texts
 
 _SYS = Path("/sys")
+_SETTINGS = "reading its settings"
 
 
 def store_conditions(
@@ -92,17 +96,23 @@ def _read_machine(fixed: FixedFacts, *, sys: Path) -> dict[str, str]:
 def _read_drive(
     site: Site, campaign_id: int, row: CampaignDriveRow, *, drives: Sequence[Drive], sys: Path
 ) -> dict[str, str]:
-    """The values of one drive now; none where it is not here."""
+    """The values of one drive now; none where it is not here, or does not answer."""
     try:
         drive = find_released_drive(drives, row)
     except Refusal:
+        return {}
+    try:
+        with drive_work(site, campaign_id, [(row, drive)], tell=site.tell) as hand:
+            settings = hand.do(partial(read_block_settings, drive.name, sys=sys), _SETTINGS)
+            kernel = hand.do(partial(read_kernel_texts, drive.name, sys=sys), _SETTINGS)
+    except DriveSilentError:
         return {}
     # Its answer is of the campaign's start: later it would pass for what is so now.
     is_first = not select_conditions(site.connection, campaign_id, row.drive_id)
     texts = select_health_texts(site.connection, campaign_id, row.drive_id) if is_first else ()
     return list_drive_values(
         drive,
-        settings=read_block_settings(drive.name, sys=sys),
-        kernel=read_kernel_texts(drive.name, sys=sys),
+        settings=settings,
+        kernel=kernel,
         smart=texts[0] if texts else "",
     )

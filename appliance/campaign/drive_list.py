@@ -21,9 +21,10 @@ from appliance.campaign.status import write_json
 from appliance.drives.asking import DEADLINE_S, Answer, Asker
 from appliance.drives.details import Contents, parse_contents
 from appliance.drives.model import Drive
-from appliance.drives.probe import list_block_devices, read_drives
+from appliance.drives.probe import list_block_devices, read_drives, read_number
 from appliance.drives.safety import may_offer
 from appliance.errors import KaltstartError, StickTrouble
+from appliance.progress import Progress
 from appliance.stick import DATABASE, RUN, Stick, find_stick
 from appliance.store.connect import open_read_only
 
@@ -38,6 +39,7 @@ _BLOCK = Path("/sys/class/block")
 _DISKS = Path("/sys/block")
 _UDEV = Path("/run/udev/data")
 
+_ASKED_STILL = "waiting for drives that are still asked what they are"
 _ASKED = ("array", "answer", "answer_reason", "details", "health")
 
 type Key = tuple[str, str]
@@ -83,32 +85,34 @@ class DriveList:
             return self._read
 
     @contextmanager
-    def quiet(self) -> Iterator[tuple[Drive, ...]]:
+    def quiet(self, tell: Progress) -> Iterator[tuple[Drive, ...]]:
         """Nothing is asked of any drive within; whoever is being asked is waited for.
 
-        Not for ever: gives the drives whose questions are still open, which hang.
+        Not for ever: gives the drives whose questions are still open, which hang. Raises what
+        `tell` raises.
         """
         with self._lock:
             self._is_quiet = True
         try:
-            self.wait_for_answers()
-            yield self._wait_for_late()
+            self._wait_for_answers(tell)
+            yield self._wait_for_late(tell)
         finally:
             with self._lock:
                 self._is_quiet = False
                 self._is_stale = True
                 self._asker.ask_again()
 
-    def wait_for_answers(self) -> None:
+    def _wait_for_answers(self, tell: Progress) -> None:
         """Wait until each drive that was asked has answered or is shown as not answering."""
         give_up_s = time.monotonic() + DEADLINE_S
         while time.monotonic() < give_up_s:
             with self._lock:
                 if not self._asker.is_busy():
                     return
+            tell(_ASKED_STILL, 0, 0)
             time.sleep(_POLL_S)
 
-    def _wait_for_late(self) -> tuple[Drive, ...]:
+    def _wait_for_late(self, tell: Progress) -> tuple[Drive, ...]:
         """A disk that spins up may answer beyond the deadline: not in the middle of a figure."""
         give_up_s = time.monotonic() + _LATE_S
         while True:
@@ -116,6 +120,7 @@ class DriveList:
                 late = self._asker.find_open(self._keys)
             if not late or time.monotonic() >= give_up_s:
                 return late
+            tell(_ASKED_STILL, 0, 0)
             time.sleep(_POLL_S)
 
     def _work(self) -> None:
@@ -210,11 +215,6 @@ def _changed_ns(folder: Path) -> int:
         return folder.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def read_number(name: str) -> str:
-    """The kernel's number of this disk (diskseq); empty for one that has gone."""
-    return sysfs.read_text(_DISKS / name / "diskseq")
 
 
 def _is_read(name: str) -> bool:

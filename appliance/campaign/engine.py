@@ -7,6 +7,7 @@ campaign and never restarts the machine.
 import sqlite3
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,6 +21,7 @@ from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
@@ -56,6 +58,7 @@ from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
 from appliance.plan import parse_plan
+from appliance.progress import tell_nobody
 from appliance.run import run
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -72,6 +75,7 @@ from appliance.store.wishes import is_pause_asked
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
+_LEFT = "letting go of what an earlier engine has left"
 _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 """Terminals whose interface systemd starts, in any machine."""
 
@@ -138,6 +142,7 @@ class Appliance:
             self.this_boot,
             countdown=self.screen.countdown,
             is_stopped=self.screen.is_stop_asked,
+            tell=self.screen.waiting_progress(),
         )
         self._machine_drives = MachineDrives(self.site, stick, drives)
         self._machine = Machine(self.site, stick)
@@ -182,16 +187,20 @@ class Appliance:
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
-        for folder in release_hushed():
-            record(self.connection, self.this_boot, "switches-released", folder, level="warning")
         try:
-            release_bounded()
-            release_mounts()
-            release_arrays(tell=lambda _label, _done, _total: None)
-            if release_ballast():
-                record(self.connection, self.this_boot, "ballast-released")
+            with side_work("what was left behind", tell=tell_nobody) as hand:
+                for folder in hand.do(release_hushed, _LEFT):
+                    self._warn("switches-released", folder)
+                if hand.do(release_ballast, _LEFT):
+                    record(self.connection, self.this_boot, "ballast-released")
+                hand.do(release_bounded, _LEFT)
+                hand.do(release_mounts, _LEFT)
+                hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
         except KaltstartError as error:
             record(self.connection, self.this_boot, "not-released", str(error), level="error")
+
+    def _warn(self, event: str, detail: str) -> None:
+        record(self.connection, self.this_boot, event, detail, level="warning")
 
     # What people see
 
@@ -244,7 +253,7 @@ class Appliance:
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
             power.restart_after_panic(wanted=True)
-            with self.drives.quiet() as late:
+            with self.drives.quiet(self.site.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
         except StoppedByPersonError as error:
@@ -272,7 +281,7 @@ class Appliance:
         if not self._machine_drives.any_needed_is_here(campaign_id):
             pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
             return
-        self._machine_drives.close_guard()
+        self._machine_drives.close_guard(tell=self.site.tell)
         is_new = load_campaign(self.site, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
@@ -480,8 +489,7 @@ class Appliance:
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:
-            release_mounts()
-            with self.drives.quiet():
+            with self.drives.quiet(self.site.tell):
                 said = take_apart_left_behind(
                     self.site,
                     set_uuid,

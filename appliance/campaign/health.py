@@ -4,10 +4,12 @@ Each is asked once at each of the two moments. Only asks; a drive that does not 
 with the reason. What came in between is computed where it is shown or judged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
@@ -28,6 +30,7 @@ DEADLINE_S = 60
 """For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
 
 _AT_ONCE = 8
+_DOES_NOT_ANSWER = "the drive does not answer, and is not asked any more"
 _SECONDS_PER_HOUR = 3600
 
 
@@ -51,7 +54,9 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
     ]
     if not rows:
         return
-    readings = _ask(rows)
+    silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if site.silent.knows(row)}
+    with side_work("the drives' health", tell=site.tell) as hand:
+        readings = hand.do(partial(_ask, rows, silent), f"reading the drives' health, {moment}")
     with transaction(site.connection):
         for row, reading in zip(rows, readings, strict=True):
             health = reading.health
@@ -77,14 +82,26 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
                 )
 
 
-def _ask(rows: Sequence[CampaignDriveRow]) -> list[Reading]:
-    """All at the same time, but for a few: one that hangs holds up nobody else."""
+def _ask(rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
+    """All at the same time, but for a few: one that hangs holds up nobody else.
+
+    `silent`: the drives, by number, that are not asked, and why.
+    """
     try:
         found = find_settled_drives()
     except KaltstartError as error:
         return [_no_reading(error.message) for _ in rows]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        return list(pool.map(lambda row: _ask_one(found, row), rows))
+        return list(
+            pool.map(
+                lambda row: (
+                    _no_reading(silent[row.drive_id])
+                    if row.drive_id in silent
+                    else _ask_one(found, row)
+                ),
+                rows,
+            )
+        )
 
 
 def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:

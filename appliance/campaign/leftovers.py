@@ -4,15 +4,17 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from appliance.arrays.superblock import read_superblock
-from appliance.campaign.arrays import take_apart_array
+from appliance.campaign.arrays import find_members, take_apart_array
+from appliance.campaign.drive_threads import SHORT_S, drive_work, side_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, Refusal
-from appliance.progress import Progress
+from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.progress import Progress, tell_nobody
 from appliance.stick import Stick
 from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
@@ -90,7 +92,8 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
 def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
     """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
 
-    Only of campaigns that are done: one that is paused finds its own way when it goes on.
+    Only of campaigns that are done: one that is paused finds its own way when it goes on. A drive
+    that does not answer may carry anything.
     """
     for row in select_leftover_arrays(site.connection):
         campaign = select_campaign(site.connection, row.campaign_id)
@@ -126,7 +129,15 @@ def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
 
 
 def _carries(drive: Drive, row: ArrayRow) -> bool:
-    """Whether the array may still be on the drive: one that does not answer may carry it."""
+    """Whether the array may still be on the drive."""
+    try:
+        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
+            return hand.do(partial(_shows, drive, row), "looking at its superblock")
+    except StepFailed:
+        return True
+
+
+def _shows(drive: Drive, row: ArrayRow) -> bool:
     try:
         superblock = read_superblock(drive.path)
     except KaltstartError:
@@ -161,7 +172,10 @@ def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Pro
             f"no campaign of this stick left an array {printable(set_uuid)} behind",
             hint="an array that was not made here is never touched",
         )
-    take_apart_array(site, rows[set_uuid], stick=stick, tell=tell)
+    row = rows[set_uuid]
+    members = find_members(site, row.campaign_id, tell=tell)
+    with drive_work(site, row.campaign_id, members, tell=tell) as hand:
+        take_apart_array(site, row, stick=stick, hand=hand)
     left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
     if set_uuid in left:
         return f"taken apart as far as its drives are here: {left[set_uuid].reason}"

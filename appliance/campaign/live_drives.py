@@ -5,6 +5,7 @@ Reads only. Must never take a path for an identity, nor a drive of the same seri
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from appliance.campaign.booted_array import (
     BootedArray,
@@ -13,12 +14,15 @@ from appliance.campaign.booted_array import (
     check_sets,
     read_sets,
 )
+from appliance.campaign.drive_threads import side_work
 from appliance.campaign.thisboot import monotonic_s
+from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import Refusal, StepFailed
+from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignDriveRow
 from appliance.workloads.reference_os import root_partuuid
 
@@ -84,16 +88,27 @@ def find_booted_drives(
     return booted
 
 
-def await_drive[T](find: Callable[[Sequence[Drive]], T]) -> T:
+def await_drive[T](
+    find: Callable[[Sequence[Drive]], T],
+    *,
+    tell: Progress = tell_nobody,
+    hand: DriveThread | None = None,
+) -> T:
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.
 
-    Drives that come or go just now can make a single look fail. Raises Refusal, StepFailed.
+    Drives that come or go just now can make a single look fail. `hand` is the thread to do it in,
+    where `find` asks drives. Raises Refusal, StepFailed, and what `tell` raises.
     """
+    if hand is None:
+        with side_work("what udev knows", tell=tell) as own:
+            return await_drive(find, hand=own)
     give_up_s = monotonic_s() + _DRIVE_WAIT_S
     while True:
         try:
-            return find(find_settled_drives())
+            return hand.do(lambda: find(find_settled_drives()), "looking for the drives")
+        except DriveSilentError:
+            raise
         except (Refusal, StepFailed):
             if monotonic_s() >= give_up_s:
                 raise
-        time.sleep(_DRIVE_POLL_S)
+        hand.do(partial(time.sleep, _DRIVE_POLL_S), "looking for the drives")

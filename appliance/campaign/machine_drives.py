@@ -5,8 +5,10 @@ Notes each in the database, makes read-only what is not, and knows whether any t
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from appliance.campaign.drive_list import DriveList
+from appliance.campaign.drive_threads import SHORT_S, side_work
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
@@ -15,13 +17,15 @@ from appliance.campaign.steps import has_planned_steps
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
-from appliance.drives.writable import close_guard
-from appliance.errors import Refusal
+from appliance.drives.writable import close_guard, is_unguarded
+from appliance.errors import Refusal, StepFailed
+from appliance.progress import Progress, tell_nobody
 from appliance.stick import Stick
 from appliance.store.campaigns import insert_drive, select_campaign_drives
 from appliance.store.cycles import select_cycles
 
 _DRIVES_WAIT_S = 30
+_POLL_S = 0.25
 
 
 class MachineDrives:
@@ -46,17 +50,25 @@ class MachineDrives:
         self._noted = listed
         return True
 
-    def close_guard(self) -> None:
+    def close_guard(self, *, tell: Progress = tell_nobody) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""
-        drives = [drive for drive in find_drives() if drive not in self._deaf]
-        guarded = close_guard(drives, stick=self._stick.drive)
-        self._deaf |= set(guarded.deaf)
-        for event, found, said in (
-            ("guarded", guarded.closed, "was writable and is read-only now"),
-            ("not-guarded", guarded.deaf, "is writable and does not answer"),
-        ):
-            for drive in found:
-                self._warn(event, f"{drive.identity or drive.path} {said}")
+        silent = self._site.silent.names
+        for drive in find_drives():
+            is_meant = is_unguarded(drive, stick=self._stick.drive)
+            if is_meant and drive not in self._deaf and drive.name not in silent:
+                self._close(drive, tell)
+
+    def _close(self, drive: Drive, tell: Progress) -> None:
+        name = drive.identity or drive.path
+        asking = side_work(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
+        try:
+            with asking as hand:
+                hand.do(partial(close_guard, drive), "making it read-only")
+        except StepFailed:
+            self._deaf.add(drive)
+            self._warn("not-guarded", f"{name} is writable and does not answer")
+        else:
+            self._warn("guarded", f"{name} was writable and is read-only now")
 
     def record_late(self, late: Sequence[Drive], campaign_id: int) -> None:
         """Record which drives are asked about themselves beside the campaign: they hang."""
@@ -73,7 +85,8 @@ class MachineDrives:
             return True
         give_up_s = time.monotonic() + _DRIVES_WAIT_S
         while not (here := self._any_is_here(campaign_id)) and time.monotonic() < give_up_s:
-            time.sleep(1)
+            self._site.tell("waiting for a drive of the campaign", 0, 0)
+            time.sleep(_POLL_S)
         return here
 
     def _any_is_here(self, campaign_id: int) -> bool:

@@ -8,7 +8,9 @@ means another disk: the serial number of a USB dock stays when the disk in it is
 
 import sqlite3
 import uuid
+from functools import partial
 
+from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed
@@ -16,15 +18,23 @@ from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
 from appliance.store.steps import delete_file_system, select_file_system
 
-_TIMEOUT_S = 120
-
 
 def check_drive_marks(
-    connection: sqlite3.Connection, campaign_id: int, row: CampaignDriveRow, drive: Drive
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    hand: DriveThread,
 ) -> None:
     """Raises Refusal unless the drive carries what this campaign has left on it."""
     has_made = check_file_system(
-        connection, campaign_id, row.drive_id, path=drive.path, name=f"drive {row.identity}"
+        connection,
+        campaign_id,
+        row.drive_id,
+        path=drive.path,
+        name=f"drive {row.identity}",
+        hand=hand,
     )
     if has_made:
         return
@@ -38,16 +48,24 @@ def check_drive_marks(
 
 
 def check_file_system(
-    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, path: str, name: str
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    path: str,
+    name: str,
+    hand: DriveThread,
 ) -> bool:
     """Whether this campaign made one there; that of an array belongs to its backing drive.
 
     Raises Refusal when what is at `path`, called `name`, carries another one by now.
     """
     made = select_file_system(connection, campaign_id, drive_id)
-    if made and read_file_system_uuid(path) != made.uuid:
+    if made is None:
+        return False
+    if hand.do(partial(read_file_system_uuid, path), "looking at its file system") != made.uuid:
         raise Refusal(f"{name} no longer carries the file system made on it", blame="drive")
-    return made is not None
+    return True
 
 
 def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
@@ -67,7 +85,6 @@ def leave_mark(path: str) -> str:
         run(
             ["sfdisk", "--lock=no", "--wipe=always", path],
             stdin=f"label: gpt\nlabel-id: {mark_uuid}\n",
-            timeout_s=_TIMEOUT_S,
         )
     except StepFailed:
         return ""

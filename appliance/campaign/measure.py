@@ -5,22 +5,25 @@ fails, the appliance is next and knows from the database what was due.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import fail_attempt
 from appliance.campaign.boot_sample import find_root_disk, take_sample
 from appliance.campaign.booted_array import (
+    BootedArray,
     BootedDrives,
     check_root,
     check_settings,
     read_table_uuid,
     select_booted_array,
 )
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.kept_sample import KeptSample, keep_sample
 from appliance.campaign.keys import Consoles
-from appliance.campaign.live_drives import find_booted_drives
+from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
 from appliance.campaign.site import Countdown, Site, leave
 from appliance.campaign.states import armed_cycle
@@ -36,6 +39,8 @@ from appliance.errors import (
     UnreadableProgram,
 )
 from appliance.plan import parse_plan
+from appliance.plan_model import ArrayPlan
+from appliance.progress import tell_nobody
 from appliance.stick import DATABASE, Stick, find_stick, mount_data, mount_fat, unmount_all
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -198,14 +203,28 @@ def _find_booted(
 ) -> BootedDrives:
     """The drives this boot really came from, where they are those it was to come from.
 
-    Raises Refusal, StepFailed, ArrayStuckError.
+    Raises Refusal, StepFailed.
     """
     array = select_booted_array(site.connection, campaign.id, row)
+    plan = parse_plan(campaign.plan_toml).array if array is not None else None
     try:
-        booted = find_booted_drives(drives, row, array=array)
+        members = [(row, find_released_drive(drives, row))]
+        with drive_work(site, campaign.id, members, tell=tell_nobody) as hand:
+            look = partial(_look_at_booted, row, drives, array=array, plan=plan)
+            return hand.do(look, "looking at what this system was started from")
     except DriveAbsent as error:
         error.blame = "drive"  # this very system was started from it
         raise
+
+
+def _look_at_booted(
+    row: CampaignDriveRow,
+    drives: Sequence[Drive],
+    *,
+    array: BootedArray | None,
+    plan: ArrayPlan | None,
+) -> BootedDrives:
+    booted = find_booted_drives(drives, row, array=array)
     disk = find_root_disk(row.slot)
     check_root(disk, booted, row)
     if array is not None:
@@ -214,7 +233,6 @@ def _find_booted(
                 f"the array of drive {row.identity} carries another reference OS",
                 blame="drive",
             )
-        plan = parse_plan(campaign.plan_toml).array
         if plan is None:
             raise Refusal("the plan of this campaign has no [array]")
         check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)

@@ -27,6 +27,8 @@ _KEPT_VARIABLE = (7).to_bytes(4, "little")
 _RTC = Path("/sys/class/rtc/rtc0")
 _PANIC = Path("/proc/sys/kernel/panic")
 _PANIC_S = 30
+_POWER_OFF_AT_ONCE = ["/usr/lib/kaltstart/poweroff", "--force", "--force", "--no-sync"]
+"""systemctl by the name under which it need not write back all drives first."""
 
 
 def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
@@ -172,16 +174,16 @@ def power_off() -> None:
 def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
     """Switch off right after `last`, which is called when the stick is let go of.
 
-    `abrupt`: no process ends and nothing is unmounted first (systemctl(1), --force twice). Raises
-    what `last` raises; the machine stays on then.
+    `abrupt`: no process ends and nothing is unmounted first (halt(8), --force twice), nor are other
+    drives waited for, of which one may hang. Raises what `last` raises; the machine stays on then.
     """
     unmount_all()
-    force = ["--force", "--force"] if abrupt else ["--force"]
+    command = _POWER_OFF_AT_ONCE if abrupt else ["systemctl", "--force", "poweroff"]
     # Read from the stick beforehand: what comes between the last flush and the end is lost time.
     run(["systemctl", "--version"])
     with _watched():
         last()
-        run(["systemctl", *force, "poweroff"])
+        run(command)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from appliance.campaign.arrays import find_members
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.prepare_array import install_on_array
@@ -101,18 +103,20 @@ def _install(
         progress(f"{row.identity}: {label}", done_bytes, total_bytes)
 
     if array is not None:
-        install_uuid = install_on_array(
-            site,
-            campaign_id,
-            row,
-            stick=stick,
-            plan=array,
-            boot_set_bytes=boot_set_bytes,
-            tell=tell,
-        )
+        members = find_members(site, campaign_id, tell=site.tell)
+        with drive_work(site, campaign_id, members, tell=tell) as hand:
+            install_uuid = install_on_array(
+                site,
+                campaign_id,
+                row,
+                stick=stick,
+                plan=array,
+                boot_set_bytes=boot_set_bytes,
+                hand=hand,
+            )
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
-        drive = await_drive(partial(find_released_drive, row=row))
+        drive = await_drive(partial(find_released_drive, row=row), tell=site.tell)
         record(
             site.connection,
             site.this_boot,
@@ -120,16 +124,18 @@ def _install(
             f"reference OS to {row.identity} ({drive.path})",
             campaign_id=campaign_id,
         )
-        install_uuid = install_reference_os(
-            drive,
-            stick=stick,
-            released_identity=row.identity,
-            noted=noted_identity(row),
-            slot=row.slot,
-            boot_set_bytes=boot_set_bytes,
-            progress=tell,
-            show=partial(
-                record, site.connection, site.this_boot, "clearing", campaign_id=campaign_id
-            ),
-        )
+        note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
+        with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
+            install = partial(
+                install_reference_os,
+                drive,
+                stick=stick,
+                released_identity=row.identity,
+                noted=noted_identity(row),
+                slot=row.slot,
+                boot_set_bytes=boot_set_bytes,
+                progress=hand.tell,
+                show=lambda plan: hand.ask(partial(note, "clearing", plan)),
+            )
+            install_uuid = hand.do(install, "unlocking and clearing the drive")
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

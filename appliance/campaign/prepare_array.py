@@ -8,14 +8,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from appliance.arrays.settings import set_cache_mode
 from appliance.campaign.arrays import open_array
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
+from appliance.drive_thread import DriveThread
 from appliance.errors import StepFailed
 from appliance.plan_model import ArrayPlan
-from appliance.progress import Progress
 from appliance.stick import Stick
 from appliance.store.campaigns import CampaignDriveRow
 from appliance.workloads.reference_os import write_reference_os
@@ -29,16 +30,17 @@ def install_on_array(
     stick: Stick,
     plan: ArrayPlan,
     boot_set_bytes: int,
-    tell: Progress,
+    hand: DriveThread,
 ) -> str:
     """Make the array if it is not there, and write the reference OS of the backing drive `row`.
 
+    `hand` works on both drives.
     Returns the GUID of the new partition table. Raises Refusal, StepFailed.
     """
     # What goes through the cache stays in it, so nothing does.
     past_the_cache = replace(plan, cache_mode="none")
     with open_array(
-        site, campaign_id, stick=stick, plan=past_the_cache, may_make=True, tell=tell
+        site, campaign_id, stick=stick, plan=past_the_cache, may_make=True, hand=hand
     ) as opened:
         array = opened.array
         record(
@@ -48,15 +50,17 @@ def install_on_array(
             f"reference OS to the array of {row.identity} ({array.path})",
             campaign_id=campaign_id,
         )
-        with _locked(array.path):
-            install_uuid = write_reference_os(
-                array.path,
-                slot=row.slot,
-                boot_set_bytes=boot_set_bytes,
-                progress=tell,
-                root_name=settings_name(plan),
-            )
-        set_cache_mode(array, plan.cache_mode)
+        write = partial(
+            write_reference_os,
+            array.path,
+            slot=row.slot,
+            boot_set_bytes=boot_set_bytes,
+            progress=hand.tell,
+            root_name=settings_name(plan),
+        )
+        with hand.entered(_locked(array.path), "locking the array"):
+            install_uuid = hand.do(write, "the reference OS")
+        hand.do(partial(set_cache_mode, array, plan.cache_mode), "the array's settings")
     return install_uuid
 
 

@@ -16,6 +16,7 @@ from appliance.campaign.step_run import (
 )
 from appliance.campaign.thisboot import ThisBoot
 from appliance.campaign.wishes import Wish, take_wishes
+from appliance.progress import Progress
 from appliance.stick import RUN
 from appliance.units import printable
 
@@ -107,6 +108,17 @@ class Screen:
                 progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
                 next="cycle 1 after all drives are written",
             )
+
+        limited = self._limited()
+        return lambda label, done, total: limited(label, partial(show, label, done, total))
+
+    def waiting_progress(self) -> Progress:
+        """What to call while a campaign waits for something; raises StoppedByPersonError."""
+
+        def show(label: str, done: int, total: int) -> None:
+            progress = {"label": label, "done_bytes": done, "total_bytes": total}
+            message = label[:1].upper() + label[1:]
+            self.show(self._status.phase, message, progress=progress)
 
         limited = self._limited()
         return lambda label, done, total: limited(label, partial(show, label, done, total))

@@ -2,16 +2,18 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.journal import record
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.started import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles, update_disarmed
@@ -34,6 +36,9 @@ class Site:
     this_boot: ThisBoot
     countdown: Countdown
     is_stopped: LastLook = lambda: False
+    tell: Progress = tell_nobody
+    """What the campaign waits for between its steps; raises when a person asks for a stop."""
+    silent: SilentDrives = field(default_factory=SilentDrives)
 
 
 def load_campaign(site: Site, campaign_id: int) -> CampaignRow:

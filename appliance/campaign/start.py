@@ -249,7 +249,7 @@ def _carried_slots(drive: Drive) -> set[int]:
     if drive.file_system == "bcache":
         try:
             superblock = read_superblock(drive.path)
-        except StepFailed:
+        except (StepFailed, StillRunning):
             superblock = None  # what cannot be read here, no measured boot can read either
         slot = slot_of_set(superblock.set_uuid) if superblock else None
         if slot is not None:

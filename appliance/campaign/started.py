@@ -26,6 +26,7 @@ from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
 from appliance.flush import sync_path
 from appliance.plan import Plan
+from appliance.run import StillRunning
 from appliance.stick import FAT, SAVE_FIRST, writable_fat
 from appliance.store.arrays import knows_set
 from appliance.store.campaigns import (
@@ -154,7 +155,7 @@ def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
         return False
     try:
         superblock = read_superblock(drive.path)
-    except StepFailed:
+    except (StepFailed, StillRunning):
         return False
     if superblock is None or slot_of_set(superblock.set_uuid) is None:
         return False  # somebody else's array

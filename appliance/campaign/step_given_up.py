@@ -4,19 +4,20 @@ A step that was stopped does the part again; one that failed or was skipped neve
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.console import announce
-from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
+from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.samples import Result
-from appliance.run import StillRunning
 from appliance.store.connect import transaction
 from appliance.store.ranges import insert_ranges
 from appliance.store.steps import StepRow, update_step_ended
 from appliance.store.wishes import is_skipped
 from appliance.units import printable
-from appliance.workloads.base import Bench, Workload
+from appliance.workloads.base import Bench, Leftover, Workload
 
 
 def store_found(
@@ -27,6 +28,7 @@ def store_found(
     bench: Bench,
     part: str,
     error: BaseException,
+    hand: DriveThread,
     insert: Callable[[Sequence[Result]], None],
 ) -> None:
     """After `error` in `part`: store what it had found, without calling it finished.
@@ -39,22 +41,35 @@ def store_found(
     skipped = is_skipped(site.connection, step.id)
     if not skipped and not isinstance(error, (StepFailed, Refusal)):
         return
-    found = workload.give_up_part(bench, part)
+    found = _find(workload, bench, part, hand)
     with transaction(site.connection):
         insert(found.results)
         insert_ranges(site.connection, step.id, part, found.ranges)
         for note in found.notes:
             _record(site, step, "step-note", f"{part}: {note}", level="warning")
-    if skipped and isinstance(error, StillRunning):
-        _fail_skipped(site, step, f"{part}: {error.message}", blame=error.blame)
+    if skipped and hand.silence is not None:
+        _fail_skipped(site, step, f"the drive does not answer ({hand.silence.what})")
     elif skipped and found.silent:
-        _fail_skipped(site, step, f"{part}: {found.silent}", blame="drive")
+        _fail_skipped(site, step, f"{part}: {found.silent}")
 
 
-def _fail_skipped(site: Site, step: StepRow, why: str, *, blame: Blame) -> None:
+def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Leftover:
+    if hand.silence is None:
+        try:
+            give_up = partial(workload.give_up_part, bench, part, is_silent=False)
+            return hand.do(give_up, f"{part}: ending it", must=True)
+        except DriveSilentError:
+            pass
+    # The drive is not asked, so it need not be the thread that does it: that one is held.
+    return workload.give_up_part(bench, part, is_silent=True)
+
+
+def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
     reason = f"{why}; then it was skipped by a person"
     with transaction(site.connection):
-        update_step_ended(site.connection, step.id, "failed", reason=printable(reason), blame=blame)
+        update_step_ended(
+            site.connection, step.id, "failed", reason=printable(reason), blame="drive"
+        )
         _record(site, step, "step-failed", reason, level="error")
     announce(
         "step-failed",

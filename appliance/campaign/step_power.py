@@ -6,13 +6,15 @@ power goes. Must never let a restart pass for a power-off.
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from appliance.campaign import power
 from appliance.campaign.journal import record
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign
-from appliance.drives.asked_identity import AskedIdentity, ask_identity, check_asked
+from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
 from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
@@ -34,6 +36,8 @@ _WAKE_MARGIN_S = 60
 """From the alarm's arming to the waking, where the plan and a rehearsal say nothing: power goes a
 few seconds after it."""
 
+_SWITCHES = "its switches for the power-off"
+
 
 class TooManyPowerActionsError(KaltstartError):
     """The campaign may not switch the machine off once more: it pauses, the step can go on."""
@@ -51,6 +55,8 @@ class StepPower:
     drive_id: int
     noted: AskedIdentity | None
     """What the drive answered when it was released; None where it did not."""
+    hand: DriveThread
+    """Where the drive is asked, and written to."""
 
     def settle(self, part: str) -> bool:
         """Whether the power was off before `part`; judges it where this is the start after it."""
@@ -74,19 +80,17 @@ class StepPower:
             raise TooManyPowerActionsError(
                 f"{campaign.power_actions} restarts are the limit of this campaign"
             )
-        before = read_power_cycles(self.drive).count
-        hushed = hush(self.drive)
+        before = self._read_power_cycles().count
+        hushed = self.hand.do(partial(hush, self.drive), _SWITCHES)
         try:
             is_leaving = self._leave(campaign, part, write_last, hushed, cycles_before=before)
         except BaseException:
             # The machine stays on: what is done on it next must be flushed and stopped as ever.
-            if hushed:
-                hushed.take_back()
+            self._take_back(hushed)
             raise
         if is_leaving:
             _await_the_end()
-        if hushed:
-            hushed.take_back()
+        self._take_back(hushed)
 
     def _leave(
         self,
@@ -124,8 +128,20 @@ class StepPower:
             self._stay(part)
             power.clear_alarm()
             return False
-        leave(site, partial(_go, partial(self._write_last, write_last), hushed))
+        # Nobody can be told anything, nor ask for anything: the database is closed by then.
+        last = partial(self._write_last, write_last)
+        with self.hand.unheard():
+            leave(site, partial(_go, last, hushed, self.hand))
         return True
+
+    def _take_back(self, hushed: Hush | None) -> None:
+        if hushed:
+            with suppress(DriveSilentError):  # it is put right at the next start, by its note
+                self.hand.do(hushed.take_back, _SWITCHES, must=True)
+
+    def _read_power_cycles(self) -> PowerCycles:
+        asking = partial(read_power_cycles, self.drive)
+        return self.hand.do(asking, "reading its power-cycle count")
 
     def _stay(self, part: str) -> None:
         """A person stopped it."""
@@ -134,7 +150,7 @@ class StepPower:
 
     def _write_last(self, write_last: Callable[[], None]) -> None:
         """A countdown lies behind the unlocking: the drive is asked again who it is."""
-        check_asked(self.drive, self.noted, ask_identity(self.drive))
+        ask_again(self.drive, self.noted)
         write_last()
 
     def _select(self, part: str) -> PowerOffRow | None:
@@ -143,7 +159,7 @@ class StepPower:
 
     def _judge(self, row: PowerOffRow) -> None:
         connection = self.site.connection
-        after = read_power_cycles(self.drive)
+        after = self._read_power_cycles()
         # What counts is compared; where the count came from is the same as before.
         before = PowerCycles(row.power_cycles_before, reason="no count was read before it")
         proof = judge_coldness(before, after, power="cold", boot_id_changed=True)
@@ -200,7 +216,7 @@ def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
     return f"power-off {last.cold_proof}, {last.manner}: {last.cold_reason}"
 
 
-def _go(write_last: Callable[[], None], hushed: Hush | None) -> None:
+def _go(write_last: Callable[[], None], hushed: Hush | None, hand: DriveThread) -> None:
     """The stick is let go of: nothing can be stored any more.
 
     Where the drive does not take the last write, the machine stays on, and the step begins anew.
@@ -211,7 +227,8 @@ def _go(write_last: Callable[[], None], hushed: Hush | None) -> None:
         if hushed:
             hushed.fall_silent()
 
-    power.cut_power(write_and_fall_silent, abrupt=hushed is not None)
+    last = partial(hand.do, write_and_fall_silent, "the last write")
+    power.cut_power(last, abrupt=hushed is not None)
 
 
 def _await_the_end() -> None:

@@ -2,18 +2,21 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from appliance.campaign.heat import HeatWatch
 from appliance.campaign.subject import OpenSubject
+from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
 from appliance.measure.activity import ActivityRecorder
 from appliance.measure.dirty import DirtyRecorder
-from appliance.progress import Progress
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.health import insert_temperatures, select_health, select_last_celsius
 from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
+
+_SENSORS = "looking at the sensors"
 
 
 class StepRecorders:
@@ -26,7 +29,9 @@ class StepRecorders:
         opened: OpenSubject,
         *,
         max_celsius: float | None,
+        hand: DriveThread,
     ) -> None:
+        """`hand` asks the sensors: some wait for their drive."""
         start_s = select_activity_end_s(connection, step.id)
         self._is_planned_limit = max_celsius is not None
         self._is_guarding = False
@@ -41,7 +46,9 @@ class StepRecorders:
         self._dirty = (
             DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
         )
-        self._heat = HeatWatch(
+        self._hand = hand
+        watch = partial(
+            HeatWatch,
             {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
             max_celsius=max_celsius,
             own_limits={
@@ -51,6 +58,7 @@ class StepRecorders:
             },
             start_s=start_s,
         )
+        self._heat = hand.do(watch, _SENSORS)
 
     @property
     def temperatures(self) -> Mapping[str, float]:
@@ -78,21 +86,28 @@ class StepRecorders:
         with blaming("other" if self._is_planned_limit else "drive"):
             self._heat.check()
 
-    def rest(self, tell: Progress) -> None:
-        """Let drives cool that an earlier step has made too hot. Raises what `tell` raises."""
+    def rest(self) -> None:
+        """Let drives cool that an earlier step has made too hot."""
         campaign_id = self._step.campaign_id
         last = {
             identity: celsius
             for identity, drive_id in self._drive_ids.items()
             if (celsius := select_last_celsius(self._connection, campaign_id, drive_id)) is not None
         }
-        self._heat.rest(last, tell)
+        self._hand.do(partial(self._heat.rest, last, self._hand.tell), _SENSORS)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """All at work."""
-        with self._activity, self._heat.recorder, self._dirty or nullcontext():
-            yield
+        """All at work. None stays at it, whatever becomes of what it looks at."""
+        recorders = [self._activity, self._heat.recorder, *([self._dirty] if self._dirty else ())]
+        try:
+            with ExitStack() as stack:
+                for recorder in recorders:
+                    stack.enter_context(self._hand.entered(recorder, _SENSORS))
+                yield
+        finally:
+            for recorder in recorders:
+                recorder.end()
 
     def store(self) -> None:
         """What was seen since the last time. Call it within a transaction."""

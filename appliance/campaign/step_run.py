@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.site import Site
@@ -23,13 +25,13 @@ from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
 from appliance.campaign.wishes import PAUSED, STOPPED
 from appliance.console import announce
+from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
 from appliance.measure.activity import peak_bytes
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import WorkloadPlan
-from appliance.progress import Progress
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.power_offs import select_power_offs
@@ -72,6 +74,10 @@ class PausedByPersonError(StoppedByPersonError):
 
 class SkippedByPersonError(Exception):
     """The step under way is stored as skipped: let go of what it works on."""
+
+
+_ENDS = (StepFailed, Refusal, ArrayStuckError, SkippedByPersonError)
+"""What ends a step; all else interrupts it."""
 
 
 def hold_if_asked(site: Site, campaign_id: int) -> None:
@@ -126,6 +132,13 @@ class StepRun:
     _recorders: StepRecorders | None = None
     _power: StepPower | None = None
     """None: the step is on the array."""
+    _thread: DriveThread | None = None
+    """Where all is done that may wait for what the step works on."""
+
+    def find(self) -> None:
+        """What it works on. Raises Refusal when that is not here, and what `show` raises."""
+        self._show_progress("looking for the drive", 0, 0)
+        self.subject.find(self._show_progress)
 
     def work(self) -> None:
         """Raises StepFailed or Refusal when the step has failed, SkippedByPersonError."""
@@ -141,14 +154,29 @@ class StepRun:
                 f"given up after {step.attempts} attempts that did not come to an end",
                 blame="other",
             )
-        release_mounts()
+        working = drive_work(
+            self.site, step.campaign_id, self.subject.members, tell=self._show_progress
+        )
+        with working as self._thread:
+            self._begin(self._thread)
+
+    @property
+    def _hand(self) -> DriveThread:
+        if self._thread is None:
+            raise AssertionError("the thread is there before the step begins")
+        return self._thread
+
+    def _begin(self, hand: DriveThread) -> None:
+        connection, step = self.site.connection, self.step
+        for _, drive in self.subject.members:
+            hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
         with transaction(connection):
             update_step_running(connection, step.id)
             self._record("step-start", f"attempt {step.attempts + 1}")
         try:
-            with self.subject.opened(self._progress()) as opened:
+            with self.subject.opened(hand) as opened:
                 self._work_on(opened)
-        except (StepFailed, Refusal, SkippedByPersonError):
+        except _ENDS:
             raise
         except BaseException:
             # What went wrong first is what counts; at the next start it is an interruption as well.
@@ -164,24 +192,27 @@ class StepRun:
         if opened.drive is not None:
             owner = self.subject.owner
             self._power = StepPower(
-                self.site, step, opened.drive, owner.drive_id, noted_identity(owner)
+                self.site, step, opened.drive, owner.drive_id, noted_identity(owner), self._hand
             )
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
-        recorders = StepRecorders(connection, step, opened, max_celsius=self.max_celsius)
+        recorders = StepRecorders(
+            connection, step, opened, max_celsius=self.max_celsius, hand=self._hand
+        )
         for said in recorders.describe_heat():
             self._record("step-temperature", said)
-        recorders.rest(self._progress())
+        recorders.rest()
         self._recorders = recorders
         try:
             with recorders.entered():
                 with opened.open_bench(self._order()) as bench:
                     if self._watch:
-                        self._watch.begin_step()
+                        self._hand.do(self._watch.begin_step, "looking at the array")
                     self._do_parts(bench)
                 on_array = self._end_array(is_whole=is_whole)
-        except (StepFailed, Refusal, SkippedByPersonError):
+            self._hand.raise_interrupt()
+        except _ENDS:
             with transaction(connection):
                 self._store_rest()
             raise
@@ -205,9 +236,9 @@ class StepRun:
         with transaction(self.site.connection):
             self._store_recorded()
         moved = select_moved(self.site.connection, self.step.id, self.step.device)
-        return self._watch.end_step(
-            is_whole=is_whole, peak_bytes=peak_bytes(moved, window_s=COUNTER_TICK_S)
-        )
+        peak = peak_bytes(moved, window_s=COUNTER_TICK_S)
+        end = partial(self._watch.end_step, is_whole=is_whole, peak_bytes=peak)
+        return self._hand.do(end, "looking at the array")
 
     def _do_parts(self, bench: Bench) -> None:
         connection, step = self.site.connection, self.step
@@ -217,14 +248,11 @@ class StepRun:
         if all(part in finished for part in parts):
             return
         self.place = replace(self.place, parts=len(parts))
-        try:
-            with self._recorders.guarding() if self._recorders else nullcontext():
-                self._do_parts_of(workload, bench, finished)
-        except BaseException:
-            with suppress(KaltstartError):  # what went wrong first is what counts
-                workload.close()
-            raise
-        workload.close()
+        with (
+            self._hand.entered(_closed_behind(workload), "letting go of the workload"),
+            self._recorders.guarding() if self._recorders else nullcontext(),
+        ):
+            self._do_parts_of(workload, bench, finished)
 
     def _do_parts_of(
         self,
@@ -232,24 +260,25 @@ class StepRun:
         bench: Bench,
         finished: dict[str, int],
     ) -> None:
-        connection = self.site.connection
+        connection, hand = self.site.connection, self._hand
         with _failing_as_step("layout"):
-            workload.prepare(bench)
+            hand.do(partial(workload.prepare, bench), "preparing")
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
             hold_if_asked(self.site, self.step.campaign_id)
             self.place = replace(self.place, part=part, part_number=number)
-            bench.progress(part, 0, 0)
+            self._show_progress(part, 0, 0)
             if part in workload.cold_parts:
                 self._come_from_power_off(part, partial(workload.write_last, bench))
             if self._watch:
-                self._watch.begin_part()
+                hand.do(self._watch.begin_part, "looking at the array")
             served_before = select_served(connection, self.step.id)
             ready = replace(self._after_power(bench), served_before=served_before)
+            run_part = partial(workload.run_part, ready, part, finished=finished)
             try:
                 with _failing_as_step(part):
-                    result = workload.run_part(ready, part, finished=finished)
+                    result = hand.do(run_part, part)
             except BaseException as error:
                 store_found(
                     self.site,
@@ -258,15 +287,22 @@ class StepRun:
                     bench=ready,
                     part=part,
                     error=error,
+                    hand=hand,
                     insert=self._insert_results,
                 )
                 raise
             finished[part] = len(result.results)
-            on_array = self._watch.end_part(part) if self._watch else ()
+            on_array: tuple[Result, ...] = ()
+            if self._watch:
+                # A stop that has come meanwhile does not cost the part.
+                end_part = partial(self._watch.end_part, part)
+                on_array = hand.do(end_part, "looking at the array", must=True)
             with transaction(connection):
                 self._insert_results(on_array)
                 self._store_part(part, result)
                 self._store_recorded()
+        # What came in the last moment is still of this workload.
+        hand.raise_interrupt()
 
     def _come_from_power_off(self, part: str, write_last: Callable[[], None]) -> None:
         """Return only in the start after the power-off that `part` wants."""
@@ -341,7 +377,7 @@ class StepRun:
             owner=self.subject.owner,
             filesystem=self.plan.filesystem,
             writes=self.plan.writes,
-            progress=self._progress(),
+            hand=self._hand,
             read_counters=self._read_counters,
             record=self._record,
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
@@ -356,15 +392,12 @@ class StepRun:
         )
         return count_earlier(select_steps(connection, campaign_id), self.step, members=members)
 
-    def _progress(self) -> Progress:
-        def tell(label: str, done: int, total: int) -> None:
-            place = self.place
-            if self._recorders:
-                self._recorders.check_heat()
-                place = replace(place, temperatures=self._recorders.temperatures)
-            self.show(place, label, done, total)
-
-        return tell
+    def _show_progress(self, label: str, done: int, total: int) -> None:
+        place = self.place
+        if self._recorders:
+            self._recorders.check_heat()
+            place = replace(place, temperatures=self._recorders.temperatures)
+        self.show(place, label, done, total)
 
     def _record(self, event: str, detail: str = "") -> None:
         record(
@@ -391,6 +424,18 @@ def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset
         on_it = each.drive_id == step.drive_id
         count += on_it or (each.drive_id is None and step.drive_id in members)
     return count
+
+
+@contextmanager
+def _closed_behind(workload: Workload) -> Iterator[None]:
+    """Let go of what it holds. What went wrong first is what counts."""
+    try:
+        yield
+    except BaseException:
+        with suppress(KaltstartError):
+            workload.close()
+        raise
+    workload.close()
 
 
 @contextmanager

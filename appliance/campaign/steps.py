@@ -1,6 +1,7 @@
 """The workloads of a campaign, one step after the other, each on one drive or on the array."""
 
-from appliance.campaign.arrays import take_apart_array
+from appliance.campaign.arrays import find_members, take_apart_array
+from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import (
@@ -12,7 +13,6 @@ from appliance.campaign.step_run import (
 )
 from appliance.campaign.subject import ArraySubject, DriveSubject, Subject
 from appliance.console import announce
-from appliance.drives.file_system import release_mounts
 from appliance.drives.selftest import find_blame
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan import Plan, parse_plan
@@ -25,7 +25,6 @@ from appliance.store.steps import (
     select_steps,
     update_step_ended,
 )
-from appliance.store.wishes import is_skipped
 from appliance.units import printable
 
 
@@ -46,8 +45,8 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
     """Do every step that is left. One that fails is stored as failed, and the next one begins.
 
     A step whose drive is not here waits until all others are done; one that a person skips is over.
-    Raises StoppedByPersonError and what holds up the whole campaign (StickTrouble,
-    StillMountedError, StillRunning): steps can be resumed then.
+    A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
+    holds up the whole campaign (StickTrouble, StillMountedError): steps can be resumed then.
     """
     plan = parse_plan(load_campaign(site, campaign_id).plan_toml)
     steps = select_steps(site.connection, campaign_id)
@@ -66,8 +65,7 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
         )
         hold_if_asked(site, campaign_id)
         try:
-            show(run.place, "looking for the drive", 0, 0)
-            run.subject.find()
+            run.find()
         except SkippedByPersonError:
             continue
         except Refusal as error:
@@ -77,7 +75,9 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
     for run, _ in waiting:
         hold_if_asked(site, campaign_id)
         try:
-            run.subject.find()
+            run.find()
+        except SkippedByPersonError:
+            continue
         except Refusal as error:
             _fail(site, run.step, error)
         else:
@@ -101,14 +101,14 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
     if row is None:
         return
     place = StepPosition(of, of, "array", "array")
-    release_mounts()
+
+    def tell(label: str, done: int, total: int) -> None:
+        show(place, label, done, total)
+
     try:
-        take_apart_array(
-            site,
-            row,
-            stick=stick,
-            tell=lambda label, done, total: show(place, label, done, total),
-        )
+        members = find_members(site, campaign_id, tell=tell)
+        with drive_work(site, campaign_id, members, tell=tell) as hand:
+            take_apart_array(site, row, stick=stick, hand=hand)
     except (StepFailed, Refusal) as error:
         record(
             site.connection,
@@ -130,9 +130,15 @@ def _run_step(run: StepRun) -> None:
         return
 
 
+def _is_over(site: Site, step: StepRow) -> bool:
+    """Whether its end is stored already."""
+    steps = select_steps(site.connection, step.campaign_id)
+    return any(each.id == step.id and each.state in {"done", "failed", "skipped"} for each in steps)
+
+
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
-    if is_skipped(site.connection, step.id):
-        # Letting go of what it worked on went wrong: said, but a person ended it.
+    if _is_over(site, step):
+        # Letting go of what it worked on went wrong.
         record(
             site.connection,
             site.this_boot,

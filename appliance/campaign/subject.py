@@ -1,7 +1,7 @@
 """What a step works on: one drive, or the campaign's array."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,15 @@ from appliance.campaign.arrays import (
 )
 from appliance.campaign.bench import BenchOrder, open_array_bench, open_drive_bench
 from appliance.campaign.live_drives import await_drive, find_released_drive
+from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
+from appliance.drive_thread import DriveThread
 from appliance.drives.model import Drive
+from appliance.errors import Refusal
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
-from appliance.store.arrays import select_array
+from appliance.store.arrays import ArrayRow, select_array
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.steps import StepRow
 from appliance.workloads.base import Bench
@@ -44,7 +47,7 @@ class OpenSubject:
 class Subject(Protocol):
     """One step's."""
 
-    def find(self) -> None:
+    def find(self, tell: Progress) -> None:
         """Raises Refusal when it is not here."""
         ...
 
@@ -53,7 +56,12 @@ class Subject(Protocol):
         """The drive whose marks count, as it stands now: steps change what is on it."""
         ...
 
-    def opened(self, tell: Progress) -> AbstractContextManager[OpenSubject]:
+    @property
+    def members(self) -> Sequence[Member]:
+        """All drives that the step works on, once they are found."""
+        ...
+
+    def opened(self, hand: DriveThread) -> AbstractContextManager[OpenSubject]:
         """Ready to be measured, for as long as the block lasts. Raises Refusal, StepFailed."""
         ...
 
@@ -66,10 +74,19 @@ class DriveSubject:
     stick: Stick
     step: StepRow
     _drive: Drive | None = None
+    _beside: Member | None = None
+    """The other drive of the campaign's array, where this one is to be taken out of it."""
 
-    def find(self) -> None:
+    def find(self, tell: Progress) -> None:
         """The live drive of this step."""
-        self._drive = await_drive(partial(find_released_drive, row=self.owner))
+        self._drive = await_drive(partial(find_released_drive, row=self.owner), tell=tell)
+        self._beside = None
+        if self._array is not None:
+            rows = select_members(self.site, self.step.campaign_id).both
+            other = next(row for row in rows if row.drive_id != self.step.drive_id)
+            with suppress(Refusal):  # the array is taken apart without it
+                live = await_drive(partial(find_released_drive, row=other), tell=tell)
+                self._beside = other, live
 
     @property
     def owner(self) -> CampaignDriveRow:
@@ -77,19 +94,32 @@ class DriveSubject:
         rows = select_campaign_drives(self.site.connection, self.step.campaign_id)
         return next(row for row in rows if row.drive_id == self.step.drive_id)
 
+    @property
+    def members(self) -> Sequence[Member]:
+        """The drive, and the one that is to be let go of with it."""
+        member = self.owner, self._live
+        return (member,) if self._beside is None else (member, self._beside)
+
     @contextmanager
-    def opened(self, tell: Progress) -> Iterator[OpenSubject]:
+    def opened(self, hand: DriveThread) -> Iterator[OpenSubject]:
         """Out of the campaign's array first, if it is one of its drives."""
-        array = select_array(self.site.connection, self.step.campaign_id)
-        if array and self.step.drive_id in {array.backing_drive_id, array.cache_drive_id}:
-            take_apart_array(self.site, array, stick=self.stick, tell=tell)
-            self.find()
+        if (array := self._array) is not None:
+            take_apart_array(self.site, array, stick=self.stick, hand=hand)
+            self.find(hand.tell)
         drive = self._live
         yield OpenSubject(
             stats={self.step.device: _BLOCK / drive.name / "stat"},
             open_bench=partial(open_drive_bench, stick=self.stick, drive=drive),
             drive=drive,
         )
+
+    @property
+    def _array(self) -> ArrayRow | None:
+        """The campaign's, where the drive is in it."""
+        array = select_array(self.site.connection, self.step.campaign_id)
+        if array and self.step.drive_id in {array.backing_drive_id, array.cache_drive_id}:
+            return array
+        return None
 
     @property
     def _live(self) -> Drive:
@@ -108,20 +138,25 @@ class ArraySubject:
     plan: ArrayPlan
     is_begun: bool
     """Whether a part of the step is stored: its array cannot be made anew then."""
+    _members: Sequence[Member] = ()
 
-    def find(self) -> None:
+    def find(self, tell: Progress) -> None:
         """Both drives."""
-        members = select_members(self.site, self.step.campaign_id)
-        for member in members.both:
-            find_member(member)
+        rows = select_members(self.site, self.step.campaign_id).both
+        self._members = [(row, find_member(row, tell=tell)) for row in rows]
 
     @property
     def owner(self) -> CampaignDriveRow:
         """The backing drive: what is on the array is its."""
         return select_members(self.site, self.step.campaign_id).backing
 
+    @property
+    def members(self) -> Sequence[Member]:
+        """Both drives."""
+        return self._members
+
     @contextmanager
-    def opened(self, tell: Progress) -> Iterator[OpenSubject]:
+    def opened(self, hand: DriveThread) -> Iterator[OpenSubject]:
         """Assembled, made first where it is not there."""
         members = select_members(self.site, self.step.campaign_id)
         with open_array(
@@ -130,9 +165,11 @@ class ArraySubject:
             stick=self.stick,
             plan=self.plan,
             may_make=not self.is_begun,
-            tell=tell,
+            hand=hand,
         ) as opened:
-            watch = ArrayWatch(opened, plan=self.plan, tell=tell)
+            watch = hand.do(
+                partial(ArrayWatch, opened, plan=self.plan, tell=hand.tell), "looking at the array"
+            )
             names = (self.step.device, members.cache.identity, members.backing.identity)
             yield OpenSubject(
                 stats=dict(zip(names, watch.stat_paths.values(), strict=True)),

@@ -35,15 +35,16 @@ class AskedIdentity:
     size_bytes: int
 
 
-def ask_identity(drive: Drive) -> AskedIdentity | None:
+def ask_identity(drive: Drive, *, timeout_s: float | None = TIMEOUT_S) -> AskedIdentity | None:
     """Ask `drive` who it is; None where it, or its bus, answers no such question in time.
 
-    Raises StillRunning where the question cannot even be ended.
+    `timeout_s` None: for one that has answered before, and may be slow now. Raises StillRunning
+    where the question cannot even be ended.
     """
     for way in _WAYS.get(drive.transport, ((),)):
         command = ["smartctl", "--json=c", "--info", *way, drive.path]
         try:
-            done = run(command, check=False, timeout_s=TIMEOUT_S)
+            done = run(command, check=False, timeout_s=timeout_s)
         except StepFailed:
             return None
         asked = parse_identity(done.stdout)
@@ -80,6 +81,11 @@ def _wwn(data: dict[str, Any]) -> str:
         naa, oui, own = parts
         return f"0x{naa:x}{oui:06x}{own:09x}"
     return _text(data, "logical_unit_id")
+
+
+def ask_again(drive: Drive, noted: AskedIdentity | None) -> None:
+    """Ask `drive` who it is, and check it as `check_asked` does. Raises Refusal, StillRunning."""
+    check_asked(drive, noted, ask_identity(drive, timeout_s=None if noted else TIMEOUT_S))
 
 
 def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:

@@ -28,7 +28,6 @@ _END_BYTES = 1 << 20
 _BTRFS_COPIES = (64 << 20, 256 << 30)
 _BTRFS_COPY_BYTES = 4096
 _SECTOR_BYTES = 512
-_TIMEOUT_S = 120
 _COLUMNS = "PATH,KNAME,TYPE,START,SIZE,MOUNTPOINTS"
 
 
@@ -171,7 +170,7 @@ def clear_holders(
     for step in steps:
         carry_out(step, target.path)
     # Partitions have a page cache of their own: what was wiped through one is stale in the drive's.
-    run(["blockdev", "--flushbufs", target.path], timeout_s=_TIMEOUT_S)
+    run(["blockdev", "--flushbufs", target.path])
     left = _look(target.path)
     rest = [f"{kind} on {path}" for path, kind in left.signatures]
     rest += [f"partition {place.path}" for place in left.places[1:]]
@@ -185,7 +184,7 @@ def _look(path: str) -> Leftovers:
     tree = run(["lsblk", "--json", "--tree", "--bytes", "--output", _COLUMNS, path])
     places, in_use = parse_tree(tree.stdout)
     paths = [place.path for place in places]
-    listed = run(["wipefs", "--json", *paths], timeout_s=_TIMEOUT_S)
+    listed = run(["wipefs", "--json", *paths])
     return Leftovers(places, in_use, parse_signatures(listed.stdout, places))
 
 
@@ -195,9 +194,9 @@ def carry_out(step: ClearingStep, path: str) -> None:
         _blank(step.ranges, path)
     elif step.action == "wipe":
         command = ["wipefs", "--all", "--quiet", "--force", step.place.path]
-        run(command, timeout_s=_TIMEOUT_S)
+        run(command)
     else:
-        run(["blockdev", "--rereadpt", path], timeout_s=_TIMEOUT_S)
+        run(["blockdev", "--rereadpt", path])
 
 
 def _blank(ranges: Sequence[tuple[int, int]], path: str) -> None:

@@ -17,7 +17,7 @@ from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
-_UMOUNT_TIMEOUT_S = 1800
+"""Each device has a folder of its own in it: one that cannot be unmounted is in nobody's way."""
 
 # No discard: it would hide what the drive's flash was left with. No work left for later either,
 # which would run beside the first measurement.
@@ -36,6 +36,11 @@ class StillMountedError(KaltstartError):
     """A file system cannot be unmounted: nothing more may be done with its drive for now."""
 
     exit_code = 4
+
+
+def find_folder(path: str) -> Path:
+    """Where the file system on this device is mounted in a step."""
+    return FOLDER / Path(path).name
 
 
 def make_file_system(
@@ -72,27 +77,32 @@ def mounted(path: str, kind: str) -> Iterator[Path]:
 
     Raises StillMountedError when it cannot be let go of.
     """
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder = find_folder(path)
+    folder.mkdir(parents=True, exist_ok=True)
     options = f"nosuid,nodev,noexec,noatime{_OWN_OPTIONS.get(kind, '')}"
-    run(["mount", "-t", kind, "-o", options, path, str(FOLDER)], timeout_s=600)
+    run(["mount", "-t", kind, "-o", options, path, str(folder)])
     try:
-        yield FOLDER
+        yield folder
     except BaseException:
         with suppress(StillMountedError):  # what went wrong first is what counts
-            _unmount()
+            _unmount(folder)
         raise
-    _unmount()
+    _unmount(folder)
 
 
-def release_mounts() -> None:
-    """Unmount what a crash or a busy file system has left mounted. Raises StillMountedError."""
-    while FOLDER.is_mount():
-        _unmount()
+def release_mounts(devices: str = "*") -> None:
+    """Unmount what a crash or a busy file system has left mounted.
+
+    `devices` is a pattern for the kernel's names (`fnmatch`). Raises StillMountedError.
+    """
+    for folder in sorted(FOLDER.glob(devices)):
+        while folder.is_mount():
+            _unmount(folder)
 
 
-def _unmount() -> None:
+def _unmount(folder: Path) -> None:
     try:
-        run(["umount", str(FOLDER)], timeout_s=_UMOUNT_TIMEOUT_S)
+        run(["umount", str(folder)])
     except StepFailed as error:
         raise StillMountedError(
             f"the file system under test cannot be unmounted: {error.message}",

@@ -7,7 +7,7 @@ hang the list. Must never write and never judge: that is `safety`.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ type _Node = dict[str, Any]
 
 # Floppies, bcache's and ZFS's devices are TYPE disk too; the others are in some versions of lsblk.
 _SETTLE_S = 60
+_STUCK_S = 5
 # 61-kaltstart-guard.rules puts a link into it for each.
 WRITE_PROTECTED = Path("/dev/kaltstart/write-protected")
 _NOT_DRIVES = ("loop", "ram", "zram", "dm-", "md", "bcache", "zd", "sr", "fd", "nbd")
@@ -63,9 +64,24 @@ _WWN_OF_A_MODEL = re.compile(r"nvme\.[0-9a-f]+--")
 _TRANSPORTS = {"sata": "sata", "ata": "sata", "nvme": "nvme", "sas": "sas", "usb": "usb"}
 
 
+@dataclass(slots=True)
+class _Udev:
+    """How long it may take to look at all drives."""
+
+    settle_s: int = _SETTLE_S
+
+
+_udev = _Udev()
+
+
 def find_settled_drives() -> tuple[Drive, ...]:
-    """All drives, once udev has looked at each: right after a start a slow one takes its time."""
-    run(["udevadm", "settle", f"--timeout={_SETTLE_S}"], check=False, timeout_s=_SETTLE_S + 10)
+    """All drives, once udev has looked at each: right after a start a slow one takes its time.
+
+    One that hangs while udev looks at it holds udev up for ever: the full time is waited once.
+    """
+    command = ["udevadm", "settle", f"--timeout={_udev.settle_s}"]
+    done = run(command, check=False, timeout_s=_udev.settle_s + 10)
+    _udev.settle_s = _SETTLE_S if done.returncode == 0 else _STUCK_S
     return find_drives()
 
 
@@ -238,6 +254,11 @@ def _is_twin(drive: Drive, other: Drive) -> bool:
         return drive.serial == other.serial
     # Two paths to one drive, of which one hands on no serial number.
     return bool(drive.wwn) and drive.wwn == other.wwn
+
+
+def read_number(name: str) -> str:
+    """The kernel's number of this disk (diskseq); empty for one that has gone."""
+    return sysfs.read_text(Path("/sys/block", name, "diskseq"))
 
 
 def read_serial(name: str, *, sys: Path = Path("/sys")) -> str:

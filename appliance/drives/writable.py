@@ -7,7 +7,7 @@ that misses `close_guard`.
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,49 +15,33 @@ from pathlib import Path
 from typing import Protocol
 
 from appliance import sysfs
-from appliance.drives.asked_identity import AskedIdentity, ask_identity, check_asked
+from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.identity import check_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import Refusal, StepFailed
 from appliance.run import run
 
 _LOCK_TRIES = 50
 _LOCK_PAUSE_S = 0.2
-_GUARD_TIMEOUT_S = 10
+_UDEV_TIMEOUT_S = 60  # another drive may hold udev up
 _BLOCK = Path("/sys/class/block")
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """What became of the drives that were writable."""
-
-    closed: tuple[Drive, ...]
-    """Read-only now."""
-    deaf: tuple[Drive, ...]
-    """Those that did not let themselves be set, in the time they were given."""
+def is_unguarded(drive: Drive, *, stick: Drive) -> bool:
+    """Whether it is writable, and is neither the stick nor in use. Pure."""
+    is_free = drive.path != stick.path and not drive.mountpoints and not drive.holders
+    return is_free and not drive.read_only
 
 
-def close_guard(drives: Sequence[Drive], *, stick: Drive) -> Guarded:
-    """Set read-only what is not: all of `drives` but the stick and those in use.
+def close_guard(drive: Drive) -> None:
+    """Set it read-only. For moments at which nothing is unlocked. Raises StepFailed.
 
-    For moments at which nothing is unlocked. The udev rule misses a drive that did not answer while
-    udev looked at it, and an engine that was killed leaves one writable. A drive that hangs takes a
-    minute: do not ask the same one again and again.
+    The udev rule misses a drive that did not answer while udev looked at it, and an engine that was
+    killed leaves one writable.
     """
-    closed, deaf = [], []
-    for drive in drives:
-        is_free = drive.path != stick.path and not drive.mountpoints and not drive.holders
-        if drive.read_only or not is_free:
-            continue
-        try:
-            run(["blockdev", "--setro", drive.path], timeout_s=_GUARD_TIMEOUT_S)
-        except KaltstartError:  # StillRunning too: one drive must not keep the others from work
-            deaf.append(drive)
-        else:
-            closed.append(drive)
-    return Guarded(tuple(closed), tuple(deaf))
+    run(["blockdev", "--setro", drive.path])
 
 
 class Writable(Protocol):
@@ -109,7 +93,7 @@ def unlocked(
         # same identity could have come; from here on the name cannot pass.
         now = _look_at(now, stick=stick, released_identity=released_identity)
         check_not_held(now.path)
-        check_asked(now, noted, ask_identity(now))
+        ask_again(now, noted)
         undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
         _check_protection(now)
@@ -209,4 +193,4 @@ def _look_again(drive: Drive) -> None:
     # lsblk would go on to show what was on the drive before.
     command = ["udevadm", "trigger", "--settle", "--action=change", "--subsystem-match=block"]
     with suppress(StepFailed):  # nothing was written wrongly; the next probe shows what is known
-        run([*command, f"--parent-match={drive.path}"])
+        run([*command, f"--parent-match={drive.path}"], timeout_s=_UDEV_TIMEOUT_S)

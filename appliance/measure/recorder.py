@@ -48,9 +48,13 @@ class Recorder[T](ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ended.set()
+        self.end()
         self._thread.join()
         self.sample(time.monotonic() - self._begun_s)
+
+    def end(self) -> None:
+        """Look no more, but at what is being looked at now: that may never end."""
+        self._ended.set()
 
     def take(self) -> tuple[T, ...]:
         """The samples since the last take, oldest first. The running second is not among them."""

@@ -132,11 +132,18 @@ class Workload(Protocol):
         """
         ...
 
-    def give_up_part(self, bench: Bench, part: str) -> Leftover:  # noqa: ARG002 - see write_last
+    def give_up_part(
+        self,
+        bench: Bench,  # noqa: ARG002 - see write_last
+        part: str,  # noqa: ARG002
+        *,
+        is_silent: bool,  # noqa: ARG002
+    ) -> Leftover:
         """What `run_part` had found when it raised, for a part that nobody comes back to.
 
-        Called at most once, right after that, and nothing but `close` after it. Raises nothing of
-        the drive's.
+        Called right after that, and nothing but `close` after it. `is_silent`: the drive does not
+        answer, and is not to be asked; `run_part` itself may still wait for it, in the thread that
+        was left behind. Raises nothing of the drive's.
         """
         return Leftover()
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from appliance import sysfs
 from appliance.caches.ballast import read_memory
-from appliance.caches.bounded import bounded_command, release_bounded
+from appliance.caches.bounded import bounded_command
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.diskstats import DiskStats
@@ -100,7 +100,6 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
             str(job_file),
         ]
         if memory_max_bytes:
-            release_bounded()
             command = bounded_command(command, memory_max_bytes=memory_max_bytes)
         before = bench.read_counters()
         poll = _watch(bench, job, label=label, before=before)

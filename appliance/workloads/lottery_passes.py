@@ -4,9 +4,12 @@ Owns the timed inner loops. Must never write, and never give the kernel advice t
 would not give.
 """
 
+import ctypes
 import mmap
 import os
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol, override
 
 from appliance.caches.direct import DirectFile, make_buffer
@@ -19,7 +22,15 @@ from appliance.workloads.watch import Watch
 CACHED_CHUNK_BYTES = 1 << 20
 DIRECT_CHUNK_BYTES = 4 << 20
 """Large enough that the kernel keeps several requests with the drive."""
-_MADV_POPULATE_READ = 22  # include/uapi/asm-generic/mman-common.h; not in Python's mmap yet
+_MADV_POPULATE_READ = 22  # include/uapi/asm-generic/mman-common.h
+_MAP_FAILED = ctypes.c_void_p(-1).value
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (
+    *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long),
+)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Pulse:
@@ -82,39 +93,46 @@ class MappedReader(Reader):
 
     @override
     def read(self, file: LotteryFile, pulse: Pulse) -> bool:
-        with _map(file) as mapped:
+        with _mapped(file) as address:
             for start in range(0, file.length, CACHED_CHUNK_BYTES):
-                _touch(mapped, start, min(CACHED_CHUNK_BYTES, file.length - start), file)
-                pulse.at(min(start + CACHED_CHUNK_BYTES, file.length))
+                size = min(CACHED_CHUNK_BYTES, file.length - start)
+                _touch(address + start, size, file, start)
+                pulse.at(start + size)
         return False
 
 
-def _map(file: LotteryFile) -> mmap.mmap:
+@contextmanager
+def _mapped(file: LotteryFile) -> Iterator[int]:
+    """Where it is mapped. Not by Python's mmap: all threads would wait for a page that is read."""
     fd = _open(file)
     try:
         if not file.is_region and os.fstat(fd).st_size != file.length:
             raise _shorter(file, os.fstat(fd).st_size)
-        return mmap.mmap(fd, file.length, mmap.MAP_SHARED, mmap.PROT_READ, offset=file.offset)
-    except OSError as error:
-        raise StepFailed(f"{file.path} cannot be mapped: {error.strerror}") from error
+        address: int | None = _LIBC.mmap(
+            None, file.length, mmap.PROT_READ, mmap.MAP_SHARED, fd, file.offset
+        )
+        if address in {None, _MAP_FAILED}:
+            raise StepFailed(f"{file.path} cannot be mapped: {os.strerror(ctypes.get_errno())}")
     finally:
         os.close(fd)  # the mapping has a descriptor of its own
+    try:
+        yield address
+    finally:
+        _LIBC.munmap(address, file.length)
 
 
-def _touch(mapped: mmap.mmap, start: int, size: int, file: LotteryFile) -> None:
+def _touch(address: int, size: int, file: LotteryFile, start: int) -> None:
     """Access each page of a part of the mapping.
 
     madvise(2): "as if manually reading from each page", by the same fault handler, with its
     read-ahead and its counters; but a page that the drive cannot give is an error here (EFAULT),
     where a load would end the engine by SIGBUS.
     """
-    try:
-        mapped.madvise(_MADV_POPULATE_READ, start, size)
-    except OSError as error:
+    if _LIBC.madvise(address, size, _MADV_POPULATE_READ) != 0:
         raise StepFailed(
             f"{file.path} cannot be read through its mapping between byte {file.offset + start} "
             f"and {file.offset + start + size}"
-        ) from error
+        )
 
 
 class BufferedReader(Reader):

@@ -98,7 +98,7 @@ class MatrixWorkload(Workload):
     def prepare(self, bench: Bench) -> None:
         if self._plan.free_ram_bytes:
             self._ballast_bytes = self._held.enter_context(
-                ballast(self._plan.free_ram_bytes, progress=bench.progress)
+                ballast(self._plan.free_ram_bytes, bench=bench.folder, progress=bench.progress)
             )
         target = find_target(bench, _FILE)
         if bench.folder is None:

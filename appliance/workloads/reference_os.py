@@ -146,7 +146,6 @@ def _make_partitions(
     run(
         ["sfdisk", "--lock=no", "--wipe=always", "--wipe-partitions=always", path],
         stdin=script,
-        timeout_s=120,
     )
 
 
@@ -179,15 +178,16 @@ def _make_session_set(partition: str, *, boot_set_bytes: int, progress: Progress
             "-E",
             "lazy_itable_init=0,nodiscard",
             partition,
-        ],
-        timeout_s=600,
+        ]
     )
-    _MOUNT.mkdir(parents=True, exist_ok=True)
-    run(["mount", "-t", "ext4", "-o", "noatime", partition, str(_MOUNT)])
+    # Of its own: where another drive's cannot be unmounted, this one is not mounted over it.
+    folder = _MOUNT / Path(partition).name
+    folder.mkdir(parents=True, exist_ok=True)
+    run(["mount", "-t", "ext4", "-o", "noatime", partition, str(folder)])
     try:
-        write_session_set(_MOUNT, boot_set_bytes, progress=progress)
+        write_session_set(folder, boot_set_bytes, progress=progress)
     finally:
-        run(["umount", str(_MOUNT)], timeout_s=600)
+        run(["umount", str(folder)])
 
 
 def mount_session_set(drive_path: str) -> Path:

@@ -144,7 +144,7 @@ class SqlWorkload(Workload):
         if not free_ram:
             yield 0
             return
-        with ballast(free_ram, progress=bench.progress) as ballast_bytes:
+        with ballast(free_ram, bench=bench.folder, progress=bench.progress) as ballast_bytes:
             yield ballast_bytes
 
     def _do(self, bench: Bench, phase: str) -> _Moved:

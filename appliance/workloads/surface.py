@@ -74,12 +74,12 @@ class SurfaceWorkload(Workload):
         return self._read_slice(bench, part, kept)
 
     @override
-    def give_up_part(self, bench: Bench, part: str) -> Leftover:
+    def give_up_part(self, bench: Bench, part: str, *, is_silent: bool) -> Leftover:
         """What was found in the slice under way."""
         self._watch = None  # what could be asked for by now is no more than that it ends
         if self._reader is None:
             return Leftover()
-        reading = self._reader.break_off()
+        reading = self._reader.break_off(is_silent=is_silent)
         results = []
         if reading.unreadable:
             results.append(

@@ -157,16 +157,19 @@ class SliceReader:
         self._under_way = None
         return reading
 
-    def break_off(self) -> Reading:
+    def break_off(self, *, is_silent: bool) -> Reading:
         """What `read` had found of its slice when it raised; after that this reads no more.
 
-        Waits for the reads that are under way, as closing the drive would, and asks for nothing but
-        a block that could be read before. What had failed and was not told apart counts as
-        unreadable as a whole, where the drive answers still.
+        Of a drive that is silent it is what was told apart by then. Otherwise it waits for the
+        reads that are under way, as closing the drive would, and asks for nothing but a block that
+        could be read before. What had failed and was not told apart counts as unreadable as a
+        whole, where the drive answers still.
         """
         reading = self._under_way or Reading()
-        self._take_late(reading)
-        failed = [each for each in reading.failed if each.errno not in _NOT_ASKED]
+        failed = []
+        if not is_silent:
+            self._take_late(reading)
+            failed = [each for each in reading.failed if each.errno not in _NOT_ASKED]
         if failed:
             try:
                 self._check_alive(failed[0])

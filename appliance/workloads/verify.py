@@ -159,7 +159,7 @@ class VerifyWorkload(Workload):
                 )
 
     @override
-    def give_up_part(self, bench: Bench, part: str) -> Leftover:
+    def give_up_part(self, bench: Bench, part: str, *, is_silent: bool) -> Leftover:
         """What was found in the stretch under way."""
         found, self._under_way = self._under_way, None
         if found is None:

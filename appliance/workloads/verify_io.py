@@ -17,7 +17,6 @@ from functools import partial
 from appliance.caches.direct import make_buffer
 from appliance.errors import StepFailed, blame_of
 from appliance.measure.samples import LbaRange
-from appliance.run import StillRunning
 from appliance.workloads.verify_layout import BLOCK_BYTES
 from appliance.workloads.verify_pattern import (
     CHUNK_BYTES,
@@ -37,7 +36,6 @@ MAX_RANGES = 1000
 """So many ranges are kept one by one; of all others only their bytes."""
 _NOT_NARROWED = "not narrowed down: some of it may be readable"
 _POLL_S = 0.2
-_PATIENCE_S = 60
 # The drive is not there any more, or is not to be written to: what comes is no finding.
 _GONE = frozenset({errno.ENODEV, errno.ENXIO, errno.EROFS, errno.EPERM, errno.EBADF})
 
@@ -321,14 +319,9 @@ def _work(
                 tell(found.done_bytes)
     finally:
         crew.stopped = found.given_up = True
-        give_up_s = time.monotonic() + _PATIENCE_S
+        # However long it takes: each has a request with the drive, on this open file.
         for thread in threads:
-            thread.join(max(0.0, give_up_s - time.monotonic()))
-        if any(thread.is_alive() for thread in threads):
-            raise StillRunning(
-                "a request of verify is still under way: its drive does not answer",
-                hint="switch the drive off and on",
-            )
+            thread.join()
     if crew.raised:
         raise crew.raised
 

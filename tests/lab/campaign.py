@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,6 +84,9 @@ class Trial:
     say: Callable[[str], None] = print
     on_line: Callable[[ConsoleLine, Machine], None] | None = None
     """Called with each console line while the machine runs."""
+    silences: Mapping[str, Cut | int] = field(default_factory=dict)
+    """By a drive's serial number, when it stops answering: at a line, or once so many bytes were
+    read from it and written to it. It answers again when the power has gone."""
     prepare_stick: Callable[[Path], None] | None = None
     """Called with the stick's file before the first power-on."""
     from_start: bool = False
@@ -248,6 +251,7 @@ class _Operator:
         self._bay = bay
         self._result = result
         self._cuts = list(trial.cuts)
+        self._silences = dict(trial.silences)
         self._started = time.monotonic()
         self._on_finish = _on_finish(trial.plan)
         self._off_clock: OffClock | None = None
@@ -307,6 +311,7 @@ class _Operator:
                 return
             if self._cut_now(machine):
                 return
+            self._silence()
             silent_limit_s = limits.between_lines_s if lines_here else limits.first_line_s
             if self._trial.interactive:
                 silent_limit_s = limits.total_s
@@ -339,6 +344,18 @@ class _Operator:
                 machine.kill()
                 return True
         return False
+
+    def _silence(self) -> None:
+        """Have the drives stop answering whose time has come."""
+        for serial, when in tuple(self._silences.items()):
+            if isinstance(when, int):
+                is_due = self._bay.moved_bytes(serial) >= when
+            else:
+                is_due = len(self._result.lines_of(when.event)) >= when.nth
+            if is_due:
+                del self._silences[serial]
+                self._bay.stop_answering(serial)
+                self.mark(f"{serial} stops answering")
 
     def _holds(self, cut: Cut, machine: Machine) -> bool:
         if cut.power_on and self._result.power_ons != cut.power_on:

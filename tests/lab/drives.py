@@ -304,6 +304,8 @@ class DriveBay:
         """Drives to be plugged in at this power-on (counted from 1), and their sockets."""
         if self._first_power_on is None:
             self._first_power_on = time.monotonic()
+        for process in self._processes:
+            process.send_signal(signal.SIGCONT)
         age_s = time.monotonic() - self._first_power_on
         return [
             (drive, self.socket(drive))
@@ -319,12 +321,18 @@ class DriveBay:
         return int(sum(each["read_bytes"] for each in self.stats(drive)))
 
     def stop_answering(self, drive: ModelledDrive | str) -> None:
-        """From now on a drive leaves every request without an answer, until this ends.
+        """From now on a drive leaves every request without an answer, until the power has gone.
 
         For drives with a fault `stall`, which are made so that the machine can go off then.
         """
         found = self.by_serial(drive) if isinstance(drive, str) else drive
         self._processes[self.drives.index(found)].send_signal(signal.SIGSTOP)
+
+    def moved_bytes(self, serial: str) -> int:
+        """What was read from a drive and written to it until now; see `stats`."""
+        if not self._stats_file(self.by_serial(serial)).exists():
+            return 0
+        return int(sum(each["read_bytes"] + each["write_bytes"] for each in self.stats(serial)))
 
     def stats(self, drive: ModelledDrive | str) -> list[dict[str, float]]:
         """What reached a drive (by serial or itself), one element per QEMU process.

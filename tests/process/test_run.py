@@ -1,14 +1,17 @@
 """Commands with a deadline: with real processes."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from appliance import run as run_module
+from appliance.drive_thread import DriveSilentError, DriveThread, Signs, Silence
 from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
-from appliance.run import StillRunning, run, run_watched
+from appliance.progress import tell_nobody
+from appliance.run import StillRunning, run, run_watched, unlimited
 
 
 def test_input_output_and_code() -> None:
@@ -30,6 +33,44 @@ def test_what_does_not_even_end_when_killed_is_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0.5)
     with pytest.raises(StillRunning, match="does not answer"):
         run(["sh", "-c", "sleep 5 & sleep 600"], timeout_s=1)
+
+
+def test_in_a_thread_that_is_watched_a_command_takes_what_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_module, "_ANSWER_S", 0.2)
+    with unlimited():
+        assert run(["sh", "-c", "cat; sleep 1; echo said"], stdin="given ").stdout == "given said\n"
+    with pytest.raises(StepFailed, match="no answer within 0 s"):
+        run(["sleep", "600"])
+
+
+@pytest.mark.parametrize("start", [run, lambda command: run_watched(command, poll=lambda: None)])
+def test_a_thread_that_is_left_behind_ends_its_command_and_then_itself(
+    start: Callable[[list[str]], object], tmp_path: Path
+) -> None:
+    """For as long as it is at the drive, the thread is."""
+    pid_file = tmp_path / "pid"
+    silences: list[Silence] = []
+
+    def has_begun() -> bool:
+        return pid_file.exists() and bool(pid_file.read_text())
+
+    thread = DriveThread(
+        "drive LAB-1",
+        read_signs=lambda: {"sda": Signs((0,), 1)},
+        limit_s=1.0,
+        tell=tell_nobody,
+        on_silence=silences.append,
+        clock=lambda: 1000.0 if has_begun() else 0.0,
+    )
+    command = ["sh", "-c", 'echo $$ > "$1"; exec sleep 600', "sh", str(pid_file)]
+    with pytest.raises(DriveSilentError), thread as hand:
+        hand.do(lambda: start(command), "clearing")
+    while silences[0].is_held():
+        time.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
 
 
 def _watch(command: list[str]) -> object:

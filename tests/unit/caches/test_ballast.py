@@ -77,7 +77,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
 def test_memory_is_filled_until_so_much_is_left(machine: Machine) -> None:
     told: list[tuple[str, int, int]] = []
-    with ballast(580 * MIB, progress=lambda *each: told.append(each)) as filled:
+    with ballast(580 * MIB, bench=None, progress=lambda *each: told.append(each)) as filled:
         assert filled == 20 * MIB
         assert machine.file.stat().st_size == 20 * MIB
         assert machine.drops == 1
@@ -88,7 +88,7 @@ def test_memory_is_filled_until_so_much_is_left(machine: Machine) -> None:
 
 
 def test_memory_that_is_short_already_needs_no_ballast(machine: Machine) -> None:
-    with ballast(600 * MIB) as filled:
+    with ballast(600 * MIB, bench=None) as filled:
         assert filled == 0
     assert machine.commands == []
 
@@ -97,12 +97,12 @@ def test_what_others_take_meanwhile_is_not_taken_twice(machine: Machine) -> None
     def others(what: str, done: int, total: int) -> None:
         machine.used += 4 * MIB
 
-    with ballast(580 * MIB, progress=others) as filled:
+    with ballast(580 * MIB, bench=None, progress=others) as filled:
         assert filled == 16 * MIB  # in place of 20: they took 8 by then
 
 
 def test_a_failing_part_gives_the_memory_back(machine: Machine) -> None:
-    with pytest.raises(KeyboardInterrupt), ballast(590 * MIB):
+    with pytest.raises(KeyboardInterrupt), ballast(590 * MIB, bench=None):
         raise KeyboardInterrupt
     assert machine.mounts == 0
     assert not machine.file.exists()
@@ -112,7 +112,7 @@ def test_a_stop_while_filling_gives_the_memory_back(machine: Machine) -> None:
     def stop(what: str, done: int, total: int) -> None:
         raise SystemExit
 
-    with pytest.raises(SystemExit), ballast(580 * MIB, progress=stop):
+    with pytest.raises(SystemExit), ballast(580 * MIB, bench=None, progress=stop):
         raise AssertionError
     assert machine.mounts == 0
     assert not machine.file.exists()
@@ -127,7 +127,7 @@ def test_memory_that_cannot_be_written_is_reported(
     monkeypatch.setattr(os, "write", full)
     with (
         pytest.raises(StepFailed, match="the ballast stopped at 0 bytes: No space left") as failed,
-        ballast(580 * MIB),
+        ballast(580 * MIB, bench=None),
     ):
         raise AssertionError
     assert failed.value.blame == "other"
@@ -135,7 +135,10 @@ def test_memory_that_cannot_be_written_is_reported(
 
 
 def test_a_mount_that_stays_busy_is_an_error(machine: Machine) -> None:
-    with pytest.raises(StepFailed, match="target is busy") as failed, ballast(590 * MIB):
+    with (
+        pytest.raises(StepFailed, match="target is busy") as failed,
+        ballast(590 * MIB, bench=None),
+    ):
         machine.busy = True
     assert failed.value.blame == "other"
     assert not machine.file.exists()  # the memory is free all the same
@@ -146,13 +149,13 @@ def test_a_busy_mount_hides_no_other_error(machine: Machine) -> None:
         machine.busy = True
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), ballast(590 * MIB, progress=stop):
+    with pytest.raises(KeyboardInterrupt), ballast(590 * MIB, bench=None, progress=stop):
         raise AssertionError
 
 
 def test_what_crashes_left_is_released_before(machine: Machine) -> None:
     machine.mounts = 2
-    with ballast(590 * MIB) as filled:
+    with ballast(590 * MIB, bench=None) as filled:
         assert filled == 10 * MIB
         assert machine.commands == ["umount", "umount", "mount"]
     machine.mounts = 1
@@ -162,7 +165,7 @@ def test_what_crashes_left_is_released_before(machine: Machine) -> None:
 
 @pytest.mark.parametrize("free", [0, 1, FLOOR_BYTES - 1])
 def test_the_last_memory_is_never_taken(machine: Machine, free: int) -> None:
-    with pytest.raises(StepFailed, match="would take the machine down"), ballast(free):
+    with pytest.raises(StepFailed, match="would take the machine down"), ballast(free, bench=None):
         raise AssertionError
     assert machine.commands == []
 
@@ -170,7 +173,7 @@ def test_the_last_memory_is_never_taken(machine: Machine, free: int) -> None:
 def test_more_than_the_machine_has_cannot_stay_free(machine: Machine) -> None:
     with (
         pytest.raises(StepFailed, match=r"cannot leave .* the machine has 1073741824"),
-        ballast(1025 * MIB),
+        ballast(1025 * MIB, bench=None),
     ):
         raise AssertionError
     check_free_ram(1024 * MIB, total_bytes=1024 * MIB)

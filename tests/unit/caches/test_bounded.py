@@ -1,5 +1,6 @@
 """The command line of a bounded page cache."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +12,17 @@ from appliance.caches.bounded import UNIT, bounded_command, release_bounded
 SERVICE = Path("mkosi.extra/usr/lib/systemd/system/kaltstart-engine.service")
 
 
-def test_the_command_runs_in_a_scope_of_its_own() -> None:
-    assert bounded_command(["fio", "--name=a b"], memory_max_bytes=1 << 28) == [
+def test_each_command_runs_in_a_scope_of_its_own() -> None:
+    """One that hangs at its drive keeps its scope, and its name."""
+    units = [bounded_command(["fio"], memory_max_bytes=1 << 28).pop(4) for _ in range(2)]
+    assert len(set(units)) == 2
+    command = bounded_command(["fio", "--name=a b"], memory_max_bytes=1 << 28)
+    assert re.fullmatch(r"--unit=kaltstart-bounded-\d+-\d+", command.pop(4))
+    assert command == [
         "systemd-run",
         "--scope",
         "--quiet",
         "--collect",
-        "--unit=kaltstart-bounded",
         "--property=MemoryMax=268435456",
         "--property=MemorySwapMax=0",
         "--",

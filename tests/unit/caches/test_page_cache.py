@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,33 @@ def test_everything_is_written_back_before_it_is_dropped(
     monkeypatch.setattr(sysfs, "write_text", lambda path, text: done.append(f"{text} > {path}"))
     page_cache.drop_caches([tmp_path])
     assert done == [f"flush {[tmp_path]}", "3 > /proc/sys/vm/drop_caches"]
+
+
+def test_a_drive_that_hangs_while_it_is_mounted_keeps_no_other_from_being_forgotten(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The kernel waits for each file system: what is looked at is dropped by itself."""
+    is_mounted = threading.Event()
+    asked: list[str] = []
+    advised: list[tuple[str, int]] = []
+
+    def write(path: Path, text: str) -> None:
+        asked.append(text)
+        is_mounted.wait()
+
+    def advise(fd: int, _start: int, _length: int, advice: int) -> None:
+        advised.append((Path(f"/proc/self/fd/{fd}").readlink().name, advice))
+
+    monkeypatch.setattr(page_cache, "_DROP_S", 0.05)
+    monkeypatch.setattr(page_cache, "_held_up", [])
+    monkeypatch.setattr(sysfs, "write_text", write)
+    monkeypatch.setattr(os, "posix_fadvise", advise)
+    (tmp_path / "file").touch()
+    for _ in range(2):
+        page_cache.drop_caches([tmp_path / "file"])
+    assert asked == ["3"], "it is not asked again while it hangs"
+    assert advised == [("file", os.POSIX_FADV_DONTNEED)] * 2
+    is_mounted.set()
 
 
 def test_a_warm_cache_holds_every_page(kernel: Kernel, files: list[Path]) -> None:

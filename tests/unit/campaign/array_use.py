@@ -9,12 +9,13 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.campaign.arrays import OpenArray, open_array, take_apart_array
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.errors import StepFailed
-from appliance.progress import Progress
+from appliance.progress import Progress, tell_nobody
 from appliance.store.arrays import select_array
 from appliance.store.connect import open_database
 from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.array_world import ArrayMachine
 from tests.unit.campaign.world import STICK
+from tests.unit.drive_calls import SameThread
 
 INTERRUPTIONS = [
     StepFailed("the drive does not answer"),
@@ -24,38 +25,34 @@ INTERRUPTIONS = [
 ]
 
 
-def silent(_text: str, _done: int, _total: int) -> None:
-    """Nobody looks."""
-
-
 @contextmanager
 def opened(
-    machine: ArrayMachine, *, may_make: bool = True, tell: Progress = silent
+    machine: ArrayMachine, *, may_make: bool = True, tell: Progress = tell_nobody
 ) -> Iterator[OpenArray]:
     """The array, in a start of the engine of its own."""
     site = machine.world.site()
     try:
         with open_array(
-            site, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, tell=tell
+            site, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, hand=SameThread(tell)
         ) as array:
             yield array
     finally:
         site.connection.close()
 
 
-def use(machine: ArrayMachine, tell: Progress = silent) -> str:
+def use(machine: ArrayMachine, tell: Progress = tell_nobody) -> str:
     """Open the array and close it again; return its set's UUID."""
     with opened(machine, tell=tell) as array:
         return array.array.set_uuid
 
 
-def part(machine: ArrayMachine, tell: Progress = silent) -> None:
+def part(machine: ArrayMachine, tell: Progress = tell_nobody) -> None:
     """Take the campaign's array apart."""
     site = machine.world.site()
     row = select_array(site.connection, 1)
     assert row is not None
     try:
-        take_apart_array(site, row, stick=STICK, tell=tell)
+        take_apart_array(site, row, stick=STICK, hand=SameThread(tell))
     finally:
         site.connection.close()
 

@@ -15,7 +15,7 @@ import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import array_watch, arrays, leftovers, step_run, steps
+from appliance.campaign import array_watch, arrays, leftovers
 from appliance.errors import Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
@@ -107,7 +107,9 @@ class ArrayMachine(Machine):
         self.log.append(what)
         self.seen.append((what.partition(" ")[0], self.states(), self.marked()))
 
+    @override
     def _strike(self, where: str) -> None:
+        super()._strike(where)
         if error := self.trouble.pop(where, None):
             raise error
 
@@ -264,7 +266,7 @@ class ArrayMachine(Machine):
             (arrays, "has_signature", self._is_signed),
             (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
-            (array_watch, "FOLDER", _BenchFolder(self)),
+            (array_watch, "find_folder", lambda _: _BenchFolder(self)),
             (array_watch, "run_watched", self._run_watched),
             (array_watch, "read_state", self._read_state),
             (array_watch, "check_cache", self._check_cache),
@@ -274,8 +276,6 @@ class ArrayMachine(Machine):
             (array_watch, "wait_clean", self._wait_clean),
             (array_watch, "set_cache_mode", self._set_cache_mode),
             (array_watch, "empty_cache", self._empty_cache),
-            (steps, "release_mounts", lambda: None),
-            (step_run, "release_mounts", lambda: None),
         ):
             monkeypatch.setattr(target, name, replacement)
 

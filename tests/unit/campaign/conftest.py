@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance import drive_thread
 from appliance.campaign import boot_sample, engine, keys, measure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.measure.diskstats import DiskStats
@@ -18,6 +19,12 @@ def nobody_at_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "_INPUT", tmp_path / "no-input")
     monkeypatch.setattr(keys, "find_consoles", tuple)
     monkeypatch.setattr(engine, "find_consoles", tuple)
+
+
+@pytest.fixture(autouse=True)
+def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for work on a drive looks often: no test has to wait for that."""
+    monkeypatch.setattr(drive_thread, "_LOOK_EVERY_S", 0.001)
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from appliance.campaign import bench, marks, step_given_up, step_run, steps, subject
 from appliance.campaign.step_run import ShowStep
 from appliance.campaign.steps import run_steps
+from appliance.drives import file_system, patience
 from appliance.drives.model import Drive
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import CacheState, LbaRange, Result, SliceSample, Ticket
@@ -49,13 +51,15 @@ class Machine:
     max_celsius: float | None = None
     log: list[str] = field(default_factory=list)
     during: dict[str, Callable[[], None]] = field(default_factory=dict)
-    """What happens in the middle of a part."""
+    """What happens in the middle of a part, or of: unlock, clear, make file system."""
     counters: Callable[[], DiskStats] = lambda: DiskStats(0, 0, 0, 0)
     """What the part that runs is given to read."""
     served_before: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """By part: what it was told that the drive had served for each file."""
     progress: Progress = lambda *_: None
     """What it is given to tell how far it is."""
+    hand: Any = None
+    """The thread that it is done in."""
     show: ShowStep = lambda *_: None
     """What people see of it."""
     on_drive: dict[str, str] = field(default_factory=dict)
@@ -130,8 +134,13 @@ class Machine:
 
     def _clear(self, target: SimpleNamespace, *, show: Callable[[str], None]) -> None:
         self.log.append(f"clear {target.path}")
+        self._strike("clear")
         show(f"wipe {target.path}")
         self.on_drive.pop(target.path, None)
+
+    def _strike(self, where: str) -> None:
+        if happens := self.during.pop(where, None):
+            happens()
 
     # The workload
 
@@ -151,11 +160,11 @@ class Machine:
         self.log.append(part)
         self.counters = place.read_counters
         self.progress = place.progress
+        self.hand = getattr(place.progress, "__self__", None)
         self.served_before[part] = place.served_before
         name = Path(place.device).name
         self.read(name, 4096)
-        if part in self.during:
-            self.during.pop(part)()
+        self._strike(part)
         self.read(name, 1024)  # what the part does not account for
         return PartResult(
             (
@@ -168,9 +177,10 @@ class Machine:
             notes=("all well",),
         )
 
-    def give_up_part(self, place: Bench, part: str) -> Leftover:
+    def give_up_part(self, place: Bench, part: str, *, is_silent: bool) -> Leftover:
         """What was found in its middle."""
-        self.log.append(f"give up {part} on {place.device}")
+        how = "silent " if is_silent else ""
+        self.log.append(f"give up {how}{part} on {place.device}")
         return self.leftover
 
     def write_last(self, place: Bench) -> None:
@@ -187,6 +197,7 @@ class Machine:
     def unlocked(self, drive: Drive, **_: object) -> Iterator[SimpleNamespace]:
         """Writable."""
         self.log.append(f"unlock {drive.path}")
+        self._strike("unlock")
         yield SimpleNamespace(path=drive.path, drive=drive)
         self.log.append(f"lock {drive.path}")
 
@@ -207,9 +218,15 @@ class Machine:
             yield
 
         def make_file_system(
-            target: SimpleNamespace, kind: str, *, poll: Callable[[], None], **_: object
+            target: SimpleNamespace,
+            kind: str,
+            *,
+            poll: Callable[[], None],
+            show: Callable[[str], None],
         ) -> str:
             poll()
+            show(f"wipe {target.path}")
+            self._strike("make file system")
             self.log.append(f"make {kind}")
             self.made += 1
             self.on_drive[target.path] = f"uuid-{self.made}"
@@ -228,6 +245,8 @@ class Machine:
             (step_run, "make_workload", lambda _: self),
             (steps, "parse_plan", self._parse_plan),
             (subject, "_BLOCK", self.folder / "block"),
+            (patience, "_BLOCK", self.folder / "block"),
+            (file_system, "FOLDER", self.folder / "bench"),
             (bench, "RAW", self.folder / "raw"),
         ):
             monkeypatch.setattr(target, name, replacement)

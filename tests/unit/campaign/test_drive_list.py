@@ -15,6 +15,7 @@ from appliance.drives import probe
 from appliance.drives.asking import Answer, Asker, Heard
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
+from appliance.progress import tell_nobody
 from tests.unit.drives.single import FOLDER, Single, load_single
 
 
@@ -154,7 +155,7 @@ def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: 
     listed = DriveList(Asker(machine.ask))
     listed.step()
     machine.let_answer()
-    with listed.quiet():
+    with listed.quiet(tell_nobody):
         machine.plug("sata-disk", "nvme")
         listed.step()
         assert len(machine.asked) == 1
@@ -172,10 +173,10 @@ def test_whoever_hangs_is_not_waited_for_for_ever(
     machine.plug("sata-disk")
     listed = DriveList(Asker(machine.ask))
     listed.step()
-    with listed.quiet() as late:
+    with listed.quiet(tell_nobody) as late:
         assert [drive.path for drive in late] == machine.asked
     machine.let_answer()
-    with listed.quiet() as late:
+    with listed.quiet(tell_nobody) as late:
         assert late == ()
 
 

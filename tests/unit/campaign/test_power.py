@@ -195,14 +195,25 @@ def test_the_stick_is_let_go_of_before_power_goes(
     assert firmware.commands == [["unmount"], ["systemctl", "--force", verb]]
 
 
-@pytest.mark.parametrize("force", [["--force", "--force"], ["--force"]])
+AT_ONCE = ["/usr/lib/kaltstart/poweroff", "--force", "--force", "--no-sync"]
+
+
+@pytest.mark.parametrize(
+    ("abrupt", "command"), [(True, AT_ONCE), (False, ["systemctl", "--force", "poweroff"])]
+)
 def test_the_last_write_comes_right_before_the_power_goes(
-    firmware: Firmware, monkeypatch: pytest.MonkeyPatch, force: list[str]
+    firmware: Firmware, monkeypatch: pytest.MonkeyPatch, *, abrupt: bool, command: list[str]
 ) -> None:
     monkeypatch.setattr(power, "unmount_all", lambda: firmware.commands.append(["unmount"]))
-    power.cut_power(lambda: firmware.commands.append(["last"]), abrupt=len(force) > 1)
+    power.cut_power(lambda: firmware.commands.append(["last"]), abrupt=abrupt)
     assert firmware.commands[0] == ["unmount"]
-    assert firmware.commands[-2:] == [["last"], ["systemctl", *force, "poweroff"]]
+    assert firmware.commands[-2:] == [["last"], command]
+
+
+def test_the_program_that_does_so_is_systemctl_by_another_name() -> None:
+    """It takes --no-sync by the names of halt(8) only, and sync(2) waits for all drives."""
+    program = Path(__file__).parents[3] / "mkosi.extra" / AT_ONCE[0].removeprefix("/")
+    assert program.readlink() == Path("../../bin/systemctl")
 
 
 def test_power_stays_on_where_the_last_write_fails(

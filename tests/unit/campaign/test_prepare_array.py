@@ -14,6 +14,7 @@ from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
 from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.world import HDD, SSD, STICK, World
+from tests.unit.drive_calls import SameThread
 
 PLAN = replace(
     ARRAY_PLAN,
@@ -54,7 +55,7 @@ def test_the_system_is_written_past_the_cache(
         stick=STICK,
         plan=PLAN,
         boot_set_bytes=8 << 20,
-        tell=lambda *_: None,
+        hand=SameThread(),
     )
     assert install_uuid == "uuid"
     assert log == [

@@ -98,7 +98,7 @@ def test_a_key_stops_it(appliance: Appliance, machine: ArrayMachine) -> None:
     insert_request(appliance.connection, "stop", {}, at="2026-11-21T03:20:00.123Z", boot_id="b")
     ask(appliance, {"set_uuid": SET_UUID})
     assert appliance.status.message == "Stopped; it can be taken apart later"
-    assert machine.state() == "parting"
+    assert machine.state() == "made"
 
 
 @pytest.mark.parametrize("payload", [{}, {"uuid": SET_UUID}])

@@ -57,10 +57,18 @@ def during_part(machine: Machine, kind: str, **payload: object) -> Callable[[], 
     """A wish in the middle of a part, which tells how far it is as every workload does."""
 
     def wish() -> None:
-        ask(machine.world, kind, **payload)
-        machine.progress("reading", 1, 2)
+        tell_until(machine, ask(machine.world, kind, **payload))
 
     return wish
+
+
+def tell_until(machine: Machine, number: int) -> None:
+    """Tell how far it is, until the engine has answered a request; raises what it has granted."""
+    while answer_to(machine.world, number).state == "new":
+        machine.progress("reading", 1, 2)
+    # What is granted is handed over behind the answer.
+    machine.hand.ask(lambda: None)
+    machine.progress("reading", 1, 2)
 
 
 def skip_during(machine: Machine, part: str, *, index: int = 0) -> None:

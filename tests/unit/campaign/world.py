@@ -18,6 +18,7 @@ from appliance.campaign import (
     advance,
     attempts,
     boot_sample,
+    drive_threads,
     journal,
     live_drives,
     measure,
@@ -25,16 +26,17 @@ from appliance.campaign import (
     prepare,
     rehearsal,
     sample_store,
+    silent_drives,
     site,
     start,
     started,
-    step_power,
 )
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.thisboot import ThisBoot
+from appliance.drives import asked_identity, patience
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
@@ -98,6 +100,8 @@ class World:
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     """The console."""
     drives: tuple[Drive, ...] = ()
+    numbers: dict[str, str] = field(default_factory=dict)
+    """The kernel's, by name: another one for a drive that was plugged in anew."""
     sets: dict[str, str] = field(default_factory=dict)
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -260,7 +264,7 @@ class World:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
         return PowerCycles(self.counts[drive.path], self.count_source)
 
-    def ask_identity(self, drive: Drive) -> AskedIdentity | None:
+    def ask_identity(self, drive: Drive, **_: object) -> AskedIdentity | None:
         """Ask a drive who it is."""
         return self.answers.get(drive.serial)
 
@@ -313,9 +317,12 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-        for module in (start, step_power):
+        for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
         monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))
+        monkeypatch.setattr(patience, "_BLOCK", self.path.parent / "block")
+        monkeypatch.setattr(silent_drives, "read_number", lambda name: self.numbers.get(name, "1"))
+        monkeypatch.setattr(drive_threads, "release_ballast", lambda: False)
         monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
         monkeypatch.setattr(power, "read_rtc_s", lambda: self.kernel_started_at + self.now_s)
         monkeypatch.setattr(

@@ -166,7 +166,6 @@ def make_fio_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
         )
     )
     monkeypatch.setattr(fio_run, "run", made.run)
-    monkeypatch.setattr(fio_run, "release_bounded", lambda: made.happened.append("release bound"))
     monkeypatch.setattr(fio_run, "read_memory", {"MemTotal": 1 << 30}.__getitem__)
     monkeypatch.setattr(fio_run, "run_watched", made.run_watched)
     for module in (fio, matrix):

@@ -37,8 +37,11 @@ class Caches:
         return Dropped(proven=self.proven, reason="looked at", pages=Pages())
 
     @contextmanager
-    def ballast(self, free_ram_bytes: int, *, progress: Progress) -> Iterator[int]:
+    def ballast(
+        self, free_ram_bytes: int, *, bench: Path | None, progress: Progress
+    ) -> Iterator[int]:
         """In the place of `ballast`."""
+        del bench
         progress("Filling RAM with ballast", 0, 0)
         self.free_ram.append(free_ram_bytes)
         try:

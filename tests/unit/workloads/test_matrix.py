@@ -41,7 +41,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FioBench:
     made = make_fio_bench(tmp_path, monkeypatch)
 
     @contextmanager
-    def ballast(free_ram_bytes: int, *, progress: object) -> Iterator[int]:
+    def ballast(free_ram_bytes: int, *, bench: Path | None, progress: object) -> Iterator[int]:
         made.happened.append("ballast up")
         yield 3 << 30
         made.happened.append("ballast down")

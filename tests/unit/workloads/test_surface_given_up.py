@@ -49,11 +49,13 @@ class _HeldUpDrive(FaultyDrive):
         return super().read_once(piece)
 
 
-def _break_off(drive: FaultyDrive, error: type[Exception] = StoppedError) -> Reading:
+def _break_off(
+    drive: FaultyDrive, error: type[Exception] = StoppedError, *, is_silent: bool = False
+) -> Reading:
     reader = SliceReader(drive, allowed_bytes=_SIZE, clock=drive.clock)
     with pytest.raises(error):
         reader.read([Piece(0, 16 * _MIB)])
-    return reader.break_off()
+    return reader.break_off(is_silent=is_silent)
 
 
 def _places(reading: Reading) -> list[tuple[int, int, str]]:
@@ -83,7 +85,7 @@ def test_a_skip_because_of_a_bad_place_does_not_lose_it(
     workload.prepare(bench)
     with pytest.raises(StoppedError):
         workload.run_part(bench, "000", finished={})
-    left = workload.give_up_part(bench, "000")
+    left = workload.give_up_part(bench, "000", is_silent=False)
     workload.close()
     assert left.ranges == (LbaRange("unreadable", _MIB, 8192, 3.0, "Input/output error"),)
     ((variant, metric, value, proof),) = [
@@ -106,12 +108,12 @@ def test_a_sound_slice_leaves_nothing_and_no_other_slice_is_meant(tmp_path: Path
     bench = make_surface_bench(tmp_path, 4 * _MIB, lambda: DiskStats(0, 0, 0, 0), progress)
     workload = make_workload(_PLAN)
     workload.prepare(bench)
-    assert workload.give_up_part(bench, "000") == Leftover(), "not begun"
+    assert workload.give_up_part(bench, "000", is_silent=False) == Leftover(), "not begun"
     workload.run_part(bench, "000", finished={})
     asked.append(True)
     with pytest.raises(StoppedError):
         workload.run_part(bench, "001", finished={})
-    assert workload.give_up_part(bench, "001") == Leftover()
+    assert workload.give_up_part(bench, "001", is_silent=False) == Leftover()
     workload.close()
 
 
@@ -154,6 +156,17 @@ def test_a_drive_that_vanishes_keeps_what_was_found_before() -> None:
     reading = _break_off(drive, StepFailed)
     assert _places(reading) == [(2 * _MIB, 4096, "Input/output error")]
     assert len(reads) <= 28 + 4 + 3, "asked once whether it is there, not twice"
+
+
+def test_of_a_drive_that_hangs_only_what_was_told_apart_is_kept_and_nothing_is_asked() -> None:
+    """It has a request that is never answered: whoever waits for that waits for ever."""
+    drive = _HeldUpDrive(_SIZE, [f"read-error@{2 * _MIB}+4096"], stop_at=30)
+    reads = drive.reads
+    reading = _break_off(drive, is_silent=True)
+    assert _places(reading) == [(2 * _MIB, 4096, "Input/output error")]
+    assert len(reads) == 30
+    failed = _HeldUpDrive(_SIZE, [f"read-error@{5 * _MIB}+4096"], stop_at=7)
+    assert _places(_break_off(failed, is_silent=True)) == []
 
 
 def test_answers_found_together_are_not_lost_with_the_first(tmp_path: Path) -> None:

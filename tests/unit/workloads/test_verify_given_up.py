@@ -36,7 +36,7 @@ def _give_up(lab: VerifyBench, part: str) -> Leftover:
     finished = {name: len(result.results) for name, result in lab.stored.items()}
     with pytest.raises(_Skipped):
         workload.run_part(replace(lab.bench, progress=skip), part, finished=finished)
-    return workload.give_up_part(lab.bench, part)
+    return workload.give_up_part(lab.bench, part, is_silent=False)
 
 
 def test_what_a_skipped_stretch_had_found_is_handed_over(make: Make) -> None:

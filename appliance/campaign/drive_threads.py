@@ -1,0 +1,98 @@
+"""The threads in which a campaign's work on its drives is done: see `appliance.drive_thread`."""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+
+from appliance.arrays.kernel import control
+from appliance.arrays.model import ArrayStuckError
+from appliance.caches.ballast import release_ballast
+from appliance.campaign.journal import record
+from appliance.campaign.silent_drives import Member
+from appliance.campaign.site import Site
+from appliance.drive_thread import DriveSilentError, DriveThread, Silence
+from appliance.drives.patience import read_patience_s, read_signs
+from appliance.errors import Blame, KaltstartError, StepFailed, blaming
+from appliance.progress import Progress
+from appliance.units import printable
+
+SHORT_S = 60.0
+"""Where nothing depends on the answer: no drive fails for that."""
+_UNKNOWN_S = 600.0
+"""For what asks the kernel and udev, and no drive: udev may be held up by one."""
+
+
+@contextmanager
+def drive_work(
+    site: Site, campaign_id: int, members: Sequence[Member], *, tell: Progress
+) -> Iterator[DriveThread]:
+    """The thread for work on these drives of the campaign; the first is the one it is done for.
+
+    Raises DriveSilentError where one of them was left behind before and does not answer yet, and in
+    the place of ArrayStuckError. One that is left behind now is known from then on, and in the
+    diary.
+    """
+    for number, (row, live) in enumerate(members):
+        with blaming("other") if number else nullcontext():
+            site.silent.check(row, live, tell=tell)
+    names = [live.name for _, live in members]
+    limit_s = read_patience_s(names)
+
+    blame: Blame = "drive"
+
+    def note(silence: Silence, *, limit_s: float = limit_s) -> None:
+        nonlocal blame
+        blame = site.silent.note(members, silence, limit_s=limit_s)
+        with suppress(KaltstartError):  # the others need the memory
+            release_ballast()
+        identities = " and ".join(printable(each.identity) for each, _ in members)
+        with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
+            record(
+                site.connection,
+                site.this_boot,
+                "drive-silent",
+                f"{identities}: no answer ({silence.what}); nothing more is asked of it until it "
+                "answers or is plugged in anew",
+                campaign_id=campaign_id,
+                level="error",
+            )
+
+    with DriveThread(
+        " and ".join(f"drive {each.identity}" for each, _ in members),
+        read_signs=partial(read_signs, names),
+        limit_s=limit_s,
+        tell=tell,
+        on_silence=note,
+    ) as hand:
+        try:
+            yield hand
+        except DriveSilentError as error:
+            error.blame = blame
+            raise
+        except ArrayStuckError as error:
+            in_array = partial(_is_in_array, names)
+            note(Silence(error.message, time.monotonic(), frozenset(names), in_array), limit_s=0)
+            raise DriveSilentError(error.message, hint=error.hint, blame=blame) from error
+
+
+def _is_in_array(names: Sequence[str]) -> bool:
+    return any(control(name).exists() for name in names)
+
+
+@contextmanager
+def side_work(
+    what: str, *, tell: Progress, names: Sequence[str] = (), limit_s: float = _UNKNOWN_S
+) -> Iterator[DriveThread]:
+    """The thread for questions that no drive of a campaign is failed for: `what`, in a sentence.
+
+    Raises StepFailed where it is left behind, by no drive's fault.
+    """
+    with DriveThread(
+        what, read_signs=partial(read_signs, names), limit_s=limit_s, tell=tell
+    ) as hand:
+        try:
+            yield hand
+        except DriveSilentError as error:
+            raise StepFailed(error.message, hint=error.hint, blame="other") from error

@@ -1,0 +1,103 @@
+"""The drives that were left behind in this boot: they do not answer, and are asked nothing more.
+
+A drive is asked again as soon as what hung in the kernel has come back, or it was plugged in anew.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.drive_thread import DriveSilentError, Silence
+from appliance.drives.model import Drive
+from appliance.drives.probe import read_number
+from appliance.errors import Blame
+from appliance.progress import Progress
+from appliance.store.campaigns import CampaignDriveRow
+from appliance.store.clock import timestamp
+
+_POLL_S = 0.25
+
+type Member = tuple[CampaignDriveRow, Drive]
+"""A drive's part in the campaign, and the live drive."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    silence: Silence
+    limit_s: float
+    at: str
+    """When there was the last sign, as people read it."""
+    device: tuple[str, str]
+    """The live drive's name and the kernel's number: another one when it was plugged in anew."""
+    blame: Blame
+
+
+class SilentDrives:
+    """By the campaign's drives. For the engine's thread alone."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}
+
+    def note(self, members: Sequence[Member], silence: Silence, *, limit_s: float) -> Blame:
+        """Work on these drives was left behind: none of them is free, whichever of them it is.
+
+        Returns whose fault it is for the first of them. Not that of a drive which has no request
+        under way while another one has, or another one is silent: they share a kernel.
+        """
+        at = timestamp(time.time() - (time.monotonic() - silence.since_s))
+        is_alone = not silence.devices and not self.names
+        blames: list[Blame] = []
+        for row, drive in members:
+            is_it = is_alone or drive.name in silence.devices
+            blames.append("drive" if is_it else "other")
+            self._entries[row.drive_id] = _Entry(
+                silence, limit_s, at, read_device(drive), blames[-1]
+            )
+        return blames[0] if blames else "other"
+
+    def check(self, row: CampaignDriveRow, drive: Drive, *, tell: Progress) -> None:
+        """Raises DriveSilentError where `drive` was left behind and has not come back.
+
+        What was left behind before the drive had all of its time, as a person wanted to stop, is
+        waited for.
+        """
+        entry = self._entries.get(row.drive_id)
+        if entry is None:
+            return
+        while self._is_held(entry, drive) and _left_s(entry) > 0:
+            tell(f"waiting for drive {row.identity}", 0, 0)
+            time.sleep(_POLL_S)
+        if not self._is_held(entry, drive):
+            del self._entries[row.drive_id]
+            return
+        raise DriveSilentError(
+            f"drive {row.identity} does not answer since {entry.at} ({entry.silence.what})",
+            hint="switch the machine off and on, or plug the drive out and in",
+            blame=entry.blame,
+        )
+
+    def knows(self, row: CampaignDriveRow) -> bool:
+        """Whether something of that drive's is left behind still."""
+        entry = self._entries.get(row.drive_id)
+        return entry is not None and entry.silence.is_held()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The kernel's names of the drives that are held."""
+        return frozenset(
+            entry.device[0] for entry in self._entries.values() if entry.silence.is_held()
+        )
+
+    @staticmethod
+    def _is_held(entry: _Entry, drive: Drive) -> bool:
+        return entry.silence.is_held() and entry.device == read_device(drive)
+
+
+def read_device(drive: Drive) -> tuple[str, str]:
+    """What tells a drive from one that was plugged in later."""
+    return drive.name, read_number(drive.name)
+
+
+def _left_s(entry: _Entry) -> float:
+    """Of the time that the kernel may still take."""
+    return entry.limit_s - (time.monotonic() - entry.silence.since_s)

@@ -1,0 +1,56 @@
+"""A call to a drive that does not come back, within a campaign on a machine that is not there."""
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from appliance.campaign import drive_threads, silent_drives
+from appliance.drive_thread import DriveThread, Signs
+
+
+@dataclass
+class Hang:
+    """When a call hangs time flies: a minute at each look at the clock, until it is given up."""
+
+    is_free: threading.Event = field(default_factory=threading.Event)
+    threads: list[threading.Thread] = field(default_factory=list)
+    """Those that were hung."""
+    now_s: float = 0.0
+    flies_until_s: float = 0.0
+    under_way: set[str] = field(default_factory=set)
+    """The drives, by the kernel's names, that have a request which they do not answer."""
+
+    def call(self) -> None:
+        """What is hung: until it is let go of."""
+        self.threads.append(threading.current_thread())
+        self.flies_until_s = self.now_s + 1300
+        self.is_free.wait()
+
+    def let_go(self) -> None:
+        """The drive answers after all; returns when whoever was left behind has ended."""
+        self.is_free.set()
+        for thread in self.threads:
+            thread.join()
+
+    def clock(self) -> float:
+        """Seconds."""
+        if self.now_s < self.flies_until_s:
+            self.now_s += 60.0
+        return self.now_s
+
+    def read_signs(self, names: list[str]) -> dict[str, Signs]:
+        """Nothing moves."""
+        return {name: Signs((0,), int(name in self.under_way)) for name in names}
+
+    def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Stand in for the clock and for the kernel's counters."""
+        monkeypatch.setattr(drive_threads, "DriveThread", partial(DriveThread, clock=self.clock))
+        monkeypatch.setattr(drive_threads, "read_signs", self.read_signs)
+        monkeypatch.setattr(
+            silent_drives,
+            "time",
+            SimpleNamespace(monotonic=self.clock, time=lambda: 1.8e9, sleep=lambda _: None),
+        )
