@@ -141,7 +141,7 @@ class Appliance:
             connection,
             self.this_boot,
             countdown=self.screen.countdown,
-            is_stopped=self.screen.is_stop_asked,
+            is_stopped=self.screen.is_stopped,
             tell=self.screen.waiting_progress(),
         )
         self._machine_drives = MachineDrives(self.site, stick, drives)
@@ -317,7 +317,7 @@ class Appliance:
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             count_power_action(self.connection, campaign_id)
-            if self.screen.is_stop_asked():
+            if self.screen.is_stopped():
                 return
             leave(self.site, action)
             wait_for_the_end()

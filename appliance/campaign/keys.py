@@ -5,6 +5,10 @@ beside the interface, of which every reader gets all: a key that the interface h
 heard by it, and one that it does not (it hangs, it crashed, a shell has its terminal) is heard all
 the same. A serial line has no such device. It is read only while its interface shows no sign of
 life; a key that one in its last breath takes away is to be pressed once more.
+
+The power key is a keyboard of its own. systemd-logind ignores it, as well as the lid and the keys
+for sleep and restart (logind.conf.d in mkosi.extra): the program that reads it here finishes what
+it is writing and switches off.
 """
 
 import os
@@ -14,12 +18,13 @@ import termios
 import time
 import tty
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from appliance import sysfs
 from appliance.serial_lines import find_serial_lines, set_speed
 
 _INPUT = Path("/dev/input")
@@ -27,12 +32,17 @@ _EVENT = struct.Struct("llHHi")
 """struct input_event in linux/input.h: time, type, code, value."""
 _EV_KEY = 1
 _PRESSED = 1
+_POWER_KEYS = frozenset({116, 356})
+"""KEY_POWER and KEY_POWER2 in linux/input-event-codes.h."""
 _BUTTONS_OF_THE_CASE = range(113, 117)
-"""Volume and power, in linux/input-event-codes.h; Esc is 1, the last one of a keyboard 127."""
+"""Volume and power; Esc is 1, the last one of a keyboard 127."""
 _ORDINARY_KEYS = frozenset(range(1, 128)) - frozenset(_BUTTONS_OF_THE_CASE)
+_CAPABILITIES = Path("/sys/class/input")
+_WORD_BITS = 64
 ALIVE = "tui-alive-"
 """In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
-_SILENT_S = 10
+_SILENT_S = 4
+"""Two beats are missing; countdowns last five seconds and more."""
 
 
 @cache
@@ -52,21 +62,15 @@ class Consoles:
 
     def __init__(self, paths: Sequence[str] | None = None) -> None:
         self._paths = find_consoles() if paths is None else paths
+        self._open: dict[str, int] = {}
         self._modes: dict[int, list[Any]] = {}
 
     def __enter__(self) -> Self:
         for path in self._paths:
-            try:
-                descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-            except OSError:
-                continue
-            try:
-                self._modes[descriptor] = termios.tcgetattr(descriptor)
-                # Raw: Ctrl-C and Ctrl-S are keys like any other.
-                tty.setraw(descriptor)
+            self.add(path)
+        for descriptor in self._open.values():
+            with suppress(termios.error):
                 termios.tcflush(descriptor, termios.TCIFLUSH)
-            except termios.error:  # a console that is no terminal: it can still be written to
-                self._modes[descriptor] = []
         return self
 
     def __exit__(
@@ -75,16 +79,38 @@ class Consoles:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for descriptor, mode in self._modes.items():
-            with suppress(termios.error):  # it hung up
-                if mode:
-                    termios.tcsetattr(descriptor, termios.TCSANOW, mode)
-            os.close(descriptor)
-        self._modes.clear()
+        for path in tuple(self._open):
+            self.remove(path)
+
+    def add(self, path: str) -> None:
+        """Read it from now on, and what was typed there and read by nobody."""
+        if path in self._open:
+            return
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return
+        self._open[path] = descriptor
+        try:
+            self._modes[descriptor] = termios.tcgetattr(descriptor)
+            # Raw: Ctrl-C and Ctrl-S are keys like any other.
+            tty.setraw(descriptor, termios.TCSANOW)
+        except termios.error:  # a console that is no terminal: it can still be written to
+            self._modes[descriptor] = []
+
+    def remove(self, path: str) -> None:
+        """Leave it to others, in the mode it was found in."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is None:
+            return
+        with suppress(termios.error):  # it hung up
+            if mode := self._modes.pop(descriptor):
+                termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+        os.close(descriptor)
 
     def say(self, text: str) -> None:
         """Write a line; a console that does not take it is left out."""
-        for descriptor in self._modes:
+        for descriptor in self._open.values():
             try:
                 os.write(descriptor, f"{text}\r\n".encode())
             except OSError:
@@ -96,7 +122,7 @@ class Consoles:
         first = True
         while (left_s := until_s - time.monotonic()) > 0 or first:
             first = False
-            ready, _, _ = select.select(list(self._modes), [], [], max(0, left_s))
+            ready, _, _ = select.select(list(self._open.values()), [], [], max(0, left_s))
             for descriptor in ready:
                 try:
                     if os.read(descriptor, 64):
@@ -108,32 +134,76 @@ class Consoles:
 
     def _forget(self, descriptor: int) -> None:
         """Leave out a console that hung up: it would be ready for ever."""
+        self._open = {path: each for path, each in self._open.items() if each != descriptor}
         del self._modes[descriptor]
         os.close(descriptor)
 
 
-class Listener:
-    """Hears keys in a countdown of the appliance, whatever has become of the interface."""
+class Keyboards:
+    """The event devices of all keyboards and buttons, those that are plugged in later too.
 
-    def __init__(self, run: Path) -> None:
+    Each look reads what came since the last one, so it can be asked at any time; nothing waits.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[Path, int] = {}
+        self._has_key = False
+        self._has_power = False
+
+    def is_key_pressed(self) -> bool:
+        """Whether an ordinary key was pressed since this was asked last."""
+        self._look()
+        pressed, self._has_key = self._has_key, False
+        return pressed
+
+    def is_power_pressed(self) -> bool:
+        """Whether the power key was pressed since the first look."""
+        self._look()
+        return self._has_power
+
+    def _look(self) -> None:
+        for path in _INPUT.glob("event*"):
+            if path not in self._open and _may_have_keys(path.name):
+                with suppress(OSError):
+                    self._open[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        for path, keyboard in tuple(self._open.items()):
+            try:
+                while events := os.read(keyboard, 64 * _EVENT.size):
+                    self._take(events)
+            except BlockingIOError:
+                continue
+            except OSError:  # it was pulled out; another one may get its name
+                del self._open[path]
+                os.close(keyboard)
+
+    def _take(self, events: bytes) -> None:
+        whole = len(events) - len(events) % _EVENT.size
+        for _, _, kind, code, value in _EVENT.iter_unpack(events[:whole]):
+            if kind == _EV_KEY and value == _PRESSED:
+                self._has_key |= code in _ORDINARY_KEYS
+                self._has_power |= code in _POWER_KEYS
+
+
+class Listener:
+    """Hears keys from a countdown of the appliance on, whatever has become of the interface."""
+
+    def __init__(self, run: Path, keyboards: Keyboards) -> None:
         self._run = run
-        self._open = ExitStack()
-        self._keyboards: list[int] = []
-        self._consoles = Consoles(())
+        self._keyboards = keyboards
+        self._consoles = Consoles([path for path in find_consoles() if not self._is_alive(path)])
 
     def __enter__(self) -> Self:
-        for path in sorted(_INPUT.glob("event*")):
-            with suppress(OSError):
-                keyboard = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-                self._keyboards.append(keyboard)
-                self._open.callback(os.close, keyboard)
-        silent = [path for path in find_consoles() if not self._is_alive(path)]
-        self._consoles = self._open.enter_context(Consoles(silent))
+        self._keyboards.is_key_pressed()  # what came before is not meant
+        self._consoles.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._keyboards.clear()
-        self._open.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._consoles.__exit__(kind, error, trace)
 
     def say(self, text: str) -> None:
         """Write a line where no interface shows it."""
@@ -141,12 +211,13 @@ class Listener:
 
     def is_pressed(self) -> bool:
         """Whether a key was pressed since the last time."""
-        pressed = False
-        for keyboard in self._keyboards:
-            # One that was pulled out has nothing more to say.
-            with suppress(OSError):
-                while events := os.read(keyboard, 64 * _EVENT.size):
-                    pressed |= _holds_key(events)
+        # An interface may fall silent in the countdown, or come back.
+        for path in find_consoles():
+            if self._is_alive(path):
+                self._consoles.remove(path)
+            else:
+                self._consoles.add(path)
+        pressed = self._keyboards.is_key_pressed()
         return self._consoles.key_pressed(within_s=0) or pressed
 
     def _is_alive(self, console: str) -> bool:
@@ -158,9 +229,11 @@ class Listener:
         return abs(time.time() - beat_s) < _SILENT_S
 
 
-def _holds_key(events: bytes) -> bool:
-    whole = len(events) - len(events) % _EVENT.size
-    return any(
-        kind == _EV_KEY and value == _PRESSED and code in _ORDINARY_KEYS
-        for _, _, kind, code, value in _EVENT.iter_unpack(events[:whole])
-    )
+def _may_have_keys(name: str) -> bool:
+    """Whether this event device has keys at all: a mouse has buttons alone."""
+    # One bit for each code, in words of the kernel's, the lowest last (input_print_bitmap()).
+    words = sysfs.read_text(_CAPABILITIES / name / "device/capabilities/key").split()
+    if not words:
+        return True  # nothing says that it has none
+    bits = sum(int(word, 16) << _WORD_BITS * at for at, word in enumerate(reversed(words)))
+    return any(bits >> code & 1 for code in _ORDINARY_KEYS | _POWER_KEYS)

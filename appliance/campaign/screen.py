@@ -3,11 +3,12 @@
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import Protocol
 
-from appliance.campaign.keys import Listener
+from appliance.campaign.keys import Keyboards, Listener
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import (
     SkippedByPersonError,
@@ -39,9 +40,17 @@ class Screen:
         self._connection = connection
         self._this_boot = this_boot
         self._gives_up_s: float | None = None
+        self._keyboards = Keyboards()
+        self._listener: Listener | None = None
+        """From a countdown on, until power goes or something else is shown."""
+        self._listening = ExitStack()
 
     def show(self, phase: str, message: str, **more: object) -> None:
         """Publish a new state; what `more` does not give is empty."""
+        self._stop_listening()
+        self._publish(phase, message, **more)
+
+    def _publish(self, phase: str, message: str, **more: object) -> None:
         self._status.phase = phase
         self._status.message = message
         self._status.countdown = None
@@ -54,17 +63,22 @@ class Screen:
         write_status(self._status)
 
     def countdown(self, purpose: str, then: str, seconds: int) -> bool:
-        """Count down on the screens; any key stops it, by a request or without the interface."""
+        """Count down on the screens; any key stops it, by a request or without the interface.
+
+        Afterwards keys are still heard, by `is_stopped`, until something else is shown.
+        """
         self._wait_for_interface()
-        with Listener(RUN) as listener:
-            if self._is_stopped(listener, purpose, then, seconds):
-                return True
-        self.show("running", then, next=then)
+        self._stop_listening()
+        self._listener = self._listening.enter_context(Listener(RUN, self._keyboards))
+        if self._count(self._listener, purpose, then, seconds):
+            self._stop_listening()
+            return True
+        self._publish("running", then, next=then)
         return False
 
-    def _is_stopped(self, listener: Listener, purpose: str, then: str, seconds: int) -> bool:
+    def _count(self, listener: Listener, purpose: str, then: str, seconds: int) -> bool:
         for left_s in range(seconds, 0, -1):
-            self.show(
+            self._publish(
                 "countdown",
                 then,
                 countdown={"purpose": purpose, "remaining_s": left_s},
@@ -77,13 +91,25 @@ class Screen:
             while time.monotonic() < until_s:
                 time.sleep(_POLL_S)
                 # Here is a safe point: to pause is to stop.
-                if self.is_stop_asked() or listener.is_pressed():
+                if self.is_stopped():
                     return True
         return False
 
-    def is_stop_asked(self) -> bool:
-        """Whether a person has asked for a stop, or a pause, that nobody has answered yet."""
-        return self._take_wishes() in {Wish.STOP, Wish.PAUSE}
+    def is_stopped(self) -> bool:
+        """Whether a person asked for a stop or a pause, or has pressed a key since the countdown.
+
+        The last look before power goes, too.
+        """
+        is_asked = self._take_wishes() in {Wish.STOP, Wish.PAUSE}
+        return is_asked or (self._listener is not None and self._listener.is_pressed())
+
+    def is_power_key_pressed(self) -> bool:
+        """Whether the machine is to be switched off as soon as nothing is being written."""
+        return self._keyboards.is_power_pressed()
+
+    def _stop_listening(self) -> None:
+        self._listener = None
+        self._listening.close()
 
     def _wait_for_interface(self) -> None:
         """Nobody can press a key before the interface is there, on each terminal that gets one.
@@ -96,7 +122,8 @@ class Screen:
             time.sleep(_POLL_S)
 
     def _take_wishes(self, step_id: int = 0) -> Wish:
-        return take_wishes(self._connection, self._this_boot, step_id=step_id)
+        wish = take_wishes(self._connection, self._this_boot, step_id=step_id)
+        return Wish.STOP if self.is_power_key_pressed() else wish
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
         """What to call while reference systems are written; raises StoppedByPersonError."""

@@ -2,13 +2,15 @@
 
 import os
 import struct
+import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from appliance.campaign import keys
-from appliance.campaign.keys import ALIVE, Consoles, Listener
+from appliance.campaign.keys import ALIVE, Consoles, Keyboards, Listener
 
 SOON_S = 0.05
 NEVER_S = 600  # far beyond any patience: whoever waits for it fails
@@ -53,7 +55,7 @@ def test_a_console_that_hung_up_is_left_out_and_the_others_stay(terminals: list[
     with Consoles() as consoles:
         os.close(terminals.pop(0))
         assert not consoles.key_pressed(within_s=SOON_S)
-        assert len(consoles._modes) == 1
+        assert len(consoles._open) == 1
         os.write(terminals[0], b"x")
         assert consoles.key_pressed(within_s=NEVER_S)
 
@@ -102,7 +104,7 @@ def keyboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 def test_a_keyboard_is_heard_beside_the_interface(
     tmp_path: Path, keyboard: int, kind: int, code: int, value: int, *, counts: bool
 ) -> None:
-    with Listener(tmp_path) as listener:
+    with Listener(tmp_path, Keyboards()) as listener:
         assert not listener.is_pressed()
         os.write(keyboard, _event(kind, code, value) + _event(0, 0, 0))
         assert listener.is_pressed() == counts
@@ -117,10 +119,100 @@ def test_a_console_is_left_to_its_interface_while_that_lives(
     silent = tmp_path / f"{ALIVE}{second}"
     silent.touch()
     os.utime(silent, (1, 1))
-    with Listener(tmp_path) as listener:
+    with Listener(tmp_path, Keyboards()) as listener:
         os.write(terminals[0], b"x")
         assert not listener.is_pressed()
         os.write(terminals[1], b"x")
         assert listener.is_pressed()
         listener.say("restart in 5 s")
         assert os.read(terminals[1], 100) == b"restart in 5 s\r\n"
+
+
+def test_an_interface_that_falls_silent_in_the_countdown_leaves_its_line_to_the_engine(
+    terminals: list[int], tmp_path: Path
+) -> None:
+    (first, beat), (_, other) = (
+        (end, tmp_path / f"{ALIVE}{Path(path).name}")
+        for end, path in zip(terminals, keys.find_consoles(), strict=True)
+    )
+    beat.touch()
+    other.touch()
+    with Listener(tmp_path, Keyboards()) as listener:
+        assert not listener.is_pressed()
+        os.utime(beat, (now_s := time.time() - 5, now_s))
+        os.write(first, b"x")
+        assert listener.is_pressed()
+        beat.touch()
+        assert not listener.is_pressed()
+        os.write(first, b"y")
+        assert not listener.is_pressed(), "the interface is back, and reads it"
+
+
+def test_a_line_that_is_given_back_is_in_the_mode_it_was_found_in(
+    terminals: list[int], tmp_path: Path
+) -> None:
+    path = keys.find_consoles()[0]
+    descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    before = termios.tcgetattr(descriptor)
+    with Listener(tmp_path, Keyboards()) as listener:
+        assert termios.tcgetattr(descriptor) != before
+        (tmp_path / f"{ALIVE}{Path(path).name}").touch()
+        listener.is_pressed()
+        assert termios.tcgetattr(descriptor) == before
+    os.close(descriptor)
+
+
+def test_a_keyboard_that_is_plugged_in_during_the_countdown_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_INPUT", tmp_path)
+    with Listener(tmp_path, Keyboards()) as listener:
+        assert not listener.is_pressed()
+        os.mkfifo(tmp_path / "event7")
+        end = os.open(tmp_path / "event7", os.O_RDWR)
+        assert not listener.is_pressed()
+        os.write(end, _event(1, 57, 1))
+        assert listener.is_pressed()
+        os.close(end)
+
+
+def test_what_was_typed_before_the_countdown_does_not_stop_it(
+    tmp_path: Path, keyboard: int
+) -> None:
+    keyboards = Keyboards()
+    assert not keyboards.is_power_pressed()
+    os.write(keyboard, _event(1, 57, 1))
+    with Listener(tmp_path, keyboards) as listener:
+        assert not listener.is_pressed()
+
+
+@pytest.mark.parametrize("code", [116, 356])
+def test_the_power_key_is_remembered_and_is_no_ordinary_key(keyboard: int, code: int) -> None:
+    keyboards = Keyboards()
+    assert not keyboards.is_power_pressed()
+    os.write(keyboard, _event(1, code, 1) + _event(1, code, 0))
+    assert not keyboards.is_key_pressed()
+    assert keyboards.is_power_pressed()
+    assert keyboards.is_power_pressed()
+
+
+@pytest.mark.parametrize(
+    ("bits", "is_open"),
+    [
+        # As Linux 6.12 prints them: a mouse, its power button, a keyboard.
+        ("70000 0 0 0 0", False),
+        ("10000000000000 0", True),
+        ("402000000 3803078f800d001 feffffdfffefffff fffffffffffffffe", True),
+    ],
+)
+def test_a_device_without_keys_is_left_alone(
+    tmp_path: Path, keyboard: int, monkeypatch: pytest.MonkeyPatch, bits: str, *, is_open: bool
+) -> None:
+    del keyboard
+    folder = tmp_path / "sys/event0/device/capabilities"
+    folder.mkdir(parents=True)
+    (folder / "key").write_text(f"{bits}\n")
+    monkeypatch.setattr(keys, "_CAPABILITIES", tmp_path / "sys")
+    keyboards = Keyboards()
+    keyboards.is_key_pressed()
+    assert bool(keyboards._open) == is_open
