@@ -32,6 +32,7 @@ EVENTS = (
         N_("pause-asked"),
         N_("pause-taken-back"),
     ),
+    N_("power-key"),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
     *(N_("sample-damaged"), N_("sample-kept")),
     N_("report-incomplete"),

@@ -26,7 +26,7 @@ from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.keys import find_consoles
+from appliance.campaign.keys import Keyboards, find_consoles
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -91,7 +91,7 @@ def serve(drives: DriveList) -> None:
     except KaltstartError as error:
         show_trouble(status, error)
         drives.all_found(None)
-        wait_for_the_end()  # the list of drives stays alive
+        _wait_for_power_key()  # the list of drives stays alive
     drives.all_found(stick)
     appliance = Appliance(status, stick, connection, drives)
     try:
@@ -119,6 +119,17 @@ def wait_for_the_end() -> NoReturn:
     """Power is about to go, or nothing can be done before it has gone; the database is closed."""
     while True:
         time.sleep(1)
+
+
+def _wait_for_power_key() -> NoReturn:
+    """Nothing can be stored; the machine can still be switched off."""
+    keyboards = Keyboards()
+    while not keyboards.is_power_pressed():
+        time.sleep(_POLL_S)
+    for action in (power.clear_alarm, power.power_off):
+        with suppress(KaltstartError, OSError):
+            action()
+    wait_for_the_end()
 
 
 class Appliance:
@@ -163,7 +174,8 @@ class Appliance:
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
-            self._finish(unreported)
+            with suppress(StoppedByPersonError):  # it is finished at the next start
+                self._finish(unreported)
         if campaign is not None and campaign.state != "paused":
             self._resume_after_start(campaign)
         else:
@@ -172,6 +184,7 @@ class Appliance:
             self._idle()
             for request in select_new_requests(self.connection):
                 self._answer(request)
+            self._obey_power_key()
             if self._machine_drives.note():
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
@@ -374,6 +387,8 @@ class Appliance:
             return
         said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
+            if self.screen.is_power_key_pressed():
+                return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
             record(self.connection, self.this_boot, "autostart-declined", declined)
             self.status.plan["is_known"] = True
@@ -482,6 +497,18 @@ class Appliance:
     def _switch_off(self, kind: str) -> NoReturn:
         power.clear_alarm()
         leave(self.site, power.power_off if kind == "poweroff" else power.reboot)
+        wait_for_the_end()
+
+    def _obey_power_key(self) -> None:
+        """Switch off if the key was pressed. What was running has been stopped and stored."""
+        if not self.screen.is_power_key_pressed():
+            return
+        record(self.connection, self.this_boot, "power-key", "switching off")
+        try:
+            power.clear_alarm()
+        except (KaltstartError, OSError) as error:
+            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+        leave(self.site, power.power_off)
         wait_for_the_end()
 
     def _take_apart(self, set_uuid: str) -> None:

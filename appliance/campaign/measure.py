@@ -22,7 +22,7 @@ from appliance.campaign.booted_array import (
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.kept_sample import KeptSample, keep_sample
-from appliance.campaign.keys import Consoles
+from appliance.campaign.keys import Consoles, Keyboards
 from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
 from appliance.campaign.site import Countdown, Site, leave
@@ -81,17 +81,18 @@ def measure_boot() -> None:
         _give_back(this_boot, unmount_all)
         return
     with Consoles() as consoles:
+        keyboards = Keyboards()
         site = Site(
             connection,
             this_boot,
-            countdown=_ask(consoles),
-            is_stopped=lambda: consoles.key_pressed(within_s=0),
+            countdown=_ask(consoles, keyboards),
+            is_stopped=lambda: consoles.key_pressed(within_s=0) or keyboards.is_power_pressed(),
         )
         try:
             with telling_stick_trouble():
                 if repaired:
                     record(connection, this_boot, "data-repaired", repaired, level="warning")
-                _store(site, this_boot.slot, drives, sample)
+                _store(site, this_boot.slot, drives, sample, keyboards)
         except StickTrouble as error:
             # Where the sample was stored before, what is kept here is known by its boot.
             refuse(None, this_boot, (error.message,))
@@ -100,7 +101,11 @@ def measure_boot() -> None:
 
 
 def _store(
-    site: Site, slot: int, drives: Sequence[Drive], sample: BootSample | KaltstartError
+    site: Site,
+    slot: int,
+    drives: Sequence[Drive],
+    sample: BootSample | KaltstartError,
+    keyboards: Keyboards,
 ) -> None:
     """Store the sample, or why there is none, and go on with the campaign."""
     due = _find_due(site, slot)
@@ -127,7 +132,7 @@ def _store(
         )
     else:
         store_sample(site, due, booted, sample)
-    _go_on(site, campaign.id)
+    _go_on(site, campaign.id, keyboards)
 
 
 def _try_sample(this_boot: ThisBoot, slot: int) -> BootSample | KaltstartError:
@@ -239,8 +244,8 @@ def _look_at_booted(
     return booted
 
 
-def _go_on(site: Site, campaign_id: int) -> None:
-    """The next boot, or back to the appliance.
+def _go_on(site: Site, campaign_id: int, keyboards: Keyboards) -> None:
+    """The next boot; off, where the power key was pressed; or back to the appliance.
 
     For the report, or because somebody stopped the campaign.
     """
@@ -249,18 +254,18 @@ def _go_on(site: Site, campaign_id: int) -> None:
         return
     with transaction(site.connection):
         count_power_action(site.connection, campaign_id)
-    leave(site, power.reboot)
+    leave(site, power.power_off if keyboards.is_power_pressed() else power.reboot)
 
 
-def _ask(consoles: Consoles) -> Countdown:
-    """A countdown on the consoles themselves; any key ends it."""
+def _ask(consoles: Consoles, keyboards: Keyboards) -> Countdown:
+    """A countdown on the consoles themselves; any key ends it, the power key too."""
 
     def countdown(purpose: str, then: str, seconds: int) -> bool:
         for left_s in range(seconds, 0, -1):
             consoles.say(
                 f"Kaltstart: {purpose} in {left_s} s: {printable(then)}. Any key stops it."
             )
-            if consoles.key_pressed(within_s=1):
+            if consoles.key_pressed(within_s=1) or keyboards.is_power_pressed():
                 return True
         return False
 

@@ -43,6 +43,8 @@ runtime = 3
 tests = ["seq-write"]
 page_cache = "bypass"
 """
+# Much longer than it takes to press a key.
+_LONG = _PLAN.replace("runtime = 3\n", "runtime = 600\n")
 _HEAD = 'version = 1\n[campaign]\nname = "refused"\nautostart = true\n'
 _STEP = '[[workload]]\nkind = "fio"\nfilesystem = "none"\nsize = "8M"\ntests = ["seq-write"]\n'
 # Each is refused as a whole, though its first drive is there and released.
@@ -103,7 +105,7 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
         stick=make_stick(IMAGE, out / "stick.raw"),
         serial_log=out / "serial.log",
         processors=2,
-        agent=_SCRIPT.replace("@PLANS@", _refused_plans()),
+        agent=_SCRIPT.replace("@PLANS@", _refused_plans()).replace("@LONG@", _encode(_LONG)),
     )
     put_file(setup.stick, "plan.toml", _PLAN)
     drives = [*foreign, mine, _SWAP.first, _SWAP.other, _SWAP.larger]
@@ -120,8 +122,13 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
             unplug(machine, other, bay.socket(other))
             plug(machine, larger, bay.socket(larger))
             said = _all_said(machine)
+            # In the middle of a step; in their order, as the keyboards' events are.
+            machine.press("sleep")
             machine.press_power_button()
+            paused = machine.wait_event("campaign-paused", timeout_s=PATIENCE_S)
+            control = machine.qmp
             machine.wait_off(timeout_s=PATIENCE_S)
+            assert not control.has_told("SUSPEND"), "a machine that sleeps cuts the drives' power"
         untouched = [drive for drive in bay.drives if drive.serial != "G-MINE"]
     # The drives' processes have ended: their accounts are complete.
     for drive in untouched:
@@ -136,6 +143,8 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
     _check_refused(said)
     _check_swapped(said)
     assert done.fields["failed"] == "0"
+    assert said["started"].startswith("0 "), said["started"]
+    assert paused.fields["id"] == "2"
     assert clearing.fields["drive"] == "G-MINE"
     assert int(clearing.fields["steps"]) == 9  # two for each of three partitions, and its table
     _check_cleared(out, setup.stick)
@@ -144,13 +153,16 @@ def test_foreign_drives_stay_as_they_are(out: Path) -> None:
 def _refused_plans() -> str:
     lines = []
     for name, (text, _) in _REFUSED.items():
-        encoded = base64.b64encode(text.encode()).decode()
-        lines.append(f"base64 -d <<< {encoded} > /run/{name}.toml")
+        lines.append(f"base64 -d <<< {_encode(text)} > /run/{name}.toml")
         lines += [
             f"code {command}-{name} python3 -m appliance {command} /run/{name}.toml"
             for command in ("check", "run")
         ]
     return "\n".join(lines)
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 def _all_said(machine: Machine) -> dict[str, str]:
@@ -212,12 +224,18 @@ def _check_cleared(out: Path, stick: Path) -> None:
         events = [
             event
             for (event,) in connection.execute(
-                "SELECT event FROM events WHERE event IN ('clearing', 'step-done') ORDER BY seq"
+                "SELECT event FROM events WHERE event IN ('clearing', 'step-done')"
+                " AND campaign_id = 1 ORDER BY seq"
             )
         ]
         (shown,) = connection.execute(
-            "SELECT detail FROM events WHERE event = 'clearing'"
+            "SELECT detail FROM events WHERE event = 'clearing' AND campaign_id = 1"
         ).fetchall()
+        states = connection.execute("SELECT state FROM campaign ORDER BY id").fetchall()
+        (last,) = connection.execute(
+            "SELECT event FROM events ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
     assert events == ["clearing", "step-done"]
+    assert (states, last) == ([("done",), ("paused",)], "power-key")
     for what in ("G-MINE", "(ext4)", "(swap)", "(gpt, PMBR)", "forget", "3 partitions"):
         assert what in shown[0]

@@ -25,6 +25,27 @@ def test_no_key_restarts_the_machine() -> None:
     assert "kernel.sysrq = 0" in settings
 
 
+def test_no_key_and_no_lid_cuts_the_power_or_has_the_machine_sleep() -> None:
+    """All that logind.conf(5) of systemd 257 acts on by itself."""
+    login = _read("systemd/logind.conf.d/50-kaltstart.conf")["Login"]
+    keys = ("PowerKey", "RebootKey", "SuspendKey", "HibernateKey")
+    lids = ("LidSwitch", "LidSwitchExternalPower", "LidSwitchDocked")
+    handled = [f"Handle{key}{how}" for key in keys for how in ("", "LongPress")]
+    handled += [f"Handle{lid}" for lid in lids]
+    assert dict(login) == dict.fromkeys(handled, "ignore")
+    sleep = _read("systemd/sleep.conf.d/50-kaltstart.conf")["Sleep"]
+    ways = ("Suspend", "Hibernation", "SuspendThenHibernate", "HybridSleep")
+    assert dict(sleep) == {f"Allow{way}": "no" for way in ways}
+
+
+def test_the_power_key_switches_off_where_the_engine_has_ended_for_good() -> None:
+    engine = _read("systemd/system/kaltstart-engine.service")["Unit"]
+    assert engine["OnFailure"] == "kaltstart-power-key.service"
+    unit = _read("systemd/system/kaltstart-power-key.service")["Unit"]
+    assert unit["Conflicts"] == "kaltstart-engine.service"
+    assert _read("kaltstart/power-key.conf")["Login"]["HandlePowerKey"] == "poweroff"
+
+
 def test_an_interface_that_crashes_is_started_ever_more_seldom() -> None:
     service = _read("systemd/system/kaltstart-tui@.service")["Service"]
     assert int(service["RestartSteps"]) > 0
