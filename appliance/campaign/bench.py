@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,17 +17,17 @@ from appliance.campaign.marks import (
     forget_marks,
     leave_mark,
 )
-from appliance.drive_thread import DriveThread
+from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, Writable, unlocked
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.stick import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow, update_marked
+from appliance.store.campaigns import CampaignDriveRow, update_marks
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
@@ -36,6 +36,7 @@ from appliance.store.steps import (
     upsert_file_system,
 )
 from appliance.workloads.base import ArrayControl, Bench
+from appliance.workloads.drive_ends import read_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +129,16 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
     if not order.filesystem:
         # Nothing may take what will be left of it for a whole file system afterwards. A step that
         # goes on has cleared it before its first part; what it wrote since is not to be touched.
-        if not select_parts(order.connection, order.step.id):
+        is_new = not select_parts(order.connection, order.step.id)
+        if is_new:
             _forget_marks(order)
             order.hand.do(
                 partial(clear_holders, target, show=partial(_show_clearing, order)),
                 "clearing the drive",
             )
-        yield replace(bench, writable=True)
-        if isinstance(target, Unlocked):
-            _leave_mark(order, target)
+        marked = _marked(order, target, is_new=is_new)
+        with marked if isinstance(target, Unlocked) else nullcontext():
+            yield replace(bench, writable=True)
         return
     _provide_file_system(order, target)
     hand, kind = order.hand, order.filesystem
@@ -187,12 +189,52 @@ def _forget_marks(order: BenchOrder) -> None:
         forget_marks(order.connection, order.step.campaign_id, order.owner.drive_id)
 
 
-def _leave_mark(order: BenchOrder, target: Unlocked) -> None:
-    """At the end of a step on the bare drive: its next one finds out if the disk was changed."""
-    owner = order.owner
+@contextmanager
+def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[None]:
+    """Around what is written to the bare drive: it can be known again however the block ends.
+
+    Where power goes before it ends, by what was not overwritten of the mark from before it.
+    """
+    mark_uuid = order.owner.mark_uuid
+    if is_new:
+        mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+    _store_marks(order, mark_uuid, written_over=True)
+    try:
+        yield
+    except Exception:
+        # Not written to: the step goes on from what is there.
+        with suppress(KaltstartError):
+            left = _read_sha256(order, target)
+            _store_marks(order, mark_uuid, mark_sha256=left, written_over=not left)
+        raise
     mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+    # What the drive does not take is no reason to fail: what it has is known instead.
+    _store_marks(order, mark_uuid, mark_sha256="" if mark_uuid else _read_sha256(order, target))
+
+
+def _read_sha256(order: BenchOrder, target: Writable) -> str:
+    """Of both its ends; empty where they cannot be read. Raises DriveSilentError."""
+    read = partial(read_ends, target.path)
+    try:
+        return order.hand.do(read, "looking at both its ends", must=True).sha256
+    except DriveSilentError:
+        raise
+    except StepFailed:
+        return ""
+
+
+def _store_marks(
+    order: BenchOrder, mark_uuid: str, *, mark_sha256: str = "", written_over: bool = False
+) -> None:
     with transaction(order.connection):
-        update_marked(order.connection, order.step.campaign_id, owner.drive_id, mark_uuid=mark_uuid)
+        update_marks(
+            order.connection,
+            order.step.campaign_id,
+            order.owner.drive_id,
+            mark_uuid=mark_uuid,
+            mark_sha256=mark_sha256,
+            written_over=written_over,
+        )
 
 
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:

@@ -1,22 +1,26 @@
 """Marks: what a campaign has left on a drive of its own, by which the drive is known again.
 
-Its reference OS, a file system, or behind a step on the bare drive an empty partition table.
+Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
+before it writes and one when it has ended. Where such a step ends in its middle, both ends of the
+drive are noted as they are. All of it is read from the medium each time.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
-means another disk: the serial number of a USB dock stays when the disk in it is changed.
+means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
+drive whose step was cut off while it wrote nothing need be left; then the number must be its own.
 """
 
 import sqlite3
-import uuid
 from functools import partial
 
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
+from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import Refusal, StepFailed
 from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
 from appliance.store.steps import delete_file_system, select_file_system
+from appliance.workloads.drive_ends import DriveEnds, read_ends
 
 
 def check_drive_marks(
@@ -38,13 +42,32 @@ def check_drive_marks(
     )
     if has_made:
         return
-    if row.install_uuid and drive.disk_uuid != row.install_uuid:
+    if row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over:
+        ends = hand.do(partial(read_ends, drive.path), "looking at both its ends")
+        _check_ends(row, ends, has_doubt=bool(drive.serial_doubt))
+
+
+def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> None:
+    """Pure. Raises Refusal."""
+    if row.install_uuid and row.install_uuid not in ends.table_uuids:
         raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
-    if row.mark_uuid and drive.disk_uuid != row.mark_uuid:
-        raise Refusal(
-            f"drive {row.identity} no longer carries the partition table that the step before left",
-            blame="drive",
-        )
+    if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
+        return
+    if row.mark_uuid in ends.table_uuids or row.mark_sha256 == ends.sha256:
+        return
+    if row.written_over:
+        if has_doubt and not ends.has_pattern:
+            raise Refusal(
+                f"drive {row.identity} cannot be told from another one: the power went while it "
+                "was being written, nothing that was left on it is there any more, and its serial "
+                "number may be another drive's too",
+                hint="start a new campaign, which releases it again",
+                blame="drive",
+            )
+        return
+    raise Refusal(
+        f"drive {row.identity} no longer carries what the last step left on it", blame="drive"
+    )
 
 
 def check_file_system(
@@ -77,9 +100,9 @@ def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int
 def leave_mark(path: str) -> str:
     """Write an empty partition table to the unlocked drive at `path`; return its GUID.
 
-    Empty where the drive does not take it: the step before it is done all the same.
+    Empty where the drive does not take it: that is for the step to find out.
     """
-    mark_uuid = str(uuid.uuid4())
+    mark_uuid = make_table_uuid()
     try:
         # The whole disk is locked already, by us.
         run(

@@ -6,12 +6,12 @@ campaign is never taken for it. Nothing here decides whether a drive may be writ
 """
 
 import shlex
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.drives.clear_holders import clear_holders
+from appliance.drives.own_uuid import make_file_system_uuid
 from appliance.drives.writable import Writable
 from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
@@ -56,7 +56,7 @@ def make_file_system(
     Refusal when the drive is in use, StepFailed.
     """
     clear_holders(target, show=show)
-    made = str(uuid.uuid4())
+    made = make_file_system_uuid()
     name = f"uuid={made}" if kind == "xfs" else made
     command = [*_MKFS[kind], name, target.path]
     done = run_watched(command, poll=poll)

@@ -49,7 +49,15 @@ class CampaignDriveRow:
     asked_model: str = ""
     asked_size_bytes: int = 0
     mark_uuid: str = ""
-    """GUID of the empty partition table that this campaign's last step left; empty without one."""
+    """GUID of the empty partition table that the campaign's last step on the bare drive made there,
+    before it wrote and at its end; empty without one."""
+    mark_sha256: str = ""
+    """Of both ends of the drive, as a step left them that did not come to its end."""
+    written_over: bool = False
+    """Whether a step on the bare drive is writing, or was cut off while it did: then nothing need
+    be left of the mark."""
+    serial_doubt: str = ""
+    """Why its serial number may be other drives' too; empty where it is its own."""
 
     @property
     def identity(self) -> str:
@@ -233,14 +241,16 @@ def select_campaign_drives(
         SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
-               cd.asked_size_bytes, cd.mark_uuid
+               cd.asked_size_bytes, cd.mark_uuid, cd.mark_sha256,
+               cd.written_over, cd.serial_doubt
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
         (campaign_id,),
     ).fetchall()
+    flags = ("released", "written_over")
     return tuple(
-        CampaignDriveRow(**(dict(row) | {"released": bool(row["released"])})) for row in rows
+        CampaignDriveRow(**(dict(row) | {flag: bool(row[flag]) for flag in flags})) for row in rows
     )
 
 
@@ -270,21 +280,30 @@ def update_installed(
     )
 
 
-def update_marked(
-    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, mark_uuid: str
+def update_marks(
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    mark_uuid: str,
+    mark_sha256: str,
+    written_over: bool,
 ) -> None:
-    """The drive carries an empty partition table with this GUID."""
+    """What of the campaign's is at the ends of the bare drive; see CampaignDriveRow."""
     connection.execute(
-        "UPDATE campaign_drive SET mark_uuid = ? WHERE campaign_id = ? AND drive_id = ?",
-        (mark_uuid, campaign_id, drive_id),
+        """
+        UPDATE campaign_drive SET mark_uuid = ?, mark_sha256 = ?, written_over = ?
+        WHERE campaign_id = ? AND drive_id = ?
+        """,
+        (mark_uuid, mark_sha256, int(written_over), campaign_id, drive_id),
     )
 
 
 def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
     """The reference OS is about to be overwritten."""
     connection.execute(
-        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = ''"
-        " WHERE campaign_id = ? AND drive_id = ?",
+        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = '', mark_sha256 = '',"
+        " written_over = 0 WHERE campaign_id = ? AND drive_id = ?",
         (campaign_id, drive_id),
     )
 

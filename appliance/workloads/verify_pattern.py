@@ -109,6 +109,11 @@ class Pattern:
         return "mismatch", 0, f"the address is right, but {differ} bytes of a sector are not"
 
 
+def has_magic(content: bytes) -> bool:
+    """Whether a verify wrote one of these sectors, of whichever run."""
+    return any(content.startswith(_MAGIC, at) for at in range(0, len(content), SECTOR_BYTES))
+
+
 def stamp(chunk: bytearray | mmap.mmap, address: int) -> None:
     """Give each sector of a chunk its address; `address` is anywhere in the chunk's MiB."""
     first = address - address % CHUNK_BYTES

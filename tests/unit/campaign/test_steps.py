@@ -1,6 +1,7 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
 import errno
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -229,31 +230,141 @@ def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machi
     assert machine.log[:2] == ["unlock /dev/sda", "unlock /dev/sdb"]
 
 
-def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwritten(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Same serial number, model and size: another disk in the same dock."""
+_VERIFY = VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)
+_OVERWRITTEN, _FOREIGN = "what the step wrote", "somebody else's"
+
+
+@pytest.fixture
+def bare(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Steps on one bare drive, whose ends are overwritten by its first part."""
     monkeypatch.setattr(bench, "Unlocked", SimpleNamespace)
-    left = {"mark-1": "mark-1", "mark-2": ""}  # behind the second the disk is changed
-    marks = iter(left)
-
-    def leave_mark(path: str) -> str:
-        machine.log.append(f"mark {path}")
-        mark_uuid = next(marks)
-        hdd, ssd = machine.world.drives
-        machine.world.drives = (replace(hdd, disk_uuid=left[mark_uuid]), ssd)
-        return mark_uuid
-
-    monkeypatch.setattr(bench, "leave_mark", leave_mark)
-    machine.plans = (VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1),) * 3
+    machine.plans = (_VERIFY,) * 3
     connection = open_database(machine.world.path)
     connection.execute("DELETE FROM step")
     connection.close()
     machine.add_steps(HDD)
-    machine.run()
-    assert [step.state for step in machine.steps()] == ["done", "done", "failed"]
-    assert "no longer carries the partition table" in machine.steps()[2].reason
-    assert machine.log.count("mark /dev/sda") == 2
+    marks = iter(f"mark-{number}" for number in range(1, 100))
+
+    def leave_mark(path: str) -> str:
+        machine.log.append(f"mark {path}")
+        mark_uuid = next(marks)
+        _put(machine, mark_uuid)
+        if happens := machine.during.pop(f"after {mark_uuid}", None):
+            happens()
+        return mark_uuid
+
+    monkeypatch.setattr(bench, "leave_mark", leave_mark)
+    machine.during["one"] = lambda: _overwrite(machine)
+    return machine
+
+
+def _put(machine: Machine, table_uuid: str, content: str = "") -> None:
+    """Another table, and other bytes, at both ends of the drive."""
+    hdd, ssd = machine.world.drives
+    machine.world.drives = (replace(hdd, disk_uuid=table_uuid), ssd)
+    machine.world.ends[HDD.path] = content or table_uuid
+
+
+def _overwrite(machine: Machine) -> None:
+    _put(machine, "", _OVERWRITTEN)
+
+
+def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwritten(
+    bare: Machine,
+) -> None:
+    """Same serial number, model and size: another disk in the same dock."""
+    # Each step leaves one before and one behind what it writes.
+    bare.during["after mark-4"] = lambda: _put(bare, _FOREIGN)
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done", "done", "failed"]
+    assert "no longer carries what the last step left on it" in bare.steps()[2].reason
+    assert bare.log.count(f"mark {HDD.path}") == 4
+    assert bare.log.count(f"clear {HDD.path}") == 2
+
+
+@pytest.mark.parametrize("part", ["one", "two"])
+@pytest.mark.parametrize("how", ["stopped", "failed"])
+def test_a_disk_that_was_changed_while_a_step_was_held_is_not_overwritten(
+    bare: Machine, part: str, how: str
+) -> None:
+    def hold() -> None:
+        _overwrite(bare)
+        bare.during["unlock"] = lambda: _put(bare, "", _FOREIGN)
+        raise StoppedByPersonError if how == "stopped" else StepFailed("it gave an error")
+
+    bare.during[part] = hold
+    with suppress(StoppedByPersonError):
+        bare.run()
+    bare.run()
+    assert {step.state for step in bare.steps()} == {"failed"}
+    assert bare.log.count(f"clear {HDD.path}") == 1
+    assert bare.log.count(f"mark {HDD.path}") == 1
+    assert bare.log[-1] == f"unlock {HDD.path}", "and nothing is done with it"
+
+
+@pytest.mark.parametrize("part", ["one", "two"])
+def test_a_step_that_was_stopped_goes_on_with_what_it_wrote(bare: Machine, part: str) -> None:
+    def stop() -> None:
+        _overwrite(bare)
+        raise StoppedByPersonError
+
+    bare.during[part] = stop
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    assert bare.log.count(f"mark {HDD.path}") == 1, (
+        "its own mark would be other bytes than it wrote"
+    )
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
+
+
+class _CutError(BaseException):
+    """Power goes."""
+
+
+@pytest.mark.parametrize(
+    ("doubt", "table", "pattern", "goes_on"),
+    [
+        ("", "", False, True),  # its own number tells it
+        ("the dock's", "mark-1", False, True),
+        ("the dock's", "", True, True),
+        ("the dock's", "", False, False),
+        ("the dock's", _FOREIGN, False, False),
+    ],
+)
+def test_after_a_power_cut_a_drive_in_doubt_must_carry_something_of_the_step(
+    bare: Machine, doubt: str, table: str, *, pattern: bool, goes_on: bool
+) -> None:
+    def cut() -> None:
+        raise _CutError
+
+    bare.during["one"] = cut
+    with pytest.raises(_CutError):
+        bare.run()
+    hdd, ssd = bare.world.drives
+    bare.world.drives = (replace(hdd, disk_uuid=table, serial_doubt=doubt), ssd)
+    bare.world.ends[HDD.path] = _OVERWRITTEN
+    bare.world.patterned = {HDD.path} if pattern else set()
+    bare.log.clear()
+    bare.run()
+    assert (bare.steps()[0].state == "done") == goes_on
+    assert (f"clear {HDD.path}" in bare.log) == goes_on
+
+
+def test_a_drive_that_takes_no_mark_is_known_by_what_it_has(
+    bare: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "leave_mark", lambda _: "")
+    bare.during["two"] = lambda: _overwrite(bare)
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
+    _put(bare, "", _FOREIGN)
+    connection = open_database(bare.world.path)
+    connection.execute("UPDATE step SET state = 'planned' WHERE position = 2")
+    connection.execute("DELETE FROM part WHERE step_id = 3")
+    connection.close()
+    bare.run()
+    assert bare.steps()[2].state == "failed"
 
 
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:

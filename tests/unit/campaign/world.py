@@ -17,10 +17,12 @@ import pytest
 from appliance.campaign import (
     advance,
     attempts,
+    bench,
     boot_sample,
     drive_threads,
     journal,
     live_drives,
+    marks,
     measure,
     power,
     prepare,
@@ -55,6 +57,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import open_database, open_read_only, transaction
 from appliance.store.cycles import CycleRow, insert_cycle, select_cycles
+from appliance.workloads.drive_ends import DriveEnds
 from appliance.workloads.reference_os import root_partuuid, session_partuuid
 
 HDD = Drive(
@@ -106,6 +109,10 @@ class World:
     """UUIDs of the arrays' sets that drives belong to, by path."""
     counts: dict[str, int] = field(default_factory=dict)
     count_source: str = "ATA attribute 12"
+    ends: dict[str, str] = field(default_factory=dict)
+    """By path, what stands for the checksum of a drive's ends."""
+    patterned: set[str] = field(default_factory=set)
+    """Paths of drives with a verify's pattern at their ends."""
     answers: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, who a drive says it is; the others do not answer."""
     """Power-cycle counts by path; a drive without one offers none."""
@@ -268,6 +275,12 @@ class World:
         """Ask a drive who it is."""
         return self.answers.get(drive.serial)
 
+    def read_ends(self, path: str) -> DriveEnds:
+        """What is on the medium."""
+        drive = next(each for each in self.drives if each.path == path)
+        tables = frozenset({drive.disk_uuid} - {""})
+        return DriveEnds(tables, self.ends.get(path, ""), has_pattern=path in self.patterned)
+
     def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
         self.handed_over = set_uuid
@@ -317,6 +330,8 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
+        monkeypatch.setattr(marks, "read_ends", self.read_ends)
+        monkeypatch.setattr(bench, "read_ends", self.read_ends)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
         monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))

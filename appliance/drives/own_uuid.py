@@ -1,0 +1,34 @@
+"""UUIDs of what campaigns leave on drives, by which it is known as Kaltstart's. Pure.
+
+The reference OS's partitions have 6b616c74-0001 and -0002 (workloads/reference_os.py), arrays
+6b616c74-0003 (arrays/set_uuid.py).
+"""
+
+import re
+import secrets
+
+_TABLE, _FILE_SYSTEM = "0004", "0005"
+_OURS = re.compile(
+    rf"6b616c74-(?:{_TABLE}|{_FILE_SYSTEM})-4[0-9a-f]{{3}}-8[0-9a-f]{{3}}-[0-9a-f]{{12}}",
+    re.IGNORECASE,
+)
+
+
+def make_table_uuid() -> str:
+    """A new GUID for an empty partition table; never the same twice."""
+    return _make(_TABLE)
+
+
+def make_file_system_uuid() -> str:
+    """A new UUID for a file system; never the same twice."""
+    return _make(_FILE_SYSTEM)
+
+
+def is_own(uuid: str) -> bool:
+    """Whether the partition table or the file system of this UUID was made by a campaign."""
+    return _OURS.fullmatch(uuid) is not None
+
+
+def _make(kind: str) -> str:
+    random = secrets.token_hex(9)
+    return f"6b616c74-{kind}-4{random[:3]}-8{random[3:6]}-{random[6:]}"

@@ -1,0 +1,67 @@
+"""Both ends of a drive as they are on its medium: where campaigns leave what tells it from others.
+
+Read past all caches of the kernel and of udev: of a disk that was changed behind a bridge they go
+on showing what was on the first one. Reads only.
+"""
+
+import os
+import struct
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from appliance.caches.cachestat import Extent
+from appliance.caches.direct import DirectFile, make_buffer
+from appliance.workloads.verify_pattern import has_magic
+
+_END_BYTES = 8192
+"""A partition table's header is in the second block or in the last one, of 4096 bytes at most."""
+# UEFI specification 2.10, 5.3.2: signature, revision, header size, two checksums, three addresses
+# and the last usable one; then the GUID, its first three fields with the lowest byte first.
+_HEADER = struct.Struct("<8s48x16s")
+_SIGNATURE = b"EFI PART"
+
+
+@dataclass(frozen=True, slots=True)
+class DriveEnds:
+    """What is on the first and the last bytes of a drive."""
+
+    table_uuids: frozenset[str]
+    """GUIDs of the partition table at the start and of its copy at the end; lower case."""
+    sha256: str
+    """Of both ends as they are."""
+    has_pattern: bool
+    """Whether a verify wrote there: this campaign's or any other."""
+
+
+def read_ends(path: str) -> DriveEnds:
+    """The ends of the drive at `path`. Raises StepFailed where they cannot be read."""
+    start, block_bytes, size_bytes = _read(Extent(Path(path), 0, _END_BYTES))
+    end, _, _ = _read(Extent(Path(path), size_bytes - _END_BYTES, _END_BYTES))
+    return parse_ends(start, end, block_bytes=block_bytes)
+
+
+def parse_ends(start: bytes, end: bytes, *, block_bytes: int) -> DriveEnds:
+    """The first and the last bytes of a drive with such logical blocks. Pure."""
+    headers = (start[block_bytes : 2 * block_bytes], end[-block_bytes:])
+    return DriveEnds(
+        table_uuids=frozenset(each for header in headers for each in _table_uuids(header)),
+        sha256=sha256(start + end).hexdigest(),
+        has_pattern=has_magic(start) or has_magic(end),
+    )
+
+
+def _table_uuids(header: bytes) -> Iterator[str]:
+    signature, guid = _HEADER.unpack_from(header)
+    if signature == _SIGNATURE:
+        yield str(uuid.UUID(bytes_le=guid))
+
+
+def _read(extent: Extent) -> tuple[bytes, int, int]:
+    """Its bytes, the drive's logical block, and the drive's size."""
+    with DirectFile(extent) as file:
+        buffer = make_buffer(extent.length)
+        file.read_all(buffer)
+        return buffer[:], file.block_bytes, os.lseek(file.fileno(), 0, os.SEEK_END)
