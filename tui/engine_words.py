@@ -24,7 +24,7 @@ EVENTS = (
     N_("drive-silent"),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
     *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
-    *(N_("no-chart"), N_("no-copy"), N_("no-verdict")),
+    *(N_("no-chart"), N_("no-copy"), N_("no-restart"), N_("no-verdict")),
     *(
         N_("not-disarmed"),
         N_("not-noted"),
@@ -101,8 +101,12 @@ SENTENCES = (
         "and the stick's database no longer knows of it"
     ),
     N_(
-        "The plan does not start by itself: drive {drive} carries a reference OS or an array "
-        "that the stick's database does not know of"
+        "The plan does not start by itself: drive {drive} carries what a campaign left on it, "
+        "and the stick's database does not know of that campaign"
+    ),
+    N_(
+        "nothing shows yet that the stick keeps what it is told: where it does not, the plan would "
+        "start again after each restart"
     ),
     N_("the drive's power-cycle count was not read"),
     N_("the count before is not known"),

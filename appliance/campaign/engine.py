@@ -27,6 +27,7 @@ from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
 from appliance.campaign.keys import Keyboards, find_consoles
+from appliance.campaign.leavings import find_unknown_campaign
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
@@ -42,6 +43,7 @@ from appliance.campaign.started import (
     find_lost_actions,
     forget_finished,
     note_start,
+    read_started,
 )
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
@@ -69,6 +71,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import telling_stick_trouble
 from appliance.store.cycles import select_cycles
+from appliance.store.events import knows_earlier_start
 from appliance.store.requests import Request, select_new_requests, update_request
 from appliance.store.wishes import is_pause_asked
 
@@ -319,6 +322,13 @@ class Appliance:
         on_finish = load_campaign(self.site, campaign_id).on_finish
         if on_finish == "tui":
             return
+        if on_finish == "reboot" and not self._is_remembered():
+            self._warn(
+                "no-restart",
+                "nothing shows yet that the stick keeps what it is told: where it does not, the "
+                "plan would start again after each restart",
+            )
+            return
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
@@ -334,6 +344,11 @@ class Appliance:
                 return
             leave(self.site, action)
             wait_for_the_end()
+
+    def _is_remembered(self) -> bool:
+        """Whether the firmware knows of the campaign, or the stick of an earlier start."""
+        boot_id = self.this_boot.boot_id
+        return read_started() is not None or knows_earlier_start(self.connection, boot_id)
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
@@ -379,11 +394,7 @@ class Appliance:
         plan = find_stick_plan(self.site, self.status, stick=self.stick)
         if plan is None or plan.is_known or not autostart or not plan.autostart:
             return
-        earlier = find_earlier_start(
-            self.connection, parse_plan(plan.toml), hash_plan(plan.toml), find_drives()
-        )
-        if earlier:
-            self._leave_to_person(earlier)
+        if not self._is_first_start(plan.toml):
             return
         said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
@@ -406,6 +417,20 @@ class Appliance:
             return
         self._warn_of_room(campaign_id, plan.toml)
         self._run_anew(campaign_id)
+
+    def _is_first_start(self, text: str) -> bool:
+        """Whether nothing but the database could know of an earlier one; told where not."""
+        try:
+            earlier = find_earlier_start(hash_plan(text)) or find_unknown_campaign(
+                self.connection, parse_plan(text), find_drives()
+            )
+        except KaltstartError as error:
+            # A drive that went, or came a second time, since the plan was found good.
+            refuse(self.connection, self.this_boot, reasons_of(error))
+            return False
+        if earlier:
+            self._leave_to_person(earlier)
+        return not earlier
 
     def _warn_of_room(self, campaign_id: int, text: str) -> str:
         """What may not fit on the stick, for a person; empty where all does."""

@@ -3,9 +3,10 @@
 A stick may lose its database, or forget at a power-off what it took. Then nothing in it says that a
 plan was started already, and `autostart` would erase its drives at each start, for ever. So this is
 kept in three places more: a file on KALTSTART for each plan; in UEFI machines one variable of our
-own in the firmware, which no stick can forget; and what campaigns leave on drives. Whatever one of
-them knows and the database does not is for a person to decide. On a BIOS machine a stick that
-forgets all it is told is known by the drives alone.
+own in the firmware, which no stick can forget; and what campaigns leave on drives (`leavings`).
+Whatever one of them knows and the database does not is for a person to decide. On a BIOS machine a
+stick that forgets all it is told is known by the drives alone; one whose plan writes to no drive is
+not known at all, so it never restarts the machine there before an earlier start is remembered.
 
 Must never start anything, nor be the reason to write to a drive.
 """
@@ -13,29 +14,19 @@ Must never start anything, nor be the reason to write to a drive.
 import hashlib
 import sqlite3
 import struct
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.arrays.set_uuid import slot_of_set
-from appliance.arrays.superblock import read_superblock
-from appliance.drives.identity import find_by_identity
-from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
 from appliance.flush import sync_path
-from appliance.plan import Plan
-from appliance.run import StillRunning
 from appliance.stick import FAT, SAVE_FIRST, writable_fat
-from appliance.store.arrays import knows_set
 from appliance.store.campaigns import (
     CampaignRow,
     knows_plan,
-    knows_table,
     select_unfinished_campaign,
 )
-from appliance.workloads.reference_os import SLOTS, root_partuuid
 
 _FOLDER = "kaltstart/started"
 _VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
@@ -93,10 +84,8 @@ def find_lost_actions(campaign: CampaignRow) -> int:
     return max(0, started.power_actions - campaign.power_actions)
 
 
-def find_earlier_start(
-    connection: sqlite3.Connection, plan: Plan, plan_sha256: str, drives: Sequence[Drive]
-) -> str:
-    """Why a plan the database does not know must not start by itself; empty where it may."""
+def find_earlier_start(plan_sha256: str) -> str:
+    """Why a plan the database does not know must not start automatically; empty where it may."""
     started = read_started()
     in_firmware = started is not None and started.plan_sha256 == plan_sha256
     if in_firmware or (FAT / _FOLDER / plan_sha256).exists():
@@ -104,16 +93,6 @@ def find_earlier_start(
             "The plan does not start by itself: it was started before, "
             "and the stick's database no longer knows of it"
         )
-    for planned in plan.drives:
-        if not planned.released:
-            continue
-        drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
-        if _carries_unknown(connection, drive):
-            return (
-                f"The plan does not start by itself: drive {planned.identity} "
-                "carries a reference OS or an array "
-                "that the stick's database does not know of"
-            )
     return ""
 
 
@@ -146,17 +125,3 @@ def _write(started: Started) -> None:
 
 def _hash(campaign: CampaignRow) -> str:
     return hashlib.sha256(campaign.plan_toml.encode()).hexdigest()
-
-
-def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
-    if any(root_partuuid(slot) in drive.partition_uuids for slot in range(1, SLOTS + 1)):
-        return not knows_table(connection, drive.disk_uuid)
-    if drive.file_system != "bcache":
-        return False
-    try:
-        superblock = read_superblock(drive.path)
-    except (StepFailed, StillRunning):
-        return False
-    if superblock is None or slot_of_set(superblock.set_uuid) is None:
-        return False  # somebody else's array
-    return not knows_set(connection, superblock.set_uuid)

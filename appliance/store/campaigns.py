@@ -232,6 +232,16 @@ def knows_table(connection: sqlite3.Connection, install_uuid: str) -> bool:
     return found.fetchone() is not None
 
 
+def knows_release(connection: sqlite3.Connection, *, serial: str, wwn: str) -> bool:
+    """Whether a campaign, of whatever stick, had this drive released for writing."""
+    found = connection.execute(
+        "SELECT 1 FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
+        " WHERE cd.released AND d.serial = ? AND d.wwn = ?",
+        (serial, wwn),
+    )
+    return found.fetchone() is not None
+
+
 def select_campaign_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[CampaignDriveRow, ...]:

@@ -50,3 +50,12 @@ def is_time_set_since(connection: sqlite3.Connection, campaign_id: int, event: s
         (campaign_id, event),
     ).fetchone()
     return row is not None
+
+
+def knows_earlier_start(connection: sqlite3.Connection, boot_id: str) -> bool:
+    """Whether this stick was started before this boot, and has kept that over the restart."""
+    row = connection.execute(
+        "SELECT 1 FROM event WHERE campaign_id IS NULL AND event = 'ready' AND boot_id <> ?",
+        (boot_id,),
+    )
+    return row.fetchone() is not None

@@ -134,7 +134,8 @@ def test_the_power_key_does_not_take_the_plan_for_declined(
     world: World, keyboard: _Keyboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "check_policy", lambda _: "")
-    monkeypatch.setattr(engine, "find_earlier_start", lambda *_: "")
+    for name in ("find_earlier_start", "find_unknown_campaign"):
+        monkeypatch.setattr(engine, name, lambda *_: "")
     monkeypatch.setattr(engine, "find_drives", tuple)
     plan = SimpleNamespace(is_known=False, autostart=True, name="rack 4", toml="")
     monkeypatch.setattr(engine, "parse_plan", lambda _: plan)

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, screen, started, stick_plan
+from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.superblock import Superblock
+from appliance.campaign import engine, journal, leavings, screen, started, stick_plan
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.site import leave
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
+from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.errors import StickTrouble
+from appliance.store.arrays import insert_array
 from appliance.store.campaigns import (
     count_power_action,
     knows_plan,
@@ -131,6 +135,123 @@ def test_a_drive_of_a_campaign_that_is_known_starts(
     assert machine.drives[0].disk_uuid == install_uuid(1)
     _start(machine, monkeypatch)
     assert "it runs" in machine.log
+
+
+_OWN_TABLE, _OWN_FILE_SYSTEM = make_table_uuid(), make_file_system_uuid()
+
+
+@pytest.mark.parametrize(
+    ("table", "file_system", "pattern", "is_ours"),
+    [
+        (_OWN_TABLE, "", False, True),
+        ("", _OWN_FILE_SYSTEM, False, True),
+        ("", "", True, True),
+        ("0c5a6a2e-7a30-4d25-8a2b-3f3e8b3b9d11", "", False, False),
+        ("", "63b6e1f0-5ae4-4a2c-9f0e-3c50d0a53c1b", False, False),
+        ("", "", False, False),
+    ],
+)
+def test_a_stick_that_forgets_all_erases_once_on_a_bios_machine(
+    machine: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    file_system: str,
+    *,
+    pattern: bool,
+    is_ours: bool,
+) -> None:
+    (tmp_path / "efivars").rmdir()
+    monkeypatch.setattr(leavings, "read_file_system_uuid", lambda _: file_system)
+    for _ in range(3):
+        machine.path.unlink(missing_ok=True)
+        _start(machine, monkeypatch).connection.close()
+        (tmp_path / f"fat/kaltstart/started/{_HASH}").unlink(missing_ok=True)
+        kind = "ext4" if file_system else ""
+        machine.drives = (replace(HDD, disk_uuid=table, file_system=kind),)
+        machine.patterned = {HDD.path} if pattern else set()
+    assert machine.log.count("it runs") == (1 if is_ours else 3)
+
+
+def test_a_drive_that_an_earlier_campaign_of_this_stick_had_released_starts(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.make_campaign([HDD])
+    connection = open_database(machine.path)
+    update_campaign_state(connection, 1, "done")
+    connection.close()
+    machine.drives = (replace(HDD, disk_uuid=_OWN_TABLE),)
+    _start(machine, monkeypatch)
+    assert "it runs" in machine.log
+
+
+@pytest.mark.parametrize(
+    ("set_uuid", "is_known", "runs"),
+    [
+        (array_set_uuid(3), False, False),
+        (array_set_uuid(3), True, True),
+        ("63b6e1f0-5ae4-4a2c-9f0e-3c50d0a53c1b", False, True),  # somebody else's
+    ],
+)
+def test_a_drive_of_an_unknown_array_is_left_to_a_person(
+    machine: World, monkeypatch: pytest.MonkeyPatch, set_uuid: str, *, is_known: bool, runs: bool
+) -> None:
+    superblock = Superblock("backing", True, "", set_uuid, "", 512, 1 << 19)
+    monkeypatch.setattr(leavings, "read_superblock", lambda _: superblock)
+    if is_known:
+        machine.make_campaign([HDD, SSD], roles=["backing", "cache"])
+        connection = open_database(machine.path)
+        insert_array(
+            connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid
+        )
+        update_campaign_state(connection, 1, "done")
+        connection.close()
+    machine.drives = (replace(HDD, file_system="bcache"),)
+    _start(machine, monkeypatch)
+    assert ("it runs" in machine.log) == runs
+
+
+def test_a_drive_that_goes_right_then_is_no_bug(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "find_drives", tuple)
+    appliance = _start(machine, monkeypatch)
+    assert machine.log == []
+    (line,) = [fields for event, fields in machine.lines if event == "refused"]
+    assert "is in this machine" in str(line["reason"])
+    assert not appliance.status.plan["is_known"], "it starts when the drive is back"
+
+
+@pytest.mark.parametrize(
+    ("firmware", "earlier", "restarts"),
+    [("uefi", "", True), ("bios", "", False), ("bios", "boot-1", True)],
+)
+def test_no_restart_before_something_remembers_what_was_started(
+    machine: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    firmware: str,
+    earlier: str,
+    *,
+    restarts: bool,
+) -> None:
+    if firmware == "bios":
+        (tmp_path / "efivars").rmdir()
+    plan = _PLAN.replace('erase = "LAB-HDD-1"\n', "").replace(
+        "autostart", "on_finish = 'reboot'\nautostart"
+    )
+    (tmp_path / "fat/plan.toml").write_text(plan)
+    for name in ("store_health", "finish"):
+        monkeypatch.setattr(engine, name, lambda *_: None)
+    monkeypatch.setattr(engine, "wait_for_the_end", lambda: None)
+    appliance = _start(machine, monkeypatch)
+    if earlier:
+        _tell(appliance.connection, earlier, "ready", None)
+    _tell(appliance.connection, "boot-0", "ready", None)
+    appliance._finish(1)
+    assert (machine.log[-1] == "reboot") == restarts
+    if not restarts:
+        assert [event for event, _ in machine.events()][-1] == "no-restart"
 
 
 def test_what_is_only_read_starts_whatever_it_carries(

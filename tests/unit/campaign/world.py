@@ -21,6 +21,7 @@ from appliance.campaign import (
     boot_sample,
     drive_threads,
     journal,
+    leavings,
     live_drives,
     marks,
     measure,
@@ -330,8 +331,8 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-        monkeypatch.setattr(marks, "read_ends", self.read_ends)
-        monkeypatch.setattr(bench, "read_ends", self.read_ends)
+        for module in (bench, leavings, marks):
+            monkeypatch.setattr(module, "read_ends", self.read_ends)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
         monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))

@@ -1,0 +1,74 @@
+"""What campaigns left on drives: the memory that a stick cannot forget.
+
+Must never be the reason to write to a drive: whatever is not known is left to a person.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+
+from appliance.arrays.set_uuid import slot_of_set
+from appliance.arrays.superblock import read_superblock
+from appliance.campaign.drive_threads import SHORT_S, side_work
+from appliance.drives.file_system import read_file_system_uuid
+from appliance.drives.identity import find_by_identity
+from appliance.drives.model import Drive
+from appliance.drives.own_uuid import is_own
+from appliance.errors import StepFailed
+from appliance.plan import Plan
+from appliance.progress import tell_nobody
+from appliance.run import StillRunning
+from appliance.store.arrays import knows_set
+from appliance.store.campaigns import knows_release, knows_table
+from appliance.workloads.drive_ends import read_ends
+from appliance.workloads.reference_os import SLOTS, root_partuuid
+
+
+def find_unknown_campaign(
+    connection: sqlite3.Connection, plan: Plan, drives: Sequence[Drive]
+) -> str:
+    """Why a plan must not start automatically on drives that it erases; empty where it may.
+
+    Raises Refusal where one of them is no longer in the machine.
+    """
+    for planned in plan.drives:
+        if not planned.released:
+            continue
+        drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
+        if _carries_unknown(connection, drive):
+            return (
+                f"The plan does not start by itself: drive {planned.identity} "
+                "carries what a campaign left on it, "
+                "and the stick's database does not know of that campaign"
+            )
+    return ""
+
+
+def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
+    if any(root_partuuid(slot) in drive.partition_uuids for slot in range(1, SLOTS + 1)):
+        return not knows_table(connection, drive.disk_uuid)
+    try:
+        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
+            if drive.file_system == "bcache":
+                set_uuid = hand.do(partial(_read_own_set, drive), "looking at its superblock")
+                return bool(set_uuid) and not knows_set(connection, set_uuid)
+            carries = hand.do(partial(_carries_own, drive), "looking at both its ends")
+    except (StepFailed, StillRunning):
+        return False  # what it is asked next, before it is written to, finds that out
+    return carries and not knows_release(connection, serial=drive.serial, wwn=drive.wwn)
+
+
+def _read_own_set(drive: Drive) -> str:
+    """UUID of the array made by a campaign; empty for somebody else's."""
+    superblock = read_superblock(drive.path)
+    if superblock is None or slot_of_set(superblock.set_uuid) is None:
+        return ""
+    return superblock.set_uuid
+
+
+def _carries_own(drive: Drive) -> bool:
+    """Whether a step on the bare drive, or on a file system of its own, wrote there."""
+    ends = read_ends(drive.path)
+    if ends.has_pattern or any(is_own(uuid) for uuid in ends.table_uuids):
+        return True
+    return bool(drive.file_system) and is_own(read_file_system_uuid(drive.path))
