@@ -18,6 +18,7 @@ from appliance.campaign.marks import (
     leave_mark,
 )
 from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
@@ -26,6 +27,7 @@ from appliance.drives.writable import Unlocked, Writable, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
+from appliance.run import StillRunning
 from appliance.stick import RAW, Stick
 from appliance.store.campaigns import CampaignDriveRow, update_marks
 from appliance.store.connect import transaction
@@ -64,20 +66,20 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     Raises Refusal before anything is written when the drive is not released, not the released one,
     or lacks a mark; StepFailed when it fails; StillMountedError when it cannot be let go of.
     """
-    hand = order.hand
+    hand, row = order.hand, order.owner
+    noted = noted_identity(row)
     if not order.writes:
-        with hand.entered(_held(drive), "opening the drive"):
+        with hand.entered(_held(drive, noted), "opening the drive"):
             _check_marks(order, drive)
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
-    row = order.owner
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
     released = unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
-        noted=noted_identity(row),
+        noted=noted,
     )
     with hand.entered(released, "unlocking the drive") as target:
         _check_marks(order, target.drive)
@@ -162,14 +164,25 @@ def _make_raw(step: StepRow) -> Path:
 
 
 @contextmanager
-def _held(drive: Drive) -> Iterator[None]:
-    """Keep the drive open: its name cannot pass to another one while the block lasts."""
+def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
+    """Keep the drive open: its name cannot pass to another one while the block lasts.
+
+    It is asked who it is, as before writing: what is read of another disk in the same dock must
+    not be stored as this one's.
+    """
     try:
         fd = os.open(drive.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise StepFailed(f"{drive.path} cannot be opened: {error.strerror}") from error
     try:
         check_identity(drive)
+        try:
+            ask_again(drive, noted)
+        except StillRunning as error:
+            # Its own step fails; it was not unlocked, so nothing else has to wait for it.
+            raise StepFailed(
+                f"{drive.path} does not answer who it is", hint=error.hint, blame="drive"
+            ) from error
         yield
     finally:
         os.close(fd)

@@ -11,9 +11,10 @@ from functools import partial
 
 from appliance.campaign.drive_threads import side_work
 from appliance.campaign.journal import record
-from appliance.campaign.live_drives import find_released_drive
+from appliance.campaign.live_drives import find_released_drive, noted_identity
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import kernel_started_at
+from appliance.drives.asked_identity import check_asked, parse_identity
 from appliance.drives.health import SMARTCTL, Health, parse_health
 from appliance.drives.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
@@ -108,6 +109,8 @@ def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
     try:
         drive = find_released_drive(found, row)
         said = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
+        if answer := parse_identity(said):
+            check_asked(drive, noted_identity(row), answer)
         said = ask_native_size(drive.path, said, timeout_s=DEADLINE_S)
     except KaltstartError as error:
         return _no_reading(error.message)

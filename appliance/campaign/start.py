@@ -117,7 +117,7 @@ def start_campaign(
         for planned in plan.drives
     ]
     asked = {
-        planned.identity: _ask_released(drive) for planned, drive in chosen if planned.released
+        planned.identity: _ask(drive, is_released=planned.released) for planned, drive in chosen
     }
     # An array carries its slot's number too, booted or not.
     needs_slots = plan.boot is not None or plan.array is not None
@@ -177,14 +177,16 @@ def start_campaign(
     return campaign_id
 
 
-def _ask_released(drive: Drive) -> tuple[str, str, str, int]:
-    """What the drive itself answers now, to be compared before each writing.
+def _ask(drive: Drive, *, is_released: bool) -> tuple[str, str, str, int]:
+    """What the drive itself answers now, to be compared before each step.
 
-    Raises Refusal where it is not who the kernel takes it for.
+    Raises Refusal where it is not who the kernel takes it for, or is released and hangs.
     """
     try:
         asked = ask_identity(drive)
     except StillRunning as error:
+        if not is_released:
+            return "", "", "", 0  # it fails its own steps, and no other drive's
         raise Refusal(f"{drive.path} does not answer who it is", hint=error.hint) from error
     check_asked(drive, None, asked)
     return astuple(asked) if asked else ("", "", "", 0)

@@ -89,9 +89,9 @@ def ask_again(drive: Drive, noted: AskedIdentity | None) -> None:
 
 
 def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:
-    """Raises Refusal unless the drive at `drive.path` is the one that was released. Pure.
+    """Raises Refusal unless the drive at `drive.path` is the one that was chosen. Pure.
 
-    `noted` is what it answered when it was released, `now` what it answers. One that did answer
+    `noted` is what it answered when its campaign began, `now` what it answers. One that did answer
     must do so again, and the same; of one that never did, only a number that is the drive's own
     can be compared.
     """
@@ -101,7 +101,7 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
         return
     if now is None:
         raise Refusal(
-            f"{drive.path} no longer answers who it is; when it was released it did: "
+            f"{drive.path} no longer answers who it is; when the campaign began it did: "
             f"{printable(noted.serial or noted.model)!r}",
             blame="drive",
         )

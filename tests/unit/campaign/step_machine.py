@@ -213,7 +213,7 @@ class Machine:
             yield folder
 
         @contextmanager
-        def held(drive: Drive) -> Iterator[None]:
+        def held(drive: Drive, _noted: object) -> Iterator[None]:
             self.log.append(f"hold {drive.path}")
             yield
 

@@ -20,7 +20,13 @@ SMART = Path(__file__).parents[2] / "fixtures" / "smart" / "nvme-1035.json"
 
 
 @pytest.fixture
-def asked(world: World, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def behind() -> dict[str, str]:
+    """Whose serial number the disk answers with."""
+    return {"serial": HDD.serial}
+
+
+@pytest.fixture
+def asked(world: World, behind: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The disk answers, the SSD does not; which were asked."""
     world.make_campaign()
     log: list[str] = []
@@ -31,7 +37,10 @@ def asked(world: World, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         log.append(command[-1])
         if command[-1] == SSD.path:
             raise StepFailed("no answer within 60 s: smartctl")
-        said = json.loads(SMART.read_text()) | {"smart_status": {"passed": True}}
+        said = json.loads(SMART.read_text()) | {
+            "smart_status": {"passed": True},
+            "serial_number": behind["serial"],
+        }
         return Finished(tuple(command), 0, json.dumps(said), "")
 
     monkeypatch.setattr(health, "run", run)
@@ -69,6 +78,18 @@ def test_a_drive_that_is_gone_or_another_one_is_a_row_with_the_reason(
     assert asked == []
     assert "LAB-HDD-1" in found["LAB-HDD-1", "after"].reason
     assert "not the one that was released" in found["LAB-SSD-1", "after"].reason
+
+
+def test_what_another_disk_says_is_not_stored_as_the_drives(
+    world: World, asked: list[str], behind: dict[str, str]
+) -> None:
+    """Changed behind a bridge: the kernel goes on showing the first one."""
+    behind["serial"] = "OTHER-1"
+    store_health(world.site(), 1, "after")
+    row = rows_of(world)["LAB-HDD-1", "after"]
+    assert HDD.path in asked
+    assert (row.passed, row.counters) == (None, {})
+    assert "answers as another drive" in row.reason
 
 
 def test_drives_that_cannot_be_listed_are_rows_too(

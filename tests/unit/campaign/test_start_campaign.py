@@ -12,6 +12,7 @@ from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_camp
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.errors import PlanError, Refusal
+from appliance.run import StillRunning
 from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
 from appliance.store.steps import select_steps
@@ -29,6 +30,13 @@ def plan(*serials: str, boot: str = BOOT) -> str:
 
 
 BOTH = plan("LAB-HDD-1", "LAB-SSD-1")
+_ONLY_READ = "".join(
+    line
+    for line in plan("LAB-HDD-1", "LAB-SSD-1", boot='[[workload]]\nkind = "surface"\n').splitlines(
+        keepends=True
+    )
+    if not line.startswith("erase")
+)
 
 
 @pytest.fixture
@@ -270,15 +278,30 @@ def test_a_failure_half_way_stores_nothing(
     assert count(connection) == [0, 0, 0, 0]
 
 
-def test_what_a_released_drive_answers_is_noted(
-    world: World, connection: sqlite3.Connection
+@pytest.mark.parametrize("released", [True, False])
+def test_what_a_drive_answers_is_noted(
+    world: World, connection: sqlite3.Connection, *, released: bool
 ) -> None:
     answer = AskedIdentity("LAB-HDD-1", "0x5000", "hdd", HDD.size_bytes)
     world.answers["LAB-HDD-1"] = answer
-    campaign_id = started(connection)
+    campaign_id = started(connection) if released else started(connection, _ONLY_READ)
     hdd, ssd = select_campaign_drives(connection, campaign_id)
+    assert hdd.released == released
     assert noted_identity(hdd) == answer
     assert noted_identity(ssd) is None
+
+
+def test_a_drive_that_hangs_and_is_only_read_keeps_no_plan_from_starting(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(drive: Drive) -> None:
+        raise StillRunning(f"smartctl {drive.path}")
+
+    monkeypatch.setattr(start, "ask_identity", hang)
+    with pytest.raises(Refusal, match="does not answer who it is"):
+        started(connection)
+    (hdd, ssd) = select_campaign_drives(connection, started(connection, _ONLY_READ))
+    assert (noted_identity(hdd), noted_identity(ssd)) == (None, None)
 
 
 def test_a_drive_that_answers_as_another_one_starts_nothing(

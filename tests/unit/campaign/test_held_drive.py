@@ -1,0 +1,84 @@
+"""A drive that is only read is asked who it is before its step, as one that is written to."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import bench
+from appliance.campaign.bench import _held
+from appliance.drives import asked_identity
+from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.model import Drive
+from appliance.errors import Refusal, StepFailed
+from appliance.run import StillRunning
+from tests.unit.campaign.world import HDD
+
+_OWN = AskedIdentity("LAB-HDD-1", "", "hdd", HDD.size_bytes)
+_OTHER = replace(_OWN, serial="OTHER-1")
+
+type Answer = Callable[[AskedIdentity | None], None]
+
+
+@pytest.fixture
+def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drive:
+    """A file, which the kernel takes for the disk."""
+    (tmp_path / "sda").touch()
+    monkeypatch.setattr(bench, "check_identity", lambda drive: drive)
+    return replace(HDD, path=str(tmp_path / "sda"))
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
+    def set_answer(asked: AskedIdentity | None) -> None:
+        monkeypatch.setattr(asked_identity, "ask_identity", lambda *_, **__: asked)
+
+    return set_answer
+
+
+@pytest.mark.parametrize("noted", [_OWN, None])
+def test_the_drive_itself_is_read(
+    drive: Drive, answer: Answer, noted: AskedIdentity | None
+) -> None:
+    answer(_OWN)
+    with _held(drive, noted):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("noted", "now", "words"),
+    [
+        (_OWN, _OTHER, "answers as another drive"),
+        (_OWN, None, "no longer answers who it is"),
+        (None, _OTHER, "answers as another drive"),
+    ],
+)
+def test_another_disk_behind_the_bridge_is_not_read_in_its_name(
+    drive: Drive,
+    answer: Answer,
+    noted: AskedIdentity | None,
+    now: AskedIdentity | None,
+    words: str,
+) -> None:
+    answer(now)
+    with pytest.raises(Refusal, match=words), _held(drive, noted):
+        pytest.fail("it is read")
+
+
+def test_one_that_never_answered_is_read_by_the_kernels_number(
+    drive: Drive, answer: Answer
+) -> None:
+    answer(None)
+    with _held(drive, None):
+        pass
+
+
+def test_one_that_hangs_fails_its_own_step(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(*_: object, **__: object) -> None:
+        raise StillRunning("smartctl does not end")
+
+    monkeypatch.setattr(asked_identity, "ask_identity", hang)
+    with pytest.raises(StepFailed, match="does not answer") as raised, _held(drive, None):
+        pytest.fail("it is read")
+    assert raised.value.blame == "drive"
