@@ -151,7 +151,8 @@ def start_campaign(
                 slot=slot,
                 released_model=drive.model,
                 released_size_bytes=drive.size_bytes,
-                asked=asked.get(planned.identity, ("", "", "", 0)),
+                asked=asked[planned.identity],
+                serial_doubt=drive.serial_doubt,
             )
         for cycle in cycles:
             insert_cycle(

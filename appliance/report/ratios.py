@@ -326,8 +326,8 @@ def compare_campaigns(
 ) -> Iterator[str]:
     """Lines of text: one pair of drives after the other.
 
-    Each campaign with the drive that is meant, or "": then each that is in both, or else the only
-    one of each. Raises PlanError where that leaves none.
+    Each campaign with the drive that is meant, or "": then each that is surely in both, or else the
+    only one of each. Raises PlanError where that leaves none.
     """
     for first, second in _pair(_pick(*one), _pick(*other)):
         yield f"{_name(first)} against {_name(second)}:"
@@ -358,7 +358,9 @@ def _pick(rows: CampaignRows, drive: str) -> tuple[Side, ...]:
 def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side]]:
     if len(ones) == len(others) == 1:
         return [(ones[0], others[0])]
-    pairs = [(one, other) for one in ones for other in others if one.identity == other.identity]
+    pairs = [
+        (one, other) for one in ones for other in others if one.token and one.token == other.token
+    ]
     if not pairs or any(one == other for one, other in pairs):
         raise PlanError(
             "it is not clear which drives are to be compared",
@@ -429,7 +431,7 @@ def find_earlier_findings(sides: Sequence[Side], earlier: Sequence[Side]) -> tup
     """Each drive against itself in an earlier campaign; what could not be compared in one line."""
     found: list[Finding] = []
     for side in sides:
-        before = next((each for each in earlier if each.identity == side.identity), None)
+        before = next((each for each in earlier if side.token and each.token == side.token), None)
         if before is None:
             continue
         name = f"{side.label} against itself in campaign {before.campaign_id}"

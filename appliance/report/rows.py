@@ -1,5 +1,6 @@
 """What a report reads from the database: SELECTs, a dataclass per kind of row. Never writes."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -89,6 +90,18 @@ class DriveRow:
     size_bytes: int
     rotational: int
     transport: str
+    serial_doubt: str
+    """Why the serial number may be other drives' too; empty where it is its own, and in campaigns
+    of earlier versions."""
+
+    @property
+    def token(self) -> str:
+        """What no other drive shows; empty where another one may."""
+        if self.serial_doubt or not (self.serial or self.wwn):
+            return ""
+        # Earlier versions left the vendor out of a SCSI drive's model; those have a WWN.
+        model = "" if self.wwn else self.model
+        return json.dumps([self.serial, self.wwn, model, self.size_bytes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +223,22 @@ def select_campaign(
 def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:
     """The newest campaign before this one that measured one of its drives; None without any.
 
-    Without its recording of activity.
+    Another disk in the same dock is none of them. Without its recording of activity.
     """
     row = connection.execute(
         "SELECT c.id FROM campaign c JOIN campaign_drive cd ON cd.campaign_id = c.id"
-        " WHERE (c.created_at, c.id) < (?, ?) AND cd.drive_id IN"
-        " (SELECT drive_id FROM campaign_drive WHERE campaign_id = ?)"
+        " JOIN campaign_drive own ON own.campaign_id = ? AND own.drive_id = cd.drive_id"
+        " JOIN drive d ON d.id = cd.drive_id"
+        " AND (own.released_model = cd.released_model OR d.wwn <> '')"
+        " AND own.released_size_bytes = cd.released_size_bytes"
+        " AND own.serial_doubt = '' AND cd.serial_doubt = ''"
+        " WHERE (c.created_at, c.id) < (?, ?)"
         " AND (EXISTS (SELECT 1 FROM boot_sample s JOIN cycle y ON y.id = s.cycle_id"
         " WHERE y.campaign_id = c.id AND y.drive_id = cd.drive_id)"
         " OR EXISTS (SELECT 1 FROM result r JOIN step t ON t.id = r.step_id"
         " WHERE t.campaign_id = c.id AND t.drive_id = cd.drive_id))"
         " ORDER BY c.created_at DESC, c.id DESC LIMIT 1",
-        (rows.campaign.created_at, rows.campaign.id, rows.campaign.id),
+        (rows.campaign.id, rows.campaign.created_at, rows.campaign.id),
     ).fetchone()
     if row is None:
         return None
@@ -234,7 +251,7 @@ def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[Dr
         "SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, cd.released_model,"
         " coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id"
         " AND c.drive_id = d.id AND c.name = 'firmware' ORDER BY c.id LIMIT 1), d.firmware),"
-        " cd.released_size_bytes, cd.rotational, cd.transport"
+        " cd.released_size_bytes, cd.rotational, cd.transport, cd.serial_doubt"
         " FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
         " WHERE cd.campaign_id = ? ORDER BY cd.slot",
         (campaign_id,),
@@ -245,9 +262,17 @@ def _select_drives(connection: sqlite3.Connection, campaign_id: int) -> tuple[Dr
 def _select_drive_records(
     connection: sqlite3.Connection, drives: Sequence[DriveRow]
 ) -> tuple[Record, ...]:
-    """The view `drives`, with the firmware that they had in the campaign."""
+    """The view `drives`, as they were in the campaign: the number of a dock is many disks' own."""
     return tuple(
-        record | {"firmware": drive.firmware}
+        record
+        | {
+            "model": drive.model,
+            "firmware": drive.firmware,
+            "size_bytes": drive.size_bytes,
+            "rotational": drive.rotational,
+            "transport": drive.transport,
+            "serial_doubt": drive.serial_doubt,
+        }
         for drive in drives
         for record in _pick(
             DRIVES,

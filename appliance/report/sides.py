@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from appliance.measure.steady_state import WINDOW
 from appliance.report.blocks import find_ram_share, say_start
-from appliance.report.figures import ARRAY, Figure, StepFigures, Workload, group_workloads
+from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, surface
 from appliance.report.kinds.compare import read_rows
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
@@ -82,12 +82,17 @@ class Side:
     """The drive's serial number or WWN; `array`."""
     label: str
     samples: tuple[Samples, ...]
+    token: str = ""
+    """The same for the same drive, or for an array of the same drives, and for nothing else; empty
+    where nothing tells it from others."""
 
 
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     """All drives of the campaign that measured something, and its array."""
     image = _find_images(rows)
     identities = {drive.id: drive.serial or drive.wwn for drive in rows.drives}
+    tokens = {drive.serial or drive.wwn: drive.token for drive in rows.drives}
+    tokens[ARRAY] = _join_members(rows.drives)
     found: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
         series = make_series(drive, rows.boots)
@@ -116,10 +121,19 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
                 for each in samples
                 if each.values or each.missing
             ),
+            tokens.get(identity, ""),
         )
         for identity, (label, samples) in found.items()
         if samples
     )
+
+
+def _join_members(drives: Sequence[DriveRow]) -> str:
+    """What the array of these drives is told by: both of them, each in its role."""
+    members = [drive for drive in drives if drive.role in MEMBERS]
+    if not members or not all(drive.token for drive in members):
+        return ""
+    return " ".join(sorted(f"{drive.role} {drive.token}" for drive in members))
 
 
 def _find_images(rows: CampaignRows) -> str:

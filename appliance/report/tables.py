@@ -46,6 +46,8 @@ _FIGURE = (
 )
 """Columns of a workload's figure that follow those of a boot."""
 
+_DOUBT = "serial_doubt"
+
 _STEP = (
     "id",
     "position",
@@ -65,8 +67,10 @@ def render_results(rows: CampaignRows) -> str:
     """One line per boot, then one line per figure of a workload (RFC 4180: commas, CRLF).
 
     The columns of the view `boot_times` come first; a figure fills those that it shares
-    (campaign, drive, role, valid, at) and the ones after them, a boot leaves these empty.
+    (campaign, drive, role, valid, at) and the ones after them, a boot leaves these empty. The last
+    column says why the serial number may be another drive's too.
     """
+    doubts = _find_doubts(rows)
     figures = (
         {
             **_pick(row, _FIGURE),
@@ -78,7 +82,18 @@ def render_results(rows: CampaignRows) -> str:
         }
         for row in rows.workloads.results
     )
-    return _render((*BOOT_TIMES, *_FIGURE), (*rows.boot_times, *figures))
+    return _render(
+        (*BOOT_TIMES, *_FIGURE, _DOUBT),
+        (
+            {**record, _DOUBT: doubts.get(str(record["drive_serial"]), "")}
+            for record in (*rows.boot_times, *figures)
+        ),
+    )
+
+
+def _find_doubts(rows: CampaignRows) -> dict[str, str]:
+    """By serial number or WWN, why it may be other drives' too."""
+    return {drive.serial or drive.wwn: drive.serial_doubt for drive in rows.drives}
 
 
 def render_steps(rows: CampaignRows) -> str:
@@ -131,9 +146,13 @@ def render_temperatures(rows: CampaignRows) -> str:
 
 def render_verdict_limits(rows: CampaignRows) -> str:
     """One line per limit of a verdict: the drive's verdict, then the view `verdict_limits`."""
-    verdicts = {record["drive_serial"]: record for record in _list_verdicts(rows)}
+    doubts = _find_doubts(rows)
+    verdicts = {
+        record["drive_serial"]: record | {_DOUBT: doubts.get(str(record["drive_serial"]), "")}
+        for record in _list_verdicts(rows)
+    }
     return _render(
-        ("campaign_id", "drive_serial", "verdict", "at", *VERDICT_LIMITS[2:]),
+        ("campaign_id", "drive_serial", "verdict", "at", *VERDICT_LIMITS[2:], _DOUBT),
         ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
     )
 

@@ -49,6 +49,8 @@ class SheetView:
     """One drive: a page to be printed and stuck to its box."""
 
     serial: str
+    doubt: str
+    """Why the serial number may be another drive's too; empty where it is its own."""
     wwn: str
     model: str
     firmware: str
@@ -136,6 +138,7 @@ def _make_sheet(
     known = _CLASSES.get(row.drive_class, printable(row.drive_class)) if row else "not judged"
     return SheetView(
         serial=printable(drive.serial) or DASH,
+        doubt=printable(drive.serial_doubt),
         wwn=printable(drive.wwn) or DASH,
         model=printable(drive.model) or "unknown model",
         firmware=printable(drive.firmware) or DASH,

@@ -40,6 +40,7 @@ from appliance.report.health_section import HealthView, make_health
 from appliance.report.kinds import make_sections
 from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
 from appliance.report.rows import BootRow, CampaignRows, DriveRow
+from appliance.report.serial_findings import find_serial_findings
 from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
 from appliance.report.step_views import describe_steps, format_time, make_steps
@@ -168,6 +169,7 @@ def make_report(
     results, more_results, doubts = split_findings(
         (
             *(Finding("remark", row.what, DAMAGED) for row in rows.damaged),
+            *find_serial_findings(rows.drives),
             *find_findings(all_series, timed=has_boots),
             *find_workload_findings(workloads),
             *beside,

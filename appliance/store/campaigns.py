@@ -155,17 +155,19 @@ def insert_campaign_drive(
     released_model: str,
     released_size_bytes: int,
     asked: tuple[str, str, str, int] = ("", "", "", 0),
+    serial_doubt: str = "",
 ) -> None:
     """A drive's part in a campaign, with the bus and the medium that it was just seen with.
 
     `asked` is what the drive itself answered: serial number, WWN, model, size in bytes.
+    `serial_doubt` says why its number may be other drives' too.
     """
     connection.execute(
         """
         INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
                                     released_size_bytes, asked_serial, asked_wwn, asked_model,
-                                    asked_size_bytes, transport, rotational)
-        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
+                                    asked_size_bytes, serial_doubt, transport, rotational)
+        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
         """,
         (
             campaign_id,
@@ -175,6 +177,7 @@ def insert_campaign_drive(
             released_model,
             released_size_bytes,
             *asked,
+            serial_doubt,
             drive_id,
         ),
     )

@@ -1,5 +1,7 @@
 """Two drives, two campaigns, two sticks beside each other: in words, or refused with a reason."""
 
+import csv
+import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -309,3 +311,81 @@ def test_where_nothing_is_seen_it_is_said_how_many_boots_would_show_it(
     else:
         assert "of each" not in told
     connection.close()
+
+
+_DOCK, _DOUBT = "0123456789ABCDEF", "the serial number is the USB bridge's or dock's"
+
+
+def _in_dock(
+    connection: sqlite3.Connection, *, models: Sequence[str], sizes: Sequence[int], doubt: str = ""
+) -> None:
+    """Two campaigns of what shows one serial number and no WWN, slower the second time."""
+    for number, (model, size, times) in enumerate(
+        zip(
+            models,
+            sizes,
+            ((27.9, 28.1, 27.8, 28.3, 28.0), (33.9, 34.1, 33.8, 34.3, 34.0)),
+            strict=True,
+        ),
+        start=1,
+    ):
+        disk = Disk(_DOCK, model, boots=make_boots(*times), size_bytes=size)
+        add_campaign(connection, disks=[disk], created_at=f"2026-11-2{number}T03:20:00.123Z")
+        connection.execute(
+            "UPDATE campaign_drive SET released_model = ?, released_size_bytes = ?,"
+            " serial_doubt = ? WHERE campaign_id = ?",
+            (model, size, doubt, number),
+        )
+
+
+@pytest.mark.parametrize(
+    ("models", "sizes", "doubt", "is_same"),
+    [
+        (("WD10EZEX", "WD10EZEX"), (10**12, 10**12), "", True),
+        (("WD10EZEX", "ST4000DM004"), (10**12, 10**12), "", False),
+        (("WD10EZEX", "WD10EZEX"), (10**12, 4 * 10**12), "", False),
+        (("WD10EZEX", "WD10EZEX"), (10**12, 10**12), _DOUBT, False),
+    ],
+)
+def test_only_what_is_surely_the_same_drive_is_held_against_itself(
+    tmp_path: Path,
+    models: Sequence[str],
+    sizes: Sequence[int],
+    doubt: str,
+    *,
+    is_same: bool,
+) -> None:
+    connection = open_database(tmp_path / "dock.sqlite")
+    _in_dock(connection, models=models, sizes=sizes, doubt=doubt)
+    said = words_of(export(connection, tmp_path, campaign_id=2))
+    assert ("against itself in campaign 1" in said) == is_same
+    assert (select_earlier(connection, select_campaign(connection, campaign_id=2)) is None) == (
+        not is_same
+    )
+    assert (_DOUBT in said) == bool(doubt)
+
+
+def test_a_number_in_doubt_is_said_in_the_tables_too(tmp_path: Path) -> None:
+    connection = open_database(tmp_path / "dock.sqlite")
+    _in_dock(connection, models=("WD", "ST"), sizes=(10**12, 4 * 10**12), doubt=_DOUBT)
+    folder = export(connection, tmp_path, campaign_id=1)
+    (first, *_) = csv.DictReader((folder / "results.csv").read_text().splitlines())
+    assert first["serial_doubt"] == _DOUBT
+    (drive,) = json.loads((folder / "results.json").read_text())["drives"]
+    assert (drive["serial_doubt"], drive["model"], drive["size_bytes"]) == (_DOUBT, "WD", 10**12)
+
+
+def test_an_array_is_held_against_one_of_the_same_drives_only(tmp_path: Path) -> None:
+    connection = open_database(tmp_path / "arrays.sqlite")
+    for day, (cache, times) in enumerate(
+        (("S1", STEADY), ("S2", STEADY), ("S2", [each * 2 for each in STEADY])), start=1
+    ):
+        disks = [
+            Disk("B", "backing", role="backing", boots=make_boots(*times)),
+            Disk(cache, "cache", role="cache"),
+        ]
+        add_campaign(connection, disks=disks, created_at=f"2026-11-2{day}T03:20:00.123Z")
+    assert "against itself" not in words_of(export(connection, tmp_path, campaign_id=2))
+    said = words_of(export(connection, tmp_path, campaign_id=3))
+    assert "array against itself in campaign 2" in said
+    assert "2.00 times slower" in said

@@ -47,6 +47,21 @@ def test_each_drive_has_a_sheet_of_its_own(verdicts: Path) -> None:
     assert "break-after: page" in text
 
 
+def test_a_sheet_says_that_the_number_on_it_may_be_another_drives(
+    tmp_path: Path, judged: sqlite3.Connection
+) -> None:
+    doubt = "the serial number is a placeholder"
+    judged.execute("UPDATE campaign_drive SET serial_doubt = ? WHERE slot = 0", (doubt,))
+    folder = export_campaign(judged, campaign_id=1, reports=tmp_path / "doubt", raw=tmp_path)
+    sheets = (folder / "verdicts.html").read_text().split("<article")[1:]
+    said = [f"In doubt: {doubt}." in read_page(f"<article{each}").words for each in sheets[:2]]
+    assert said == [True, False]
+    with (folder / "verdicts.csv").open(newline="") as file:
+        doubts = {line["drive_serial"]: line["serial_doubt"] for line in csv.DictReader(file)}
+    assert doubts[SERIALS[0]] == doubt
+    assert set(doubts.values()) == {doubt, ""}
+
+
 def test_nothing_a_drive_says_is_markup(verdicts: Path) -> None:
     for name in ("report.html", "verdicts.html"):
         text = (verdicts / name).read_text()

@@ -11,6 +11,7 @@ from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
+from appliance.drives.serial_number import BRIDGE
 from appliance.errors import PlanError, Refusal
 from appliance.run import StillRunning
 from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
@@ -276,6 +277,16 @@ def test_a_failure_half_way_stores_nothing(
     with pytest.raises(sqlite3.OperationalError, match="full"):
         started(connection)
     assert count(connection) == [0, 0, 0, 0]
+
+
+def test_a_number_in_doubt_is_stored_as_such(connection: sqlite3.Connection) -> None:
+    docked = replace(SSD, serial_doubt=BRIDGE)
+    text = BOTH.replace(
+        'erase = "LAB-SSD-1"',
+        f'erase = "LAB-SSD-1"\nmodel = "{SSD.model}"\nsize = {SSD.size_bytes}',
+    )
+    started(connection, text, drives=(HDD, docked, STICK_DRIVE))
+    assert [row.serial_doubt for row in select_campaign_drives(connection, 1)] == ["", BRIDGE]
 
 
 @pytest.mark.parametrize("released", [True, False])
