@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, prefer_with_capacity
+from appliance.drives.safety import explain_no_capacity
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
 from appliance.plan_text import quote
 from appliance.plan_values import show_size, show_value
@@ -148,8 +149,8 @@ def _show_ram(size_bytes: int) -> str:
 
 def _find_live(planned: PlannedDrive, drives: Sequence[Drive]) -> list[Drive]:
     if planned.serial:
-        return [each for each in drives if each.serial == planned.serial]
-    return [each for each in drives if each.wwn == planned.wwn]
+        return prefer_with_capacity([each for each in drives if each.serial == planned.serial])
+    return prefer_with_capacity([each for each in drives if each.wwn == planned.wwn])
 
 
 def _check_live(
@@ -179,6 +180,9 @@ def _check_live(
         )
         return
     drive = live[0]
+    if not drive.size_bytes:
+        yield f"{name} ({printable(drive.path)}) {explain_no_capacity(drive)}"
+        return
     yield from _check_identity(planned, drive)
     if drive.mountpoints:
         places = ", ".join(show_value(each) for each in drive.mountpoints)

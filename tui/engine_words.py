@@ -118,6 +118,15 @@ SENTENCES = (
     N_("this is the Kaltstart stick itself"),
     N_("this is a Kaltstart stick"),
     N_("has no medium"),
+    N_("shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"),
+    N_(
+        "its sectors hold {count} bytes, as in disk arrays: before it can be tested it has to be "
+        "formatted to 512 or 4096 on another machine (sg_format --format --size=512), which erases "
+        "it"
+    ),
+    N_(
+        "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
+    ),
     N_("is part of {holders}"),
     N_("removable medium"),
     N_("has neither serial number nor WWN: can only be read"),

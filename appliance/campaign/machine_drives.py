@@ -45,7 +45,8 @@ class MachineDrives:
         if listed is self._noted:
             return False
         for drive in listed:
-            if drive.identity and drive.path != self._stick.drive.path:
+            # Without a medium it would overwrite what is known of the last one.
+            if drive.identity and drive.size_bytes and drive.path != self._stick.drive.path:
                 insert_drive(self._site.connection, describe(drive))
         self._noted = listed
         return True

@@ -69,6 +69,8 @@ def ask_drive(drive: Drive, heard: Heard) -> None:
     try:
         heard.smart = run([*SMARTCTL, drive.path], check=False, timeout_s=_LIMIT_S).stdout
         heard.smart = ask_native_size(drive.path, heard.smart, timeout_s=_LIMIT_S)
+        if not drive.size_bytes:
+            return  # it has no sector to serve
         run(
             [
                 "dd", f"if={drive.path}", "of=/dev/null", f"bs={_READ_BYTES}", "count=1",

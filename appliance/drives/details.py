@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from appliance.drives.findings import find_findings
-from appliance.drives.health import parse_answer, part
+from appliance.drives.health import number, parse_answer, part
 from appliance.drives.hidden_capacity import find_hidden_capacity
 from appliance.drives.identify import Identify, parse_identify
 from appliance.drives.kernel_texts import KernelTexts
@@ -119,6 +119,7 @@ def parse_details(
         security=details.security,
         took_s=took_s,
         hidden=hidden.sentence if hidden else "",
+        sector_bytes=int(number(data.get("logical_block_size")) or 0),
     )
     return replace(details, findings=found)
 

@@ -7,6 +7,7 @@ from appliance.drives.links import Link
 from appliance.drives.model import Drive
 
 _SLOW_ANSWER_S = 15
+_USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
 _OWN_BUS = frozenset({"sata", "sas", "nvme"})
 _USB2 = frozenset({"480 Mb/s", "12 Mb/s"})
 
@@ -22,11 +23,13 @@ def find_findings(
     security: str,
     took_s: float,
     hidden: str,
+    sector_bytes: int,
 ) -> tuple[str, ...]:
     """All findings, the gravest first."""
     return tuple(
         sentence
         for sentence in (
+            _capacity(drive, sector_bytes),
             _security(security),
             _protection(drive),
             hidden,
@@ -37,6 +40,21 @@ def find_findings(
             _zoned(zoned),
         )
         if sentence
+    )
+
+
+def _capacity(drive: Drive, sector_bytes: int) -> str:
+    """`sector_bytes` is what the drive itself says; 0: nothing."""
+    if drive.size_bytes or drive.removable:
+        return ""
+    if sector_bytes and sector_bytes not in _USABLE_SECTORS:
+        return (
+            f"its sectors hold {sector_bytes} bytes, as in disk arrays: before it can be tested it "
+            "has to be formatted to 512 or 4096 on another machine "
+            "(sg_format --format --size=512), which erases it"
+        )
+    return (
+        "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
     )
 
 

@@ -5,7 +5,7 @@ A path such as /dev/sda says where a drive is at the moment, never who it is.
 
 from collections.abc import Sequence
 
-from appliance.drives.model import Drive
+from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.probe import find_drives
 from appliance.errors import Refusal
 from appliance.units import printable
@@ -30,11 +30,13 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
     )
     if not wanted:
         raise Refusal("a drive was asked for without a serial number or WWN")
-    found = [
-        drive
-        for drive in drives
-        if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
-    ]
+    found = prefer_with_capacity(
+        [
+            drive
+            for drive in drives
+            if (not serial or drive.serial == serial) and (not wwn or drive.wwn == wwn)
+        ]
+    )
     if not found:
         raise DriveAbsent(f"no drive with {wanted} is in this machine")
     if len(found) > 1:

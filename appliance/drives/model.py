@@ -1,5 +1,6 @@
 """What is known about one drive. Pure data; probing is `probe`, permission is `safety`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -56,3 +57,8 @@ class Drive:
     def name(self) -> str:
         """The kernel's name, without /dev/."""
         return self.path.removeprefix("/dev/")
+
+
+def prefer_with_capacity(drives: Sequence[Drive]) -> list[Drive]:
+    """Those of `drives` that have one, or else all: the slots of a card reader share its number."""
+    return [drive for drive in drives if drive.size_bytes] or list(drives)

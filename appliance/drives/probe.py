@@ -128,12 +128,8 @@ def parse_lsblk(text: str) -> tuple[Drive, ...]:
 
 
 def _is_drive(node: _Node) -> bool:
-    # Size 0 is a card reader without a card, or a drive that is not ready.
-    return (
-        node["type"] == "disk"
-        and not node["kname"].startswith(_NOT_DRIVES)
-        and int(node["size"] or 0) > 0
-    )
+    # Those of size 0 too: whoever plugged one in looks for it in the list, with the reason.
+    return node["type"] == "disk" and not node["kname"].startswith(_NOT_DRIVES)
 
 
 def _drive(node: _Node) -> Drive:
@@ -147,7 +143,7 @@ def _drive(node: _Node) -> Drive:
         model=_model(node),
         bare_model=_text(node, "model"),
         firmware=_text(node, "rev"),
-        size_bytes=int(node["size"]),
+        size_bytes=int(node["size"] or 0),
         rotational=bool(node["rota"]),
         transport=_transport(node),
         logical_block_bytes=int(node["log-sec"]),
@@ -249,6 +245,8 @@ def _twins(drive: Drive, drives: Sequence[Drive]) -> tuple[str, ...]:
 
 
 def _is_twin(drive: Drive, other: Drive) -> bool:
+    if not other.size_bytes:
+        return False  # an empty slot of the same card reader
     if drive.serial and other.serial:
         # Some makers give a whole series one WWN; the serial numbers tell them apart.
         return drive.serial == other.serial

@@ -46,12 +46,21 @@ def _never(drive: Drive, stick: Drive | None) -> str:
     if same_table or STICK_LABELS & set(drive.partition_labels):
         return "this is a Kaltstart stick"
     if drive.size_bytes <= 0:
-        return "has no medium"
+        return explain_no_capacity(drive)
     if drive.mountpoints:
         return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
     if drive.holders:
         return f"is part of {_listed(drive.holders)}"
     return ""
+
+
+def explain_no_capacity(drive: Drive) -> str:
+    """Why a drive of size 0 cannot be used."""
+    if drive.removable:
+        return "has no medium"
+    # Linux takes sectors of 512, 1024, 2048 and 4096 bytes, and of all others shows no capacity
+    # (sd_read_capacity() in drivers/scsi/sd.c).
+    return "shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"
 
 
 def _not_told_apart(drive: Drive) -> str:

@@ -30,8 +30,16 @@ _BLOCK = Path("/sys/class/block")
 
 
 def is_unguarded(drive: Drive, *, stick: Drive) -> bool:
-    """Whether it is writable, and is neither the stick nor in use. Pure."""
-    is_free = drive.path != stick.path and not drive.mountpoints and not drive.holders
+    """Whether it is writable, and is neither the stick nor in use. Pure.
+
+    What has no medium cannot be opened, and cannot be written to.
+    """
+    is_free = (
+        drive.size_bytes > 0
+        and drive.path != stick.path
+        and not drive.mountpoints
+        and not drive.holders
+    )
     return is_free and not drive.read_only
 
 

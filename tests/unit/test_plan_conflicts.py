@@ -148,6 +148,20 @@ def test_it_may_stand_beside_a_drive_that_is_written_to(on: str, refused: int) -
     assert len(find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK)) == refused
 
 
+@pytest.mark.parametrize(
+    ("removable", "why"), [(True, "has no medium"), (False, "shows no capacity: it is not ready")]
+)
+def test_a_drive_without_capacity_is_refused_with_the_reason(*, removable: bool, why: str) -> None:
+    empty = replace(HDD, size_bytes=0, removable=removable)
+    (line,) = conflicts("=LAB-HDD-1", drives=(empty, STICK))
+    assert line.startswith(f'drive "LAB-HDD-1" (/dev/sda) {why}')
+
+
+def test_the_empty_slots_of_a_card_reader_do_not_stand_for_its_card() -> None:
+    slot = replace(HDD, path="/dev/sdx", size_bytes=0, removable=True)
+    assert conflicts("=LAB-HDD-1", drives=(slot, HDD, STICK)) == ()
+
+
 def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
     plan = parse_plan(
         'version = 1\n[array]\n[[drive]]\nserial = "LAB-HDD-1"\nerase = "LAB-HDD-1"\n'

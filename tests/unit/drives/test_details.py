@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,24 @@ def test_the_drive_adds_what_only_it_knows(sata: Single) -> None:
 def test_a_drive_that_forbids_writing_says_so_first(sata: Single) -> None:
     protected = replace(sata, drive=replace(sata.drive, write_protected=True))
     assert protected.details().findings[0].startswith("write-protected by itself: it can only")
+
+
+@pytest.mark.parametrize(
+    ("said", "removable", "words"),
+    [
+        ({"logical_block_size": 520}, False, "its sectors hold 520 bytes"),
+        ({"logical_block_size": 512}, False, "it gives no capacity"),
+        ({}, False, "it gives no capacity"),
+        ({}, True, ""),  # a reader without a card lacks nothing else
+    ],
+)
+def test_a_drive_without_capacity_is_told_with_what_to_do(
+    sata: Single, said: dict[str, int], words: str, *, removable: bool
+) -> None:
+    empty = replace(sata, drive=replace(sata.drive, size_bytes=0, removable=removable))
+    without: dict[str, Any] = {"logical_block_size": None} | said
+    first = empty.details(**without).findings[0]
+    assert first.startswith(words or "connected with")
 
 
 @pytest.mark.parametrize(

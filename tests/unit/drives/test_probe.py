@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import (
     decoded,
@@ -120,7 +121,6 @@ def test_the_stick(zoo: Drives) -> None:
 
 def test_what_is_no_drive_is_left_out(zoo: Drives) -> None:
     assert "sr0" not in zoo
-    assert "sdw" not in zoo  # a reader without a card: size 0
 
 
 def test_devices_built_on_drives_are_no_drives(held: Drives) -> None:
@@ -136,7 +136,9 @@ def test_twins_know_each_other(zoo: Drives) -> None:
 @pytest.mark.parametrize(("machine", "stick"), [("guarded", "sdu"), ("hotplug", "sda")])
 def test_the_guard_rule_made_every_disk_read_only_but_the_stick(machine: str, stick: str) -> None:
     drives = load_drives(machine)
-    assert [drive.name for drive in drives if not drive.read_only] == [stick]
+    # An empty reader cannot be opened, and so not be set read-only.
+    with_capacity = [drive for drive in drives if drive.size_bytes]
+    assert [drive.name for drive in with_capacity if not drive.read_only] == [stick]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"blockdevices": [{"name": "sda"}]}'])
@@ -182,3 +184,13 @@ def test_udev_says_which_drives_forbid_writing_themselves(zoo: Drives, tmp_path:
     marked = mark_protected(tuple(zoo.values()), folder=tmp_path)
     assert [drive.name for drive in marked if drive.write_protected] == ["sdz"]
     assert mark_protected(marked, folder=tmp_path / "absent") == tuple(zoo.values())
+
+
+def test_the_empty_slots_of_a_card_reader_are_no_twins_of_its_card() -> None:
+    card = replace(load_drives("media")[3], twins=())
+    slots = [replace(card, path=f"/dev/sd{name}", size_bytes=0) for name in "xyz"]
+    serials = {drive.path: "READER-1" for drive in (card, *slots)}
+    found, *empty = merge_serials([card, *slots], serials)
+    assert found.twins == ()
+    assert {drive.twins for drive in empty} == {(card.path,)}
+    assert find_by_identity([*empty, found], serial="READER-1") == found

@@ -101,10 +101,19 @@ def test_removable_media_are_offered_with_a_remark(zoo: Drives) -> None:
     assert refusal(zoo["sdi"], zoo["sdu"]) == ""
 
 
-def test_a_drive_without_medium_is_not_offered(zoo: Drives) -> None:
-    drive = replace(zoo["sdi"], size_bytes=0)
+def test_a_reader_without_medium_is_listed_and_not_offered(zoo: Drives) -> None:
+    drive = zoo["sdw"]
+    assert (drive.size_bytes, drive.removable) == (0, True)
     assert may_offer(drive, stick=zoo["sdu"]) == (False, "has no medium")
     assert refusal(drive, zoo["sdu"]) == "has no medium"
+
+
+def test_a_drive_without_capacity_is_listed_with_what_may_be_wrong(zoo: Drives) -> None:
+    drive = replace(zoo["sdz"], size_bytes=0)
+    allowed, reason = may_offer(drive, stick=zoo["sdu"])
+    assert not allowed
+    assert "shows no capacity" in reason
+    assert refusal(drive, zoo["sdu"]) == reason
 
 
 def test_reasons_are_printable_and_short(zoo: Drives) -> None:
