@@ -9,15 +9,17 @@ from appliance.campaign.subject import OpenSubject
 from appliance.errors import blaming
 from appliance.measure.activity import ActivityRecorder
 from appliance.measure.dirty import DirtyRecorder
+from appliance.measure.processor_load import LoadRecorder
 from appliance.progress import Progress
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.health import insert_temperatures, select_health, select_last_celsius
+from appliance.store.processor_load import add_load
 from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
 
 
 class StepRecorders:
-    """Activity each second, an array's dirty bytes, and temperatures."""
+    """Activity each second, an array's dirty bytes, temperatures, and the processors' load."""
 
     def __init__(
         self,
@@ -41,6 +43,7 @@ class StepRecorders:
         self._dirty = (
             DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
         )
+        self._load = LoadRecorder()
         self._heat = HeatWatch(
             {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
             max_celsius=max_celsius,
@@ -91,11 +94,12 @@ class StepRecorders:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """All at work."""
-        with self._activity, self._heat.recorder, self._dirty or nullcontext():
+        with self._activity, self._heat.recorder, self._load, self._dirty or nullcontext():
             yield
 
-    def store(self) -> None:
-        """What was seen since the last time. Call it within a transaction."""
+    def store(self, part: str = "") -> None:
+        """What was seen since the last time, in `part`. Call it within a transaction."""
+        add_load(self._connection, self._step.id, part, self._load.take())
         insert_activity(self._connection, self._step.id, self._activity.take())
         insert_temperatures(
             self._connection, self._step.id, self._drive_ids, self._heat.recorder.take()

@@ -266,7 +266,7 @@ class StepRun:
             with transaction(connection):
                 self._insert_results(on_array)
                 self._store_part(part, result)
-                self._store_recorded()
+                self._store_recorded(part)
 
     def _come_from_power_off(self, part: str, write_last: Callable[[], None]) -> None:
         """Return only in the start after the power-off that `part` wants."""
@@ -299,9 +299,9 @@ class StepRun:
         self._store_other(())
         self._store_recorded()
 
-    def _store_recorded(self) -> None:
+    def _store_recorded(self, part: str = "") -> None:
         if self._recorders:
-            self._recorders.store()
+            self._recorders.store(part)
 
     def _insert_results(self, results: Sequence[Result]) -> None:
         if not results:
