@@ -37,7 +37,12 @@ def make_delivery(
             slower = 1.0 - slow_by if number == 0 else 1.0
             pace = exp(random.gauss(0, spread)) * slower
             drive[kind.name] = 100.0 * pace if kind.direction == "least" else 100.0 / pace
-    return [make_drive(number, **values) for number, values in enumerate(drives, 1)]
+    return [make_twin(number, values) for number, values in enumerate(drives, 1)]
+
+
+def make_twin(number: int, values: Mapping[str, float]) -> Evidence:
+    """A drive of the model, with these figures."""
+    return make_drive(number, model="Lab disk", **values)
 
 
 def find_remarked(drives: list[Evidence]) -> set[int]:
@@ -112,7 +117,7 @@ def test_the_worst_of_its_figures_is_named_and_the_others_with_it() -> None:
         {"surface_mean_mb_s": 198, "fio_rand_read_iops": 30, "boot_median_s": 30},
         {"surface_mean_mb_s": 201, "fio_rand_read_iops": 92, "boot_median_s": 20},
     ]
-    *_, slow, _ = compare(*(make_drive(n, **each) for n, each in enumerate(values, 1)))
+    *_, slow, _ = compare(*(make_twin(n, each) for n, each in enumerate(values, 1)))
     assert (slow.outcome, slow.measured) == ("remark", "66.9 %")
     worst, other = slow.detail.split("; boot: median: 30 s, ")
     assert worst.startswith("fio: random read: 30 1/s, the median of 4 of its model is 90.5 1/s; ")
