@@ -147,8 +147,8 @@ def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
         is_owed = kind.is_evidence and missing == "reject"
         return "remark" if figure.excuse and not is_owed else missing
     if figure.set_aside:
-        # It was measured, and nobody owes another machine.
-        return "not measured"
+        # It was measured: no policy rejects a drive as nobody had another machine for it.
+        return "remark" if figure.excuse else "not measured"
     if _is_beyond(kind, figure.value, limit.reject):
         return "reject"
     if _is_beyond(kind, figure.value, limit.remark) or figure.excuse or figure.in_part:

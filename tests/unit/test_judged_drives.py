@@ -222,6 +222,9 @@ def test_a_figure_that_is_set_aside_is_shown_and_held_against_nothing() -> None:
         "not measured", "9 MB/s", "timed in a virtual machine",
     )  # fmt: skip
     assert judged.verdict is None, "nothing was held against a limit"
+    aside = replace(aside, excuse="surface skipped by a person")
+    judged = judge_one(limits, make_drive(surface_mean_mb_s=aside))
+    assert row_of(judged, "surface_mean_mb_s").outcome == "remark"
 
 
 @pytest.mark.parametrize(
