@@ -112,7 +112,7 @@ def _compare(drive_id: int, group: _Group, distance: float, *, compared: int) ->
         return Figure(None, f"{detail}; {count} that differ so much do not tell which is unusual")
     chance = round(100 * (exp(distance) - 1 if kind.direction == "most" else 1 - exp(-distance)), 1)
     reason = (
-        f"chance alone makes as much in one of {1 / FALSE_SHARE:.0f} campaigns that compare"
+        f"chance alone reaches this in one of {1 / FALSE_SHARE:.0f} campaigns that compare"
         f" {compared} such figures"
     )
     return Figure(round(behind, 1), detail, bound=Bound(chance, chance, reason))
@@ -139,4 +139,4 @@ def _describe(drive_id: int, group: _Group, *, is_behind: bool) -> str:
         name = printable(group.identities[other])
         said += f", {word} than {name} of its model with {show(value)}"
         said += "; of two, either may be the unusual one" if is_behind else ""
-    return said if group.is_link_known else f"{said}; how fast their links are is not known"
+    return said if group.is_link_known else f"{said}; the speed of their links is not known"

@@ -25,7 +25,7 @@ _HEAT_MARGIN = 10.0
 _SMALL_BYTES = 4096
 """A request of fio's random tests."""
 _VIRTUAL = "timed in a virtual machine, whose host decides how fast it is"
-_NO_LINK = "how fast its link is is not known"
+_NO_LINK = "the speed of its link is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def bound_heat(figure: Figure, limit_celsius: float | None) -> Figure:
         bound=Bound(
             limit_celsius - _HEAT_MARGIN,
             limit_celsius,
-            f"it is made for {limit_celsius:.0f} °C, and a remark begins at most "
+            f"its own limit is {limit_celsius:.0f} °C, and a remark begins at most "
             f"{_HEAT_MARGIN:.0f} °C below",
         ),
     )

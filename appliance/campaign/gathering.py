@@ -129,7 +129,7 @@ def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
     if celsius is None:
         return Figure(None, "no reading in any step")
     limits = [row.limit_celsius for row in health if row.limit_celsius is not None]
-    figure = Figure(celsius, "of the drive, and of the air that the bench gives it")
+    figure = Figure(celsius, "of the drive, and of the air around it")
     return bound_heat(figure, limits[-1] if limits else None)
 
 

@@ -124,7 +124,7 @@ def test_the_worst_of_its_figures_is_named_and_the_others_with_it() -> None:
     assert other.startswith("the median of 4 of its model is 20.5 s; held against ")
     assert "surface" not in slow.detail
     assert worst.endswith(
-        " instead of 15 %: chance alone makes as much in one of 20 campaigns that compare 12 such "
+        " instead of 15 %: chance alone reaches this in one of 20 campaigns that compare 12 such "
         "figures"
     )
 
@@ -147,7 +147,7 @@ def test_of_two_drives_the_slower_one_is_named_and_nobody_called_the_bad_one() -
     assert (slow.outcome, slow.measured) == ("remark", "25 %")
     assert slow.detail == (
         "surface: mean speed: 150 MB/s, slower than S1 of its model with 200 MB/s; of two, either "
-        "may be the unusual one; held against 24.2 % instead of 15 %: chance alone makes as much "
+        "may be the unusual one; held against 24.2 % instead of 15 %: chance alone reaches this "
         "in one of 20 campaigns that compare 2 such figures"
     )
     assert [row.outcome for row in compare_speeds(200.0, 160.0)] == ["kept", "kept"]
@@ -213,4 +213,4 @@ def test_a_drive_on_a_slower_port_is_not_compared_with_its_twins() -> None:
 
 def test_links_that_nobody_knows_are_said_so() -> None:
     drives = [replace(make_drive(n, surface_mean_mb_s=190.0), link="") for n in (1, 2)]
-    assert "; how fast their links are is not known" in compare(*drives)[0].detail
+    assert "; the speed of their links is not known" in compare(*drives)[0].detail

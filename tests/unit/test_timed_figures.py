@@ -204,7 +204,7 @@ def test_a_link_that_nobody_knows_holds_no_speed_against_a_drive(ssd: Bench) -> 
     judged = ssd.judge()
     row = row_of(judged, "surface_mean_mb_s")
     assert (row.outcome, row.measured) == ("not measured", "40 MB/s")
-    assert row.detail == "how fast its link is is not known"
+    assert row.detail == "the speed of its link is not known"
     assert judged.verdict == "accept"
     assert row_of(judged, "surface_slowest_slice_percent").outcome == "kept"
 
@@ -277,7 +277,7 @@ def test_heat_is_measured_by_what_the_drive_is_made_for(disk: Bench) -> None:
     assert (row.outcome, row.measured) == ("kept", "58 °C")
     assert row.allowed == "remark above 60 °C"
     assert row.detail == (
-        "of the drive, and of the air that the bench gives it; held against 60 °C instead of "
-        "50 °C: it is made for 70 °C, and a remark begins at most "
+        "of the drive, and of the air around it; held against 60 °C instead of "
+        "50 °C: its own limit is 70 °C, and a remark begins at most "
         "10 °C below"
     )
