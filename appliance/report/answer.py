@@ -7,15 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from appliance.plan_workloads import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
 from appliance.report.figures import Workload
 from appliance.report.findings import Finding, judge_learning, say_gain
 from appliance.report.series import Series
 from appliance.report.verdict_views import VerdictsView
 from appliance.report.workload_findings import find_workload_findings
-
-JUDGED = frozenset({"surface", "verify", "selftest"})
-"""Workloads that are run to judge a drive."""
 
 MOST_RESULTS = 6
 """Findings of the open tier; more are folded."""
@@ -54,7 +52,7 @@ def make_answer(
     `is_judged`: whether the campaign was there to judge the drives; `boots` is their chart.
     """
     if is_judged and verdicts is not None:
-        judging = [workload for workload in workloads if workload.kind in JUDGED]
+        judging = [workload for workload in workloads if workload.kind in JUDGING_KINDS]
         answer = _answer_by_verdicts(verdicts)
         for workload in judging:
             answer = answer if answer.chart else _with_chart(answer, sections, workload.index)
