@@ -28,6 +28,10 @@ from appliance.report.kinds import fio, lottery, matrix, sql, surface, sweep
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
+_CHANCE = 0.025
+"""One end of an interval of 95 %."""
+_DRIVE_RAM_BYTES = 512 << 20
+"""The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
 
 WORKLOAD_RULES = (
     (
@@ -36,10 +40,13 @@ WORKLOAD_RULES = (
         " n is how many."
     ),
     (
-        "Lottery: bytes over seconds of all repeats divided by those of all first touches. It is"
-        f" called the drive's gain from a factor of {_GAIN:.1f} on in a pass whose repeats RAM"
-        f" answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files the drive"
-        " had not served before. The first touches alone must have come from the drive."
+        "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
+        " counted as often as it was repeated. A file that is drawn twice in a row is not counted"
+        f" the second time. It is called the drive's gain from a factor of {_GAIN:.1f} on, if in no"
+        f" more than {_CHANCE * 100:.1f} % of all orders of a file's reads the first ones would be"
+        " as slow (Wilcoxon's test within each file), in a pass whose repeats RAM answered by no"
+        f" more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files the drive had not served"
+        " before. The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
 )
@@ -100,7 +107,7 @@ def _judge_pass(
     if share > lottery.DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
     if touches.is_of_drive:
-        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+        return _judge_times(label, text, times, touches.chance, of_bytes=touches.files_bytes)
     text = (
         f"{text}. The drive had served {format_share(touches.served_before_share)} of the files"
         " before, so these first touches do not show what it learns by reading"
@@ -114,9 +121,22 @@ def _judge_pass(
         f" ({format_rate(at_first.first_bytes_s)} MB/s)"
     )
     if first.name == one.name:
-        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+        chance = lottery.find_chance_against(one, first)
+        return _judge_times(label, text, times, chance, of_bytes=touches.files_bytes)
     text += ', which reads in another way; with "direct" as the first pass both read alike.'
     return Finding("flat", label, text)
+
+
+def _judge_times(label: str, text: str, times: float, chance: float, *, of_bytes: int) -> Finding:
+    """Whether the drive's later reads show a gain over its earlier ones."""
+    text += ": this is the drive's"
+    if times < _GAIN:
+        return Finding("flat", label, f"{text}, and no gain.")
+    if chance > _CHANCE:
+        return Finding("flat", label, f"{text}, and no proof of a gain: chance does as much.")
+    if of_bytes <= _DRIVE_RAM_BYTES:
+        text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
+    return Finding("gain", label, f"{text}.")
 
 
 def _say_start(one: lottery.Pass) -> str:
@@ -126,7 +146,9 @@ def _say_start(one: lottery.Pass) -> str:
 
 
 def _say_times(times: float) -> str:
-    return f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
+    value, how = (times, "fast") if times >= 1.0 else (1 / times, "slow")
+    # A tenth would call 1.08 as much as a gain has to be.
+    return f"{value:.{2 if 1.05 <= value < 1.15 else 1}f} times as {how} as"
 
 
 def _judge_fio(workload: Workload) -> Iterable[Finding]:

@@ -1,0 +1,28 @@
+"""Whether the first of several like measurements is the slowest by more than chance. Pure.
+
+For what learns by being read: the first read of a file against later ones of the same file.
+"""
+
+from collections.abc import Sequence
+
+
+def find_first_chance(groups: Sequence[Sequence[float]]) -> float:
+    """With what probability chance makes the first values of all groups as large as they are.
+
+    Each group holds values that would be alike in any order: seconds of the reads of one file. The
+    rank of each first value, the largest being 1, is as probable as any other then; the sum of the
+    ranks is compared with all that it can be (Wilcoxon's test in strata, each with one treated
+    value: van Elteren, Bulletin of the International Statistical Institute 37 (1960) 351; here by
+    the exact distribution). Equal values count against the first. 1 where no group has two values.
+    """
+    rank_sum = 0
+    chances = [1.0]
+    for first, *others in groups:
+        rank_sum += sum(other >= first for other in others)
+        size = len(others) + 1
+        spread = [0.0] * (len(chances) + size - 1)
+        for low, chance in enumerate(chances):
+            for rank in range(size):
+                spread[low + rank] += chance / size
+        chances = spread
+    return min(1.0, sum(chances[: rank_sum + 1]))
