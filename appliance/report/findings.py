@@ -30,9 +30,9 @@ RULES = (
         " distance of any boot of a control drive from that drive's median."
     ),
     (
-        "Drift: Theil-Sen slope of the settled boots; mentioned if its 95 % interval (Sen, by"
-        " Kendall's exact distribution) does not hold 0 and it adds up to more than"
-        f" {_DRIFT * 100:.0f} % of the median."
+        "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
+        " mentioned if its 95 % interval (Sen, by Kendall's exact distribution) does not hold 0 and"
+        f" it adds up to more than {_DRIFT * 100:.0f} % of the median."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
     "Failed, doubtful and charted boots are in none of these figures.",
@@ -117,11 +117,7 @@ def _say_unsettled(series: Series) -> str:
     course = series.course
     near, from_boot = series.boot_s[course.near_from :], series.cycles[-_LEAST]
     if len(near) < _LEAST:
-        moves = "still learning" if _is_falling(series.boot_s) else "not settled"
-        return (
-            f"{moves}: the boots from boot {from_boot} on do not stay within ±{_TOLERANCE} of each"
-            f" other ({_range(series.boot_s[-_LEAST:])}). More boots are needed."
-        )
+        return _say_far(series, from_boot)
     from_boot, trend = series.cycles[course.near_from], course.trend
     if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
         moves = "still learning" if trend.high < 0.0 else "not settled"
@@ -140,9 +136,33 @@ def _say_unsettled(series: Series) -> str:
     return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
 
 
+def _say_far(series: Series, from_boot: int) -> str:
+    """Of boots that are too few where they end up."""
+    if _is_falling(series.boot_s):
+        moves = "still learning"
+    else:
+        moves = "not settled"
+        alike = stats.count_alike(series.boot_s)
+        if 1 < alike < _LEAST:
+            return (
+                f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]}"
+                f" on, stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])})."
+                f" It takes {_LEAST} to show whether the drive still learns."
+            )
+    return (
+        f"{moves}: the boots from boot {from_boot} on do not stay within ±{_TOLERANCE} of each"
+        f" other ({_range(series.boot_s[-_LEAST:])}). More boots are needed."
+    )
+
+
 def _is_falling(boot_s: Sequence[float]) -> bool:
+    """Whether the boots get faster, up to the last one: a drive may have learned all before it."""
     trend = stats.find_trend([(float(number), value) for number, value in enumerate(boot_s)])
-    return trend is not None and trend.high < 0.0
+    return (
+        trend is not None
+        and trend.high < 0.0
+        and boot_s[-1] < boot_s[-2] * (1.0 - stats.TOLERANCE / 2.0)
+    )
 
 
 def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:
@@ -214,10 +234,10 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
 
 
 def _judge_drift(series: Series) -> tuple[Finding, ...]:
-    drift_s, settled_from, settled_s = series.drift_s, series.settled_from, series.settled_s
-    if drift_s is None or settled_from is None or settled_s is None:
+    drift_s, settled_s = series.drift_s, series.settled_s
+    if drift_s is None or settled_s is None:
         return ()
-    total_s = drift_s.slope * (series.cycles[-1] - settled_from)
+    total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
     if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
         return ()
     return (

@@ -106,6 +106,15 @@ HYBRID = (46.0, 27.0, 28.0, 27.4, 27.6, 27.5)
             ),
         ),
         (
+            # It has learned all by the third boot.
+            _series(29.0, 22.0, 12.1, 12.0, 11.9),
+            "remark",
+            (
+                "not settled yet: only the last 3 boots, from boot 3 on, stay within ±10 % of each"
+                " other (11.9 to 12.1 s). It takes 5 to show whether the drive still learns."
+            ),
+        ),
+        (
             _series(20.0, 40.0, 21.0, 39.0, 20.0),
             "remark",
             (
@@ -191,8 +200,10 @@ def test_drift_is_told_where_it_is_no_chance_and_adds_up() -> None:
         return [each.text for each in find_findings([_series(*boot_s)]) if "drift" in each.text]
 
     assert tell(*(20.0 + 0.1 * number for number in range(10))) == [
-        "still drifts after settling: +0.100 s (+0.100 to +0.100) per boot, +0.9 s in all."
+        "still drifts after settling: +0.100 s (+0.100 to +0.100) per boot, +0.8 s in all."
     ]
+    # One step behind the first boot is a small gain, and no drift.
+    assert tell(21.0, 20.01, 20.0, 20.02, 19.99, 20.01, 20.0, 20.02) == []
     # Too little to matter.
     assert tell(*(20.0 + 0.01 * number for number in range(10))) == []
     # The demo's disk: 2 % up in all, by chance.
