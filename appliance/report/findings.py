@@ -138,31 +138,29 @@ def _say_unsettled(series: Series) -> str:
 
 def _say_far(series: Series, from_boot: int) -> str:
     """Of boots that are too few where they end up."""
-    if _is_falling(series.boot_s):
-        moves = "still learning"
-    else:
-        moves = "not settled"
-        alike = stats.count_alike(series.boot_s)
-        if 1 < alike < _LEAST:
-            return (
-                f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]}"
-                f" on, stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])})."
-                f" It takes {_LEAST} to show whether the drive still learns."
-            )
+    alike = stats.count_alike(series.boot_s)
+    is_falling = _is_falling(series.boot_s, alike=alike)
+    if 1 < alike < _LEAST and not is_falling:
+        return (
+            f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]} on,"
+            f" stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])}). It takes"
+            f" {_LEAST} to show whether the drive still learns."
+        )
     return (
-        f"{moves}: the boots from boot {from_boot} on do not stay within ±{_TOLERANCE} of each"
-        f" other ({_range(series.boot_s[-_LEAST:])}). More boots are needed."
+        f"{'still learning' if is_falling else 'not settled'}: the boots from boot {from_boot} on"
+        f" do not stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-_LEAST:])}). More"
+        " boots are needed."
     )
 
 
-def _is_falling(boot_s: Sequence[float]) -> bool:
-    """Whether the boots get faster, up to the last one: a drive may have learned all before it."""
+def _is_falling(boot_s: Sequence[float], *, alike: int) -> bool:
+    """Whether the boots get faster, the last ones that are `alike` too.
+
+    A drive that has learned all before these is faster than at first, and learns no more.
+    """
     trend = stats.find_trend([(float(number), value) for number, value in enumerate(boot_s)])
-    return (
-        trend is not None
-        and trend.high < 0.0
-        and boot_s[-1] < boot_s[-2] * (1.0 - stats.TOLERANCE / 2.0)
-    )
+    at_last = boot_s[-1] < boot_s[-max(2, alike)] * (1.0 - stats.TOLERANCE)
+    return trend is not None and trend.high < 0.0 and at_last
 
 
 def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:

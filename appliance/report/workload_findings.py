@@ -24,7 +24,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import OTHER, Figure, Workload
 from appliance.report.findings import Finding
-from appliance.report.kinds import fio, lottery, matrix, sql, surface, sweep
+from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
@@ -49,6 +49,11 @@ WORKLOAD_RULES = (
         " before. The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
+    (
+        "Writing falls: all that was written is cut into pieces of equal size. Before the fall nine"
+        f" of ten pieces are at least {sustained.DROP:.1f} times as fast as nine of ten behind it."
+        " Only of steps that wrote in one way."
+    ),
 )
 
 
@@ -69,6 +74,7 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
         covered = find_covered(workload)
         told = judge(workload) if judge else ()
         found += [finding for finding in told if finding.subject not in covered]
+        found += _judge_writing(workload)
     found += find_array_findings(workloads)
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
@@ -146,7 +152,7 @@ def _say_start(one: lottery.Pass) -> str:
 
 
 def _say_times(times: float) -> str:
-    value, how = (times, "fast") if times >= 1.0 else (1 / times, "slow")
+    value, how = (times, "fast") if times >= 0.95 else (1 / times, "slow")
     # A tenth would call 1.08 as much as a gain has to be.
     return f"{value:.{2 if 1.05 <= value < 1.15 else 1}f} times as {how} as"
 
@@ -175,11 +181,20 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
 def _say_rounds(test: fio.Test) -> str:
     if test.steady is None:
         return ""
-    ran = len(test.rounds)
+    ran, first = len(test.rounds), _say_first_round(test)
     if test.steady:
-        return f" (last {WINDOW} of {ran} rounds)"
+        return f" (last {WINDOW} of {ran} rounds{first})"
     mean = f"; mean of the last {WINDOW}" if ran > WINDOW else ""
-    return f" (not steady after {count(ran, 'round')}{mean})"
+    return f" (not steady after {count(ran, 'round')}{mean}{first})"
+
+
+def _say_first_round(test: fio.Test) -> str:
+    """What the last rounds hide: the drive was another one before it was as it is now."""
+    metric = "iops" if test.random else "bw_bytes_s"
+    first, last = test.rounds[0].get(metric), test.get(metric)
+    if not first or not last or 1 / sustained.DROP < first / last < sustained.DROP:
+        return ""
+    return f"; the first was {_say_times(first / last).removesuffix(' as')}"
 
 
 def _judge_matrix(workload: Workload) -> Iterable[Finding]:
@@ -277,6 +292,19 @@ def _compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Find
         return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")
     each = (f"{text}, {state}" for (text, _), state in zip(told, states, strict=True))
     return Finding("flat", subject, f"{'; '.join(each)}.")
+
+
+def _judge_writing(workload: Workload) -> Iterable[Finding]:
+    """Where a drive began to write more slowly; why it did, the figures do not say."""
+    for step in workload.steps:
+        drop = sustained.find_drop(step) if workload.kind in sustained.KINDS else None
+        if drop is not None:
+            text = (
+                f"writing fell from {format_rate(drop.fast_bytes_s)} to"
+                f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
+                f" written, and stayed there ({printable(workload.kind)}; medians)."
+            )
+            yield Finding("flat", step.label, text)
 
 
 def _judge_states(workload: Workload) -> Iterable[Finding]:

@@ -325,7 +325,7 @@ def test_invalid_rounds_are_in_no_mean(one: sqlite3.Connection) -> None:
         ([50.0, 40.0, 40.0, 40.0, 40.0, 40.0], "40.0 MB/s (last 5 of 6 rounds)"),
         (
             [50.0, 40.0, 30.0, 30.0, 20.0, 20.0],
-            "28.0 MB/s (not steady after 6 rounds; mean of the last 5)",
+            "28.0 MB/s (not steady after 6 rounds; mean of the last 5; the first was 1.8 times",
         ),
         ([50.0], "50.0 MB/s (not steady after 1 round)"),
     ],

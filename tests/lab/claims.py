@@ -1,0 +1,149 @@
+"""What a page claims of a drive, and whether that is true. Pure.
+
+A claim is read out of the sentences of the page, not out of figures: it is what a reader would take
+away. Where no sentence of a known form speaks of a drive, nothing is claimed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.lab.told import Finding, Page
+
+BOOTS = "boots"
+_NUMBER = r"[0-9.]+"
+_TIMES = rf"(?P<ratio>{_NUMBER}) times \((?P<low>{_NUMBER}) to (?P<high>{_NUMBER})\)"
+_BOOT_FORMS = (
+    (rf"from boot (?P<boot>\d+) on {_TIMES} as fast as at its first boot", "gain"),
+    (rf"from boot (?P<boot>\d+) on {_TIMES} as slow as at its first boot", "loss"),
+    (r"no gain ", "no gain"),
+    (r"uneven at first, settled from boot (?P<boot>\d+) on", "no gain"),
+    (r"settled from boot (?P<boot>\d+) on at .* its first boot is missing", "open"),
+    (r"still learning: ", "still learning"),
+    (r"not settled( yet)?: ", "open"),
+    (r"\d+ valid boots? .* cannot show whether the drive still learns", "open"),
+    (r"no valid timed boot", "open"),
+)
+"""How a finding about boots begins, and what it claims."""
+_NO_BOOT = "No valid boot yet."
+_LOTTERY = re.compile(
+    rf"in the lottery's (?P<name>[^)]*?) pass repeats were (?P<ratio>{_NUMBER}) times as"
+    r" (?P<how>fast|slow) as first touches"
+)
+_LOTTERY_ENDS = (
+    ("no gain.", "no gain"),
+    ("no proof of a gain: chance does as much.", "no gain"),
+    ("so this does not show the drive.", "not of the drive"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is told of one drive in one respect."""
+
+    answer: str
+    """gain | loss | no gain | still learning | open (it is said that this is not decided), and what
+    else the forms above say."""
+    words: str
+    """The sentence."""
+    numbers: tuple[float, ...] = ()
+    """Those that it tells, in their order."""
+    objection: str = ""
+    """Why it cannot be true whatever the drive is: sentences that contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is true of one drive in one respect, by the model that it is."""
+
+    drive: str
+    """Its serial number, as a page shows it."""
+    answer: str
+    about: str = BOOTS
+    """`boots`, `lottery, direct`"""
+    ranges: tuple[tuple[float, float], ...] = ()
+    """Of each number that is told: between what it may lie."""
+
+
+def judge(page: Page, truth: Truth) -> tuple[str, str]:
+    """The sentence that speaks of it, and why it is not true; that is empty where it is."""
+    claims = list(read_claims(page, truth.drive, truth.about))
+    words = " / ".join(claim.words for claim in claims)
+    if len(claims) != 1:
+        return words, f"{len(claims)} sentences speak of it"
+    (claim,) = claims
+    if claim.objection:
+        return words, claim.objection
+    if claim.answer != truth.answer:
+        return words, f"told: {claim.answer}; true: {truth.answer}"
+    for number, (low, high) in zip(claim.numbers, truth.ranges, strict=False):
+        if not low <= number <= high:
+            return words, f"told: {number:g}; true: {low:g} to {high:g}"
+    return words, ""
+
+
+def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
+    """All that is told of one drive in one respect."""
+    if about == BOOTS:
+        yield from _read_boots(page, drive)
+    elif about.startswith("lottery, "):
+        yield from _read_lottery(page, drive, about.removeprefix("lottery, "))
+    else:
+        raise ValueError(f"no claim is about {about!r}")
+
+
+def _read_boots(page: Page, drive: str) -> Iterator[Claim]:
+    """The finding, held against the first sentence and against what is said of a drift."""
+    own = page.list_of(drive)
+    drifts = any(finding.text.startswith("still drifts after settling") for finding in own)
+    for finding in own:
+        for form, meant in _BOOT_FORMS:
+            match = re.match(form, finding.text)
+            if match is None:
+                continue
+            is_doubted = "may be the machine" in finding.text
+            answer = f"{meant}, perhaps the machine's" if is_doubted else meant
+            objection = _object(finding, answer, _read_first(page.sentence, drive))
+            yield Claim(
+                answer="drift" if drifts else answer,
+                words=finding.text,
+                numbers=tuple(float(each) for each in match.groupdict().values() if each),
+                objection=objection,
+            )
+            break
+
+
+def _object(finding: Finding, answer: str, first: str) -> str:
+    """A finding is the first sentence's, or that says that nothing is decided."""
+    expected = answer if finding.kind in {"gain", "flat"} else "open"
+    if first != expected:
+        return f"the first sentence says {first or 'nothing'} where the finding says {expected}"
+    return ""
+
+
+def _read_first(sentence: str, drive: str) -> str:
+    """What it says of the drive: gain | no gain | open; empty: nothing.
+
+    Drives are named in up to three groups: those that gain, those that do not, and the rest.
+    """
+    decided, _, undecided = sentence.partition("Not decided")
+    if f"{drive} starts in " in decided:
+        return "gain"
+    if f"{drive} " in undecided or sentence == _NO_BOOT:
+        return "open"
+    _, _, times = decided.partition("No gain from repeating: ")
+    names, is_flat, _ = decided.rpartition(": no gain.")
+    if f"{drive} " in times or (is_flat and drive in names.rpartition(" at its first boot. ")[2]):
+        return "no gain"
+    return ""
+
+
+def _read_lottery(page: Page, drive: str, name: str) -> Iterator[Claim]:
+    for finding in page.list_of(drive):
+        match = _LOTTERY.match(finding.text)
+        if match is None or match["name"] != name:
+            continue
+        ends = [answer for end, answer in _LOTTERY_ENDS if finding.text.endswith(end)]
+        answer = "gain" if finding.kind == "gain" else next(iter(ends), "open")
+        ratio = float(match["ratio"])
+        yield Claim(answer, finding.text, (ratio if match["how"] == "fast" else 1 / ratio,))
