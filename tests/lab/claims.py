@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from tests.lab.told import Finding, Page
 
 BOOTS = "boots"
+NOTHING = "nothing"
+"""The answer where the page does not speak of it, and should not."""
 _NUMBER = r"[0-9.]+"
 _TIMES = rf"(?P<ratio>{_NUMBER}) times \((?P<low>{_NUMBER}) to (?P<high>{_NUMBER})\)"
 _BOOT_FORMS = (
@@ -25,6 +27,20 @@ _BOOT_FORMS = (
     (r"no valid timed boot", "open"),
 )
 """How a finding about boots begins, and what it claims."""
+_WRITING = re.compile(
+    rf"writing fell from ({_NUMBER}) to ({_NUMBER}) MB/s"
+    rf" once ({_NUMBER}) (KiB|MiB|GiB) were written"
+)
+_MIB = {"KiB": 1 / 1024, "MiB": 1.0, "GiB": 1024.0}
+_COMPARED = {
+    "fio": rf"(?P<rate>{_NUMBER}) (?:MB/s|IOPS)(?: \((?P<rounds>[^()]*)\))?",
+    "sweep": rf"(?P<small>{_NUMBER}) (?:MB/s|IOPS) on \S+, (?P<large>{_NUMBER}) on \S+ \(",
+    "surface": rf"(?P<rate>{_NUMBER}) MB/s \(slices from (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})",
+}
+"""What stands behind a drive's name where drives are compared."""
+_FIRST_ROUND = re.compile(rf"the first was (?P<ratio>{_NUMBER}) times as (?P<how>fast|slow)")
+_APART = 1.5
+"""Figures that differ by this factor are called another, as the product does."""
 _NO_BOOT = "No valid boot yet."
 _LOTTERY = re.compile(
     rf"in the lottery's (?P<name>[^)]*?) pass repeats were (?P<ratio>{_NUMBER}) times as"
@@ -60,7 +76,8 @@ class Truth:
     """Its serial number, as a page shows it."""
     answer: str
     about: str = BOOTS
-    """`boots`, `lottery, direct`"""
+    """`boots`, `writing`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep, rand-read,
+    norandommap`"""
     ranges: tuple[tuple[float, float], ...] = ()
     """Of each number that is told: between what it may lie."""
 
@@ -69,6 +86,8 @@ def judge(page: Page, truth: Truth) -> tuple[str, str]:
     """The sentence that speaks of it, and why it is not true; that is empty where it is."""
     claims = list(read_claims(page, truth.drive, truth.about))
     words = " / ".join(claim.words for claim in claims)
+    if not claims and truth.answer == NOTHING:
+        return words, ""
     if len(claims) != 1:
         return words, f"{len(claims)} sentences speak of it"
     (claim,) = claims
@@ -84,12 +103,18 @@ def judge(page: Page, truth: Truth) -> tuple[str, str]:
 
 def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
     """All that is told of one drive in one respect."""
-    if about == BOOTS:
-        yield from _read_boots(page, drive)
-    elif about.startswith("lottery, "):
-        yield from _read_lottery(page, drive, about.removeprefix("lottery, "))
-    else:
-        raise ValueError(f"no claim is about {about!r}")
+    kind, _, rest = about.partition(", ")
+    match kind:
+        case "boots":
+            yield from _read_boots(page, drive)
+        case "writing":
+            yield from _read_writing(page, drive)
+        case "lottery":
+            yield from _read_lottery(page, drive, rest)
+        case "fio" | "sweep" | "surface":
+            yield from _read_compared(page, drive, about, _COMPARED[kind])
+        case _:
+            raise ValueError(f"no claim is about {about!r}")
 
 
 def _read_boots(page: Page, drive: str) -> Iterator[Claim]:
@@ -147,3 +172,42 @@ def _read_lottery(page: Page, drive: str, name: str) -> Iterator[Claim]:
         answer = "gain" if finding.kind == "gain" else next(iter(ends), "open")
         ratio = float(match["ratio"])
         yield Claim(answer, finding.text, (ratio if match["how"] == "fast" else 1 / ratio,))
+
+
+def _read_writing(page: Page, drive: str) -> Iterator[Claim]:
+    """Numbers: MB/s before and behind, MiB in between."""
+    for finding in page.list_of(drive):
+        if match := _WRITING.match(finding.text):
+            fast, slow, size, unit = match.groups()
+            numbers = (float(fast), float(slow), float(size) * _MIB[unit])
+            yield Claim("falls", finding.text, numbers)
+
+
+def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Claim]:
+    """Drives in one sentence, each with its figures: numbers as they stand there."""
+    for finding in page.list_of(about):
+        for match in re.finditer(rf"(?:^|, |; ){re.escape(drive)} {form}", finding.text):
+            found = match.groupdict(default="")
+            numbers = (found.get(name) for name in ("rate", "small", "large", "low", "high"))
+            yield Claim(
+                _name_figures(found),
+                match[0].lstrip(",; "),
+                tuple(float(number) for number in numbers if number),
+            )
+
+
+def _name_figures(found: dict[str, str]) -> str:
+    """What a reader takes away from them."""
+    if "rounds" in found:
+        first = _FIRST_ROUND.search(found["rounds"])
+        if first:
+            return "falls" if first["how"] == "fast" else "rises"
+        if not found["rounds"]:
+            return "one run"
+        return "steady" if found["rounds"].startswith("last ") else "not steady"
+    if "high" in found:
+        return "uneven" if float(found["high"]) >= _APART * float(found["low"]) else "level"
+    small, large = float(found["small"]), float(found["large"])
+    if small >= _APART * large:
+        return "falls"
+    return "rises" if large >= _APART * small else "level"

@@ -114,3 +114,43 @@ def test_chance_is_no_gain_of_a_lottery() -> None:
     )
     (claim,) = read_claims(Page("", (Finding("flat", "A", text),)), "A", "lottery, direct")
     assert (claim.answer, claim.numbers) == ("no gain", (1 / 1.3,))
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "claim"),
+    [
+        (
+            "fio, seq-read",
+            "A B 12.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast), B 3 MB/s (x); …",
+            ("falls", (12.0,)),
+        ),
+        ("fio, rand-read", "B 3 IOPS (last 5 of 5 rounds), A B 7 IOPS; …", ("one run", (7.0,))),
+        ("fio, rand-read", "A B 3 IOPS (last 5 of 5 rounds); …", ("steady", (3.0,))),
+        (
+            "sweep, rand-read, norandommap",
+            "B 60 IOPS on 8M, 60 on 32M (n = 2), A B 600 IOPS on 8M, 60 on 32M (n = 2); …",
+            ("falls", (600.0, 60.0)),
+        ),
+        (
+            "surface",
+            "B 1 MB/s (slices from 1 to 1), A B 13.1 MB/s (slices from 9.00 to 18.0); …",
+            ("uneven", (13.1, 9.0, 18.0)),
+        ),
+    ],
+)
+def test_a_drive_is_found_among_those_it_is_compared_with(
+    about: str, text: str, claim: tuple[str, tuple[float, ...]]
+) -> None:
+    (found,) = read_claims(Page("", (Finding("flat", about, text),)), "A B", about)
+    assert (found.answer, found.numbers) == claim
+
+
+def test_what_falls_is_told_of_its_drive() -> None:
+    text = (
+        "writing fell from 40.0 to 5.00 MB/s once 1.5 GiB were written, and stayed there (verify;"
+        " medians)."
+    )
+    page = Page("", (Finding("flat", "A", text),))
+    assert judge(page, Truth("A", "falls", "writing", ((39, 41), (4, 6), (1536, 1536))))[1] == ""
+    assert judge(page, Truth("B", "nothing", "writing"))[1] == ""
+    assert judge(page, Truth("A", "nothing", "writing"))[1] == "told: falls; true: nothing"

@@ -94,7 +94,7 @@ def add_pass(
     step: int,
     name: str,
     *repetitions: Sequence[float],
-    files: str = "abcdef",
+    files: str = "abcdefgh",
     file_bytes: int = 1 << 30,
 ) -> None:
     """Files that the drive serves each time, one after the other: each so often per repetition."""
@@ -162,7 +162,7 @@ def test_few_bytes_may_lie_in_the_drives_own_ram(one: sqlite3.Connection) -> Non
     (finding,) = find_lottery_findings(one)
     assert finding.kind == "gain"
     assert finding.text.endswith(
-        "this is the drive's, though its own RAM may hold the 60 MiB that were read."
+        "this is the drive's, though its own RAM may hold the 80 MiB that were read."
     )
 
 
