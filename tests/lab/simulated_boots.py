@@ -1,15 +1,23 @@
 """Boots of a modelled drive without a machine: the reads of a real one, timed by its model. Pure.
 
 The reads are those of one boot of the image in the lab, of the drive that was booted, and those of
-a drive that was only there (`tests/fixtures/boots/reads.txt`).
+a drive that was only there. They were taken out of a drive's log, and are taken anew by:
+
+    python3 -m tests.lab.simulated_boots LOG POWER-ON POWER-ON > tests/fixtures/boots/reads.txt
+
+with the power-on in which that drive was booted, and one in which another one was.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.lab.drives import ModelledDrive
+from tests.lab.requestlog import parse_requests
 from tests.lab.timing import Clockwork
 
+_SECTOR_BYTES = 512
 WORK_S = 12.0
 """What the same boot takes on a drive that takes no time: the processor's part."""
 _REST_S = 8.0
@@ -31,8 +39,17 @@ def parse_boot_reads(text: str) -> BootReads:
     for line in text.splitlines():
         if line and not line.startswith("#"):
             name, offset, length = line.split()
-            found[name].append((int(offset) * 512, int(length) * 512))
+            found[name].append((int(offset) * _SECTOR_BYTES, int(length) * _SECTOR_BYTES))
     return BootReads(tuple(found["booted"]), tuple(found["beside"]))
+
+
+def format_boot_reads(log: str, *, booted: int, beside: int) -> Iterator[str]:
+    """The fixture's lines out of a drive's log, by the power-ons that are meant, from 1."""
+    names = {booted: "booted", beside: "beside"}
+    for request in parse_requests(log):
+        if request.kind == "Read" and request.connection in names:
+            offset, length = (each // _SECTOR_BYTES for each in (request.offset, request.length))
+            yield f"{names[request.connection]} {offset} {length}"
 
 
 def make_clockwork(drive: ModelledDrive) -> Clockwork:
@@ -70,3 +87,14 @@ def _read(clockwork: Clockwork, reads: Sequence[tuple[int, int]], *, now_s: floa
     for offset, length in reads:
         now_s += clockwork.read(offset, length, now_s=now_s).seconds + WORK_S / len(reads)
     return now_s - start_s
+
+
+def _main(words: Sequence[str]) -> None:
+    log, booted, beside = words
+    lines = format_boot_reads(Path(log).read_text(), booted=int(booted), beside=int(beside))
+    print("# Reads of a drive in sectors: see tests/lab/simulated_boots.py")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

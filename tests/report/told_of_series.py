@@ -71,8 +71,8 @@ def judge_claim(claim: Claim, true_s: Sequence[float], *, boots: int) -> str:
 
     `gain`: the first boot was no slower than the later ones. `no gain`: the boots end up faster
     than at first by more than the tolerance. `settled`: they end up elsewhere than where they were
-    called settled. `learning`: the last five boots were alike, and all that come after. `drift`:
-    the last five were. `loss`: no boot was slower than the first.
+    called settled. `still learning`: the last five boots were alike, and all that come after.
+    `drift`: all were that lie near where they end up. `loss`: none was slower than the first.
     """
     if claim.objection:
         return claim.objection
@@ -83,10 +83,11 @@ def judge_claim(claim: Claim, true_s: Sequence[float], *, boots: int) -> str:
             return "gain"
         return "settled" if _differs(since_s, end_s) else ""
     last = measured[-stats.LEAST_SETTLED :]
+    near = [true_s for true_s in measured if true_s <= measured[-1] * (1 + stats.TOLERANCE)]
     is_false = {
         "no gain": measured[0] > end_s * (1 + 2 * stats.TOLERANCE),
         "still learning": _is_level((*last, *true_s[boots:])),
-        "drift": _is_level(last),
+        "drift": _is_level(near),
         "loss": measured[0] * (1 + _NOTHING) >= max(measured),
     }
     return claim.answer if is_false.get(claim.answer) else ""
