@@ -133,6 +133,19 @@ def test_no_drive_gains_that_does_not_learn(model: str, *, control: bool) -> Non
         assert told["gain"] <= most * SEEDS, (boots, noise, told)
 
 
+def test_what_the_machine_does_to_all_is_no_drives_gain() -> None:
+    """A machine that is slow in its first round, and one whose rounds differ by 5 %."""
+    never_s = _true_s("never learns")
+    slow_first = (never_s[0] * 1.25, *never_s[1:])
+    drives = [Drive("A", slow_first), Drive("B", slow_first, "control")]
+    told, _ = count_told(drives, boots=10, noise=_QUIET, seeds=SEEDS)
+    assert told["gain, perhaps the machine's"] >= 0.9 * SEEDS
+    assert told["gain"] <= 0.05 * SEEDS
+    drives = [Drive("A", never_s), Drive("B", never_s, "control")]
+    told, _ = count_told(drives, boots=10, noise=_QUIET, machine=0.05, seeds=SEEDS)
+    assert told["gain"] == 0
+
+
 @pytest.mark.parametrize(
     "model",
     ["never learns", "at once", "at rest", "with the second read", "forgets", "buffers writes"],
