@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.first_chance import find_first_chance
+from appliance.first_touch import find_first_chance, pair_touches
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -134,18 +134,9 @@ def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
 
     Twice the same file in a row is answered without a seek, or by a drive's buffer of a track.
     """
-    firsts: list[TicketRow] = []
-    repeats: list[TicketRow] = []
-    seen: set[str] = set()
-    before = ""
-    for ticket in one.tickets:
-        if ticket.file not in seen:
-            firsts.append(ticket)
-        elif ticket.file != before:
-            repeats.append(ticket)
-        seen.add(ticket.file)
-        before = ticket.file
-    return firsts, repeats
+    pairs = pair_touches([ticket.file for ticket in one.tickets])
+    firsts = [one.tickets[first] for first, _ in pairs]
+    return firsts, [one.tickets[place] for _, later in pairs for place in later]
 
 
 def find_touches(one: Pass) -> Touches | None:

@@ -4,7 +4,7 @@ from math import prod
 
 import pytest
 
-from appliance.first_chance import find_first_chance
+from appliance.first_touch import find_first_chance, pair_touches
 
 
 def test_a_first_value_is_the_largest_in_one_of_as_many_orders() -> None:
@@ -39,3 +39,9 @@ def test_it_is_seldom_small_by_chance() -> None:
     ]
     assert sum(chance <= 0.025 for chance in chances) <= 35
     assert sum(chance <= 0.5 for chance in chances) == pytest.approx(500, abs=50)
+
+
+def test_each_file_is_paired_with_its_own_later_reads() -> None:
+    assert pair_touches("abaab") == ((0, (2,)), (1, (4,)))
+    assert pair_touches("aab") == ((0, ()), (2, ()))
+    assert pair_touches([]) == ()

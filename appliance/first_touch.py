@@ -1,9 +1,27 @@
-"""Whether the first of several like measurements is the slowest by more than chance. Pure.
+"""First reads of files against later ones: which of them compare, and by more than chance. Pure.
 
-For what learns by being read: the first read of a file against later ones of the same file.
+For what learns by being read. A file that is read often may lie at a better place than others, so
+each is held against itself.
 """
 
 from collections.abc import Sequence
+
+
+def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """By file, in the order of first reads: the place of its first read, and those of later ones.
+
+    `files` are the files as they are read. A read right behind one of the same file is left out:
+    the head stands there, and a drive's buffer of a track has it.
+    """
+    found: dict[str, tuple[int, list[int]]] = {}
+    before = ""
+    for place, file in enumerate(files):
+        if file not in found:
+            found[file] = place, []
+        elif file != before:
+            found[file][1].append(place)
+        before = file
+    return tuple((first, tuple(later)) for first, later in found.values())
 
 
 def find_first_chance(groups: Sequence[Sequence[float]]) -> float:
