@@ -26,8 +26,9 @@ RULES = (
         " Student's t on logarithms: there is one first boot only, so how far chance moves it is"
         " taken from the settled boots of the drive, or of a control drive if those vary more. It"
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
-        " hold 1; and it is the drive's own only if it is shown to be larger than the largest"
-        " distance of any boot of a control drive from that drive's median."
+        f" hold 1, and no gain where the interval lies below {_GAIN:.1f} or the first boot is among"
+        " the settled ones; and it is the drive's own only if it is shown to be larger than the"
+        " largest distance of any boot of a control drive from that drive's median."
     ),
     (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
@@ -167,10 +168,10 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     label, settled_from, settled_s = series.label, series.settled_from, series.settled_s or 0.0
     first = f"its first boot ({series.boot_s[0]:.1f} s)"
     against = f"{first} took {gain.ratio:.2f} times as long ({gain.low:.2f} to {gain.high:.2f})"
+    is_seen = not gain.low <= 1.0 <= gain.high
     is_small = 1.0 / _GAIN < gain.ratio < _GAIN
-    if is_small and not gain.low <= 1.0 <= gain.high:
-        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
-        return Finding("flat", label, text)
+    if is_small and is_seen:
+        return _judge_small(label, gain, against)
     if settled_from == 1:
         return Finding(
             "flat",
@@ -179,12 +180,14 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
             f" ±{_percent(series.spread or 0.0)} of the median {settled_s:.1f} s; {against} as the"
             " later ones.",
         )
-    if is_small or gain.low <= 1.0 <= gain.high:
+    if is_small or not is_seen:
+        text = (
+            f"uneven at first, settled from boot {settled_from} on at {settled_s:.1f} s: {against}"
+        )
+        if gain.high < _GAIN:
+            return Finding("flat", label, f"{text}, which is no proof of a gain.")
         return Finding(
-            "flat",
-            label,
-            f"uneven at first, settled from boot {settled_from} on at {settled_s:.1f} s: {against},"
-            " which is no proof of a gain.",
+            "remark", label, f"{text}, which shows neither a gain nor that there is none."
         )
     weighed, is_drives_own = _weigh(series, gain, all_series)
     return Finding(
@@ -193,6 +196,15 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
         f"from boot {settled_from} on {say_gain(gain)} at its first boot"
         f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
     )
+
+
+def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
+    """What is seen, and is not called a gain: it may still be as large as one."""
+    if gain.high < _GAIN:
+        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
+        return Finding("flat", label, text)
+    text = f"faster later, and whether by {_TOLERANCE} is not decided: {against} as the later ones."
+    return Finding("remark", label, text)
 
 
 def say_gain(gain: stats.Gain) -> str:

@@ -19,7 +19,9 @@ _BOOT_FORMS = (
     (rf"from boot (?P<boot>\d+) on {_TIMES} as fast as at its first boot", "gain"),
     (rf"from boot (?P<boot>\d+) on {_TIMES} as slow as at its first boot", "loss"),
     (r"no gain ", "no gain"),
-    (r"uneven at first, settled from boot (?P<boot>\d+) on", "no gain"),
+    (r"uneven at first, settled from boot (?P<boot>\d+) on .* which is no proof of", "no gain"),
+    (r"uneven at first, settled from boot (?P<boot>\d+) on .* shows neither a gain nor", "open"),
+    (r"faster later, and whether by \d+ % is not decided", "open"),
     (r"settled from boot (?P<boot>\d+) on at .* its first boot is missing", "open"),
     (r"still learning: ", "still learning"),
     (r"not settled( yet)?: ", "open"),
@@ -41,6 +43,8 @@ _COMPARED = {
 _FIRST_ROUND = re.compile(rf"the first was (?P<ratio>{_NUMBER}) times as (?P<how>fast|slow)")
 _APART = 1.5
 """Figures that differ by this factor are called another, as the product does."""
+_NO_GAIN = re.compile(r"No gain(?: as large as \d+ %)? from repeating: (?P<times>.*)")
+_NO_GAIN_BESIDE = r": no gain(?: as large as \d+ %)?\. ?$"
 _NO_BOOT = "No valid boot yet."
 _LOTTERY = re.compile(
     rf"in the lottery's (?P<name>[^)]*?) pass repeats were (?P<ratio>{_NUMBER}) times as"
@@ -156,11 +160,10 @@ def _read_first(sentence: str, drive: str) -> str:
         return "gain"
     if f"{drive} " in undecided or sentence == _NO_BOOT:
         return "open"
-    _, _, times = decided.partition("No gain from repeating: ")
-    names, is_flat, _ = decided.rpartition(": no gain.")
-    if f"{drive} " in times or (is_flat and drive in names.rpartition(" at its first boot. ")[2]):
-        return "no gain"
-    return ""
+    if match := _NO_GAIN.match(decided):
+        return "no gain" if f"{drive} " in match["times"] else ""
+    gains, _, rest = decided.rpartition(" at its first boot. ")
+    return "no gain" if gains and re.search(_NO_GAIN_BESIDE, rest) and drive in rest else ""
 
 
 def _read_lottery(page: Page, drive: str, name: str) -> Iterator[Claim]:

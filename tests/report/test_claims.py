@@ -49,6 +49,8 @@ def test_a_page_is_read_as_it_is_shown() -> None:
         (DISK, "no gain"),
         ((22.0, 20.4, 20.5, 20.5, 20.4, 20.5), "no gain"),
         ((20.0, 30.0, 20.0, 20.1, 20.0, 19.9, 20.0), "no gain"),
+        ((21.5, 20.3, 19.7, 20.2, 19.8, 20.1, 19.9), "open"),
+        ((22.2, *(19.0, 21.0) * 11), "open"),
         ((20.0, 30.0, 30.1, 30.0, 29.9, 30.0), "loss"),
         ((46.0, 41.0, 36.0, 32.0, 27.5), "still learning"),
         ((27.0, 26.4, 25.8, 25.2, 24.6, 24.0), "still learning"),
@@ -63,6 +65,7 @@ def test_a_page_is_read_as_it_is_shown() -> None:
 def test_every_sentence_about_boots_is_a_claim(times: tuple[float, ...], answer: str) -> None:
     assert _claim(Drive("A", times)).answer == answer
     assert _claim(Drive("A", times), Drive("B", DISK, "control")).answer == answer
+    assert _claim(Drive("A", times), Drive("B", HYBRID)).answer == answer
 
 
 def test_a_gain_that_may_be_the_machines_is_another_claim() -> None:
