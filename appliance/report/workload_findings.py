@@ -50,9 +50,10 @@ WORKLOAD_RULES = (
     ),
     "Matrix: the median over all record sizes of the largest file.",
     (
-        "Writing falls: all that was written is cut into pieces of equal size. Before the fall nine"
-        f" of ten pieces are at least {sustained.DROP:.1f} times as fast as nine of ten behind it."
-        " Only of steps that wrote in one way."
+        "Writing falls: all that was written is cut into pieces of equal size. Three quarters of"
+        f" the pieces before the fall are at least {sustained.DROP:.1f} times as fast as three"
+        " quarters of those behind, and so is the median of the three right before it to that of"
+        " the three right behind. Only of steps that wrote in one way."
     ),
 )
 

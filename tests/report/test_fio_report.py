@@ -100,7 +100,7 @@ def _write(
     for test in tests.split():
         add_results(connection, step, make_results(test, BYPASS, bw_bytes_s=1e6))
     samples = [
-        ActivitySample("A", float(number * seconds + t), 0, int(rate * 1e6), 0, 1, 0.9)
+        ActivitySample("A", float(number * seconds + t), 0, int(rate * 1e6), 0, 1, 1.0)
         for number, rate in enumerate(rates)
         for t in range(1, seconds + 1)
     ]
