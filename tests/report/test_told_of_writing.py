@@ -16,7 +16,7 @@ from tests.lab.simulated_boots import make_clockwork
 from tests.lab.told import Finding, Page
 
 _MIB = 1 << 20
-_SEEDS = 100
+_SEEDS = 50
 _NOISE = 0.1
 """Standard deviation of the logarithms of a request's time."""
 _WORK_S = 0.002
