@@ -11,6 +11,9 @@ from appliance.report.series import Series
 
 _TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
 _GAIN = 1.0 + stats.TOLERANCE
+_EXCLUDED = 1.15
+"""No gain is told where the interval excludes this one: with less, ten boots of a disk would hardly
+ever show that it has none."""
 _DRIFT = 0.01
 _LEAST = stats.LEAST_SETTLED
 
@@ -26,9 +29,9 @@ RULES = (
         " Student's t on logarithms: there is one first boot only, so how far chance moves it is"
         " taken from the settled boots of the drive, or of a control drive if those vary more. It"
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
-        f" hold 1, and no gain where the interval lies below {_GAIN:.1f} or the first boot is among"
-        " the settled ones; and it is the drive's own only if it is shown to be larger than the"
-        " largest distance of any boot of a control drive from that drive's median."
+        f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
+        " own only if it is shown to be larger than the largest distance of any boot of a control"
+        " drive from that drive's median."
     ),
     (
         "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
@@ -172,23 +175,8 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
     is_small = 1.0 / _GAIN < gain.ratio < _GAIN
     if is_small and is_seen:
         return _judge_small(label, gain, against)
-    if settled_from == 1:
-        return Finding(
-            "flat",
-            label,
-            f"no gain from repeating: all {len(series.boot_s)} boots within"
-            f" ±{_percent(series.spread or 0.0)} of the median {settled_s:.1f} s; {against} as the"
-            " later ones.",
-        )
-    if is_small or not is_seen:
-        text = (
-            f"uneven at first, settled from boot {settled_from} on at {settled_s:.1f} s: {against}"
-        )
-        if gain.high < _GAIN:
-            return Finding("flat", label, f"{text}, which is no proof of a gain.")
-        return Finding(
-            "remark", label, f"{text}, which shows neither a gain nor that there is none."
-        )
+    if settled_from == 1 or is_small or not is_seen:
+        return _judge_unseen(series, gain, against)
     weighed, is_drives_own = _weigh(series, gain, all_series)
     return Finding(
         "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
@@ -205,6 +193,26 @@ def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
         return Finding("flat", label, text)
     text = f"faster later, and whether by {_TOLERANCE} is not decided: {against} as the later ones."
     return Finding("remark", label, text)
+
+
+def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
+    """Where the first boot is no other than the later ones, or is not seen to be."""
+    is_none = gain.high < _EXCLUDED
+    if series.settled_from == 1:
+        answer = "no gain from repeating" if is_none else "neither a gain nor none is shown"
+        text = (
+            f"{answer}: all {len(series.boot_s)} boots within ±{_percent(series.spread or 0.0)} of"
+            f" the median {series.settled_s or 0.0:.1f} s; {against} as the later ones."
+        )
+    else:
+        shown = (
+            "is no proof of a gain" if is_none else "shows neither a gain nor that there is none"
+        )
+        text = (
+            f"uneven at first, settled from boot {series.settled_from} on at"
+            f" {series.settled_s or 0.0:.1f} s: {against}, which {shown}."
+        )
+    return Finding("flat" if is_none else "remark", series.label, text)
 
 
 def say_gain(gain: stats.Gain) -> str:

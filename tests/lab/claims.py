@@ -21,6 +21,7 @@ _BOOT_FORMS = (
     (r"no gain ", "no gain"),
     (r"uneven at first, settled from boot (?P<boot>\d+) on .* which is no proof of", "no gain"),
     (r"uneven at first, settled from boot (?P<boot>\d+) on .* shows neither a gain nor", "open"),
+    (r"neither a gain nor none is shown", "open"),
     (r"faster later, and whether by \d+ % is not decided", "open"),
     (r"settled from boot (?P<boot>\d+) on at .* its first boot is missing", "open"),
     (r"still learning: ", "still learning"),

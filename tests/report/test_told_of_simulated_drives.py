@@ -133,6 +133,14 @@ def test_no_drive_gains_that_does_not_learn(model: str, *, control: bool) -> Non
         assert told["gain"] <= most * SEEDS, (boots, noise, told)
 
 
+@pytest.mark.parametrize("boots", [6, 10, 20])
+def test_no_gain_of_15_percent_is_called_none(boots: int) -> None:
+    drive = Drive("A", (23.0, *(20.0,) * _MORE))
+    for noise, most in ((_QUIET, 0.0), (_USUAL, 0.01), (_LOUD, 0.05)):
+        _, false = count_told([drive], boots=boots, noise=noise, seeds=SEEDS)
+        assert false["no gain"] <= most * SEEDS, (noise, false)
+
+
 def test_what_the_machine_does_to_all_is_no_drives_gain() -> None:
     """A machine that is slow in its first round, and one whose rounds differ by 5 %."""
     never_s = _true_s("never learns")
