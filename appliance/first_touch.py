@@ -10,15 +10,18 @@ from collections.abc import Sequence
 def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """By file, in the order of first reads: the place of its first read, and those of later ones.
 
-    `files` are the files as they are read. A read right behind one of the same file is left out:
-    the head stands there, and a drive's buffer of a track has it.
+    `files` are the files as they are read; they lie on the drive in the order of their names. A
+    later read is left out that comes right behind one of the same file, or of the file that lies
+    before it: the head stands there, and a drive's buffer of a track has it.
     """
+    names = sorted(set(files))
+    ahead = dict(zip(names[1:], names, strict=False))
     found: dict[str, tuple[int, list[int]]] = {}
     before = ""
     for place, file in enumerate(files):
         if file not in found:
             found[file] = place, []
-        elif file != before:
+        elif before not in {file, ahead.get(file)}:
             found[file][1].append(place)
         before = file
     return tuple((first, tuple(later)) for first, later in found.values())

@@ -28,7 +28,7 @@ from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
-_CHANCE = 0.01
+_CHANCE = 0.005
 """Less than elsewhere: how long a disk takes also depends on where its head was before."""
 _DRIVE_RAM_BYTES = 512 << 20
 """The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
@@ -41,12 +41,12 @@ WORKLOAD_RULES = (
     ),
     (
         "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
-        " counted as often as it was repeated. A file that is drawn twice in a row is not counted"
-        f" the second time. It is called the drive's gain from a factor of {_GAIN:.1f} on, if in no"
-        f" more than {_CHANCE * 100:.0f} % of all orders of a file's reads the first ones would be"
-        " as slow (Wilcoxon's test within each file), in a pass whose repeats RAM answered by no"
-        f" more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files the drive had not served"
-        " before. The first touches alone must have come from the drive."
+        " counted as often as it was repeated. A repeat right behind a read of the same file, or of"
+        " the one that lies before it, is not counted. It is called the drive's gain from a factor"
+        f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
+        " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
+        f" repeats RAM answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files"
+        " the drive had not served before. The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
     (

@@ -42,6 +42,8 @@ def test_it_is_seldom_small_by_chance() -> None:
 
 
 def test_each_file_is_paired_with_its_own_later_reads() -> None:
-    assert pair_touches("abaab") == ((0, (2,)), (1, (4,)))
-    assert pair_touches("aab") == ((0, ()), (2, ()))
+    assert pair_touches("cbacbb") == ((0, (3,)), (1, (4,)), (2, ()))
+    assert pair_touches("aac") == ((0, ()), (2, ()))
     assert pair_touches([]) == ()
+    # b lies right behind a: its second read goes on where that of a ended.
+    assert pair_touches("baba") == ((0, ()), (1, (3,)))

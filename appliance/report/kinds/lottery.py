@@ -32,10 +32,11 @@ from appliance.units import printable
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is read."
     " First touch: a file's first read in its pass, or in this repetition of it, after the cache"
-    " was set. Repeats: all later ones, but for those of the file that was read right before: the"
-    " head stands there. Rates are bytes over seconds; that of first touches counts each file as"
-    " often as it is among the repeats, because files differ in their place on the drive. Where RAM"
-    " answered, the curve is the page cache's and not the drive's."
+    " was set. Repeats: all later ones, but for those right behind a read of the same file or of"
+    " the one that lies before it: the head stands there. Rates are bytes over seconds; that of"
+    " first touches counts each file as often as it is among the repeats, because files differ in"
+    " their place on the drive. Where RAM answered, the curve is the page cache's and not the"
+    " drive's."
 )
 
 _PAST_RAM = {"direct"}
@@ -130,10 +131,7 @@ def _slice(
 
 
 def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
-    """Each file's first read, and all later ones but those that follow one of the same file.
-
-    Twice the same file in a row is answered without a seek, or by a drive's buffer of a track.
-    """
+    """Each file's first read, and all later ones that took a way to them: see `pair_touches`."""
     pairs = pair_touches([ticket.file for ticket in one.tickets])
     firsts = [one.tickets[first] for first, _ in pairs]
     return firsts, [one.tickets[place] for _, later in pairs for place in later]
