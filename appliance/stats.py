@@ -222,6 +222,17 @@ def find_course(
     return Course(near, None, find_trend(points))
 
 
+def count_alike(values: Sequence[float], *, tolerance: float = TOLERANCE) -> int:
+    """How many of the last values lie within `tolerance` (a share) of their own median."""
+    count = 0
+    for start in range(len(values) - 1, -1, -1):
+        median = find_median(values[start:]) or 0.0
+        if any(abs(value - median) > tolerance * abs(median) for value in values[start:]):
+            break
+        count = len(values) - start
+    return count
+
+
 def find_deviation(values: Sequence[float]) -> float | None:
     """The standard deviation of the logarithms: 0.02 reads "they vary by 2 %".
 

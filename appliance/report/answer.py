@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from appliance import stats
 from appliance.plan_workloads import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
 from appliance.report.figures import Workload
@@ -118,11 +119,14 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         else:
             open_.append(series)
     said = list(gains)
+    # A drive may have gained a little, and been shown to.
+    seen = any(gain.low > 1.0 for one in flat if (gain := one.find_gain(all_series)) is not None)
+    large = f" as large as {stats.TOLERANCE * 100:.0f} %" if seen else ""
     if flat and gains:
         names = _list([one.label for one in flat])
-        said.append(f"{names}: no gain.")
+        said.append(f"{names}: no gain{large}.")
     elif flat:
-        said.append(f"No gain from repeating: {_list_times(flat)}.")
+        said.append(f"No gain{large} from repeating: {_list_times(flat)}.")
     if open_:
         said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
     proof = _say_proofs(all_series)

@@ -231,3 +231,10 @@ def test_what_varies_more_takes_more_values_to_settle() -> None:
     assert counts[:2] == [5, 5]
     assert counts[3] > 10
     assert found[-1] is None  # such a series leaves its own tolerance
+
+
+def test_the_last_values_that_are_alike_are_counted() -> None:
+    assert stats.count_alike([29.0, 22.0, 12.1, 12.0, 11.9]) == 3
+    assert stats.count_alike([20.0, 40.0]) == 1
+    assert stats.count_alike([20.0, 20.0, 20.0]) == 3
+    assert stats.count_alike([]) == 0
