@@ -27,7 +27,6 @@ class Outcome:
     """The sentence; or why there is none."""
     wrong: str
     """Why it is not true; empty where it is."""
-    minutes: float
 
 
 def run_model(campaign: ModelCampaign, out: Path) -> tuple[Outcome, ...]:
@@ -41,19 +40,29 @@ def run_model(campaign: ModelCampaign, out: Path) -> tuple[Outcome, ...]:
             say=lambda text: print(f"{campaign.name}: {text}", flush=True),
         )
     )
+    print(f"{campaign.name}: {result.seconds / 60:.0f} min", flush=True)
     return judge_result(campaign, result)
 
 
 def judge_result(campaign: ModelCampaign, result: Result) -> tuple[Outcome, ...]:
     """One outcome for each truth."""
-    minutes = result.seconds / 60
     if not result.ok or result.report is None:
-        failed = f"the campaign did not end well: {result.outcome} {result.reason}".strip()
-        return tuple(Outcome(campaign, truth, "", failed, minutes) for truth in campaign.truths)
-    page = parse_page((result.report / "report.html").read_text(encoding="utf-8"))
-    return tuple(
-        Outcome(campaign, truth, *judge(page, truth), minutes) for truth in campaign.truths
-    )
+        return _fail(campaign, f"{result.outcome} {result.reason}")
+    return judge_report(campaign, result.report)
+
+
+def judge_report(campaign: ModelCampaign, report: Path) -> tuple[Outcome, ...]:
+    """The same from the folder of a report."""
+    page = report / "report.html"
+    if not page.exists():
+        return _fail(campaign, f"{page} is missing")
+    told = parse_page(page.read_text(encoding="utf-8"))
+    return tuple(Outcome(campaign, truth, *judge(told, truth)) for truth in campaign.truths)
+
+
+def _fail(campaign: ModelCampaign, reason: str) -> tuple[Outcome, ...]:
+    wrong = f"the campaign did not end well: {reason}".strip()
+    return tuple(Outcome(campaign, truth, "", wrong) for truth in campaign.truths)
 
 
 def format_table(outcomes: Iterable[Outcome]) -> str:
@@ -64,7 +73,7 @@ def format_table(outcomes: Iterable[Outcome]) -> str:
     ]
     for each in outcomes:
         cells = (
-            f"{each.campaign.name} ({each.minutes:.0f} min)",
+            each.campaign.name,
             each.campaign.what(each.truth.drive),
             _describe(each.truth),
             each.told or "nothing",
@@ -88,24 +97,31 @@ def choose(names: Sequence[str]) -> tuple[ModelCampaign, ...]:
     return tuple(known[name] for name in names) or CAMPAIGNS
 
 
+def run_all(campaigns: Sequence[ModelCampaign], out: Path, *, at_once: int) -> list[Outcome]:
+    """Run them, so many at once, each in a folder of its own below `out`."""
+    with ThreadPoolExecutor(max_workers=max(1, at_once)) as pool:
+        runs = [pool.submit(run_model, each, out / each.name) for each in campaigns]
+    return [outcome for run in runs for outcome in run.result()]
+
+
 def main(words: Sequence[str]) -> int:
     """0 only if all that was told is true."""
     parser = argparse.ArgumentParser(prog="ci/models", description=__doc__)
     parser.add_argument("name", nargs="*")
     parser.add_argument("--out", type=Path, default=Path("build/models"))
     parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--judge-only", action="store_true")
     asked = parser.parse_args(words)
+    out: Path = asked.out.absolute()
     try:
         campaigns = choose(asked.name)
-    except ValueError as error:
-        print(f"models: {error}", file=sys.stderr)
-        return 2
-    out: Path = asked.out.absolute()
-    with ThreadPoolExecutor(max_workers=max(1, asked.at_once)) as pool:
-        runs = [pool.submit(run_model, each, out / each.name) for each in campaigns]
-    try:
-        outcomes = [outcome for run in runs for outcome in run.result()]
-    except (StickError, OSError) as error:
+        if asked.judge_only:
+            outcomes = [
+                o for each in campaigns for o in judge_report(each, out / each.name / "report")
+            ]
+        else:
+            outcomes = run_all(campaigns, out, at_once=asked.at_once)
+    except (ValueError, StickError, OSError) as error:
         print(f"models: {error}", file=sys.stderr)
         return 2
     table = format_table(outcomes)
