@@ -38,6 +38,10 @@ name = "lab"
 self_assessment = { failed = "reject" }
 reallocated_sectors = {}
 new_reallocated_sectors = {}
+failed_attributes = {}
+overheated = {}
+logged_errors = {}
+new_logged_errors = {}
 worse_than_model_percent = { remark = 40 }
 surface_slow_ranges = {}
 surface_slowest_slice_percent = {}
