@@ -1,15 +1,17 @@
-"""Version 13: what tells a campaign's drives from others that show the same serial number.
+"""Version 13: how long a processor was at its limit while a part of a step ran.
 
-Whether the number is the drive's own, as it was when the campaign began; whether a step on the bare
-drive may have overwritten its own mark, and what is at both ends of a drive that a step left in its
-middle. Campaigns of earlier versions do not say.
+Of steps of earlier versions nothing is known. A part that was interrupted and begun again has the
+times of all attempts; what lies between the parts is under the empty name.
 """
 
 STATEMENTS: tuple[str, ...] = (
-    "ALTER TABLE campaign_drive ADD COLUMN serial_doubt TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE campaign_drive ADD COLUMN mark_sha256 TEXT NOT NULL DEFAULT ''",
-    (
-        "ALTER TABLE campaign_drive ADD COLUMN written_over INTEGER NOT NULL DEFAULT 0 "
-        "CHECK (written_over IN (0, 1))"
-    ),
+    """
+    CREATE TABLE processor_load (
+        step_id INTEGER NOT NULL REFERENCES step (id),
+        part TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        full_s REAL NOT NULL,
+        PRIMARY KEY (step_id, part)
+    ) STRICT
+    """,
 )
