@@ -211,18 +211,27 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
     mark_uuid = order.owner.mark_uuid
     if is_new:
         mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+    with _noted_if_cut(order, target, mark_uuid):
+        yield
+    mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+    # What the drive does not take is no reason to fail: what it has is known instead.
+    _store_marks(order, mark_uuid, mark_sha256="" if mark_uuid else _read_sha256(order, target))
+
+
+@contextmanager
+def _noted_if_cut(order: BenchOrder, target: Writable, mark_uuid: str = "") -> Iterator[None]:
+    """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
+
+    Nothing is written for it: the step goes on from what is there.
+    """
     _store_marks(order, mark_uuid, written_over=True)
     try:
         yield
     except Exception:
-        # Not written to: the step goes on from what is there.
         with suppress(KaltstartError):
             left = _read_sha256(order, target)
             _store_marks(order, mark_uuid, mark_sha256=left, written_over=not left)
         raise
-    mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
-    # What the drive does not take is no reason to fail: what it has is known instead.
-    _store_marks(order, mark_uuid, mark_sha256="" if mark_uuid else _read_sha256(order, target))
 
 
 def _read_sha256(order: BenchOrder, target: Writable) -> str:
@@ -267,7 +276,10 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         poll=lambda: order.hand.tell(label, 0, 0),
         show=partial(_show_clearing, order),
     )
-    uuid = order.hand.do(make, label)
+    # The ends of an array are not those of its drives, which its own superblocks tell.
+    noted = _noted_if_cut(order, target) if isinstance(target, Unlocked) else nullcontext()
+    with noted:
+        uuid = order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
         order.record("file-system", f"{kind} {uuid}")

@@ -318,6 +318,40 @@ def test_a_step_that_was_stopped_goes_on_with_what_it_wrote(bare: Machine, part:
     assert [step.state for step in bare.steps()] == ["done"] * 3
 
 
+@pytest.mark.parametrize("how", ["stopped", "failed"])
+def test_a_disk_that_was_changed_while_its_file_system_was_made_is_not_overwritten(
+    bare: Machine, how: str
+) -> None:
+    def hold() -> None:
+        _overwrite(bare)
+        bare.during["unlock"] = lambda: _put(bare, "", _FOREIGN)
+        raise StoppedByPersonError if how == "stopped" else StepFailed("mkfs gave an error")
+
+    bare.plans = (lottery(),) * 3
+    bare.during["make file system"] = hold
+    with suppress(StoppedByPersonError):
+        bare.run()
+    bare.run()
+    assert {step.state for step in bare.steps()} == {"failed"}
+    assert bare.made == 0
+    assert bare.log[-1] == f"unlock {HDD.path}", "and nothing is done with it"
+
+
+def test_a_file_system_whose_making_was_stopped_is_made_anew_on_the_same_drive(
+    bare: Machine,
+) -> None:
+    def stop() -> None:
+        _overwrite(bare)
+        raise StoppedByPersonError
+
+    bare.plans = (lottery(),) * 3
+    bare.during["make file system"] = stop
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
+
+
 class _CutError(BaseException):
     """Power goes."""
 
