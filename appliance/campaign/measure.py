@@ -176,14 +176,12 @@ def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:
     """
     try:
         power.disarm_entry(this_boot)
-        armed = power.entry_is_armed(this_boot)
     except KaltstartError:
-        armed = True
-    let_go()
-    if armed:
+        let_go()
         power.clear_alarm()
         power.power_off()
     else:
+        let_go()
         power.reboot()
 
 

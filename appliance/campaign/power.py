@@ -49,13 +49,18 @@ def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
 
 
 def disarm_entry(this_boot: ThisBoot) -> None:
-    """Take a one-shot entry back. The next start is the appliance's."""
+    """Take a one-shot entry back. The next start is the appliance's.
+
+    Raises StepFailed when that did not take.
+    """
     if this_boot.firmware == "bios":
         _write_grubenv({})
-        return
-    if read_loader_variable("LoaderEntryOneShot"):
-        run(["bootctl", "set-oneshot", ""])
-    hand_over_set("")
+    else:
+        if read_loader_variable("LoaderEntryOneShot"):
+            run(["bootctl", "set-oneshot", ""])
+        hand_over_set("")
+    if entry_is_armed(this_boot):
+        raise StepFailed("the one-shot boot entry is still set: the next start may be from a drive")
 
 
 def hand_over_set(set_uuid: str) -> None:

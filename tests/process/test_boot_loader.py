@@ -38,6 +38,7 @@ class _Firmware:
         _, _, script = _FINALIZE.partition("cat >> \"$grub/grub.cfg\" <<'EOF'\n")
         script, _, _ = script.partition("\nEOF\n")
         assert script
+        script += _make_choices(self.folder)
         done = subprocess.run(
             ["bash", "-c", f'{_PLAYED}\n{script}\necho "$default"'],
             cwd=self.folder,
@@ -47,6 +48,23 @@ class _Firmware:
             text=True,
         )
         return done.stdout.strip()
+
+
+def _make_choices(folder: Path) -> str:
+    """The lines of grub.cfg that set the default, as mkosi.finalize makes them; the rest is GRUB's.
+
+    The folder is written to.
+    """
+    function = re.search(r"^add\(\) .*?^}\n", _FINALIZE, flags=re.MULTILINE | re.DOTALL)
+    loop = re.search(r"^for \(\(slot .*?^done\n", _FINALIZE, flags=re.MULTILINE | re.DOTALL)
+    assert function
+    assert loop
+    given = f"slots=16 version=1 folder=/k common=quiet entries={folder} grub={folder} initrds=(/i)"
+    subprocess.run(["bash", "-c", f"{given}\n{function[0]}\n{loop[0]}"], check=True)
+    made = folder / "grub.cfg"
+    lines = [line for line in made.read_text().splitlines() if line.startswith("if ")]
+    made.unlink()
+    return "\n" + "\n".join(lines)
 
 
 @pytest.fixture
@@ -93,3 +111,16 @@ def test_a_disk_the_firmware_does_not_name_keeps_its_note(firmware: _Firmware) -
     note = firmware.put_stick("hd0", "measure-01")
     assert firmware.start(booted_from="fd0") == "appliance"
     assert note.read_text() == "measure-01"
+
+
+@pytest.mark.parametrize("entry", ["measure-16", "measure-01-chart"])
+def test_every_entry_can_be_taken(firmware: _Firmware, entry: str) -> None:
+    firmware.put_stick("hd0", entry)
+    assert firmware.start(booted_from="hd0") == entry
+
+
+@pytest.mark.parametrize("entry", ["measure-17", "measure-1", "0", "measure-01 measure-02"])
+def test_a_name_that_no_entry_has_starts_no_measured_boot(firmware: _Firmware, entry: str) -> None:
+    """GRUB would take its first entry for it."""
+    firmware.put_stick("hd0", entry)
+    assert firmware.start(booted_from="hd0") == "appliance"

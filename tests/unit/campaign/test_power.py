@@ -86,6 +86,15 @@ def test_firmware_that_forgets_at_once_is_found_out(firmware: Firmware) -> None:
         power.arm_entry(UEFI, "measure-01")
 
 
+def test_an_entry_the_firmware_keeps_although_it_was_taken_back_is_found_out(
+    firmware: Firmware,
+) -> None:
+    power.arm_entry(UEFI, "measure-01")
+    firmware.forgetful = True
+    with pytest.raises(StepFailed, match="is still set"):
+        power.disarm_entry(UEFI)
+
+
 def test_uefi_hands_over_which_array_may_be_registered(firmware: Firmware, tmp_path: Path) -> None:
     power.arm_entry(UEFI, "measure-01", set_uuid=SET)
     assert (tmp_path / "set").read_bytes() == b"\x07\0\0\0" + UUID(SET).bytes
@@ -112,6 +121,16 @@ def test_bios_has_grubs_block(grubenv: Path) -> None:
     assert not power.entry_is_armed(BIOS)
     # GRUB writes to the place on the disk, so it must stay there.
     assert (grubenv.stat().st_ino, grubenv.stat().st_size) == (inode, 1024)
+
+
+def test_a_block_that_keeps_the_entry_although_it_was_taken_back_is_found_out(
+    grubenv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    power.arm_entry(BIOS, "measure-01")
+    monkeypatch.setattr(power, "_write_grubenv", lambda _: None)
+    with pytest.raises(StepFailed, match="is still set"):
+        power.disarm_entry(BIOS)
+    assert grubenv.exists()
 
 
 def test_an_entry_grub_has_taken_is_no_longer_armed(grubenv: Path) -> None:
