@@ -36,6 +36,9 @@ SAVE_FIRST = (
 )
 """What to do with a stick that can still be read."""
 
+_BLOCK = Path("/sys/class/block")
+_ROOT = "root"
+"""What systemd calls the verified root of the appliance (systemd-veritysetup-generator(8))."""
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 MIN_FREE_BYTES = 8 << 20
@@ -64,9 +67,10 @@ class Stick:
 
 
 def find_stick(drives: Sequence[Drive]) -> Stick:
-    """The only drive that holds this image.
+    """The only drive that holds this image, and, in the appliance, the one that it runs from.
 
-    Raises StickTrouble when there is none, or more than one.
+    Raises StickTrouble when there is none, or more than one: which of two copies the loader and
+    the kernel were read from cannot be told.
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
     if not sticks:
@@ -78,8 +82,36 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
             "and which one started this machine cannot be told",
             hint="switch off, leave one plugged in, switch on again",
         )
+    disks = find_root_disks()
+    if disks and disks != {sticks[0].name}:
+        raise StickTrouble(
+            f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
+            f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
+            hint="switch off, leave one plugged in, switch on again",
+        )
     paths = _partition_paths(sticks[0])
     return Stick(sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""))
+
+
+def find_root_disks() -> frozenset[str]:
+    """Kernel names of the disks that the appliance's root and its hashes lie on.
+
+    Empty in a measured boot, whose root is on the drive under test.
+    """
+    return frozenset(
+        # Also of a disk that has gone: the link is kept for as long as the root is.
+        slave.resolve().parent.name
+        for mapped in _BLOCK.glob("dm-*")
+        if _read(mapped / "dm/name") == _ROOT
+        for slave in (mapped / "slaves").iterdir()
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _partition_paths(drive: Drive) -> dict[str, str]:

@@ -30,7 +30,7 @@ from appliance.campaign.keys import Keyboards, find_consoles
 from appliance.campaign.leavings import find_unknown_campaign
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.machine import Machine
-from appliance.campaign.machine_drives import MachineDrives
+from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
 from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
@@ -94,6 +94,8 @@ def serve(drives: DriveList) -> None:
     except KaltstartError as error:
         show_trouble(status, error)
         drives.all_found(None)
+        with suppress(KaltstartError):
+            close_guard_without_stick()
         _wait_for_power_key()  # the list of drives stays alive
     drives.all_found(stick)
     appliance = Appliance(status, stick, connection, drives)
@@ -189,6 +191,8 @@ class Appliance:
                 self._answer(request)
             self._obey_power_key()
             if self._machine_drives.note():
+                # A copy of the stick, plugged in just now: udev's rule spares it.
+                self._machine_drives.close_guard()
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
 

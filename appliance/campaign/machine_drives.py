@@ -5,6 +5,7 @@ Notes each in the database, makes read-only what is not, and knows whether any t
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 from appliance.campaign.drive_list import DriveList
@@ -14,18 +15,32 @@ from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import next_cycle
 from appliance.campaign.steps import has_planned_steps
+from appliance.drive_thread import DriveThread
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_drives
 from appliance.drives.writable import close_guard, is_unguarded
 from appliance.errors import Refusal, StepFailed
 from appliance.progress import Progress, tell_nobody
-from appliance.stick import Stick
+from appliance.stick import Stick, find_root_disks
 from appliance.store.campaigns import insert_drive, select_campaign_drives
 from appliance.store.cycles import select_cycles
 
 _DRIVES_WAIT_S = 30
 _POLL_S = 0.25
+_CLOSING = "making it read-only"
+
+
+def close_guard_without_stick() -> None:
+    """Make all drives read-only but those this system runs from, where no stick can be used.
+
+    udev's rule spares what carries the stick's table, and that may be a copy on somebody's drive.
+    """
+    spared = find_root_disks()
+    for drive in find_drives() if spared else ():
+        if is_unguarded(drive, spared=spared):
+            with suppress(StepFailed), _side_work(drive, tell_nobody) as hand:
+                hand.do(partial(close_guard, drive), _CLOSING)
 
 
 class MachineDrives:
@@ -55,16 +70,15 @@ class MachineDrives:
         """Make read-only what is writable; record it, and what did not let itself be."""
         silent = self._site.silent.names
         for drive in find_drives():
-            is_meant = is_unguarded(drive, stick=self._stick.drive)
+            is_meant = is_unguarded(drive, spared={self._stick.drive.name})
             if is_meant and drive not in self._deaf and drive.name not in silent:
                 self._close(drive, tell)
 
     def _close(self, drive: Drive, tell: Progress) -> None:
         name = drive.identity or drive.path
-        asking = side_work(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
         try:
-            with asking as hand:
-                hand.do(partial(close_guard, drive), "making it read-only")
+            with _side_work(drive, tell) as hand:
+                hand.do(partial(close_guard, drive), _CLOSING)
         except StepFailed:
             self._deaf.add(drive)
             self._warn("not-guarded", f"{name} is writable and does not answer")
@@ -109,3 +123,8 @@ class MachineDrives:
             campaign_id=campaign_id,
             level="warning",
         )
+
+
+def _side_work(drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:
+    name = drive.identity or drive.path
+    return side_work(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)

@@ -7,7 +7,7 @@ that misses `close_guard`.
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,14 +29,14 @@ _UDEV_TIMEOUT_S = 60  # another drive may hold udev up
 _BLOCK = Path("/sys/class/block")
 
 
-def is_unguarded(drive: Drive, *, stick: Drive) -> bool:
-    """Whether it is writable, and is neither the stick nor in use. Pure.
+def is_unguarded(drive: Drive, *, spared: Collection[str]) -> bool:
+    """Whether it is writable, not in use, and none of `spared`, which are kernel names. Pure.
 
     What has no medium cannot be opened, and cannot be written to.
     """
     is_free = (
         drive.size_bytes > 0
-        and drive.path != stick.path
+        and drive.name not in spared
         and not drive.mountpoints
         and not drive.holders
     )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,7 +75,18 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(module, "RAW", tmp_path / "data/raw")
     monkeypatch.setattr(module, "FAT", tmp_path / "fat")
     monkeypatch.setattr(module, "MIN_FREE_BYTES", 0)
+    monkeypatch.setattr(module, "_BLOCK", tmp_path / "block")
     return tools
+
+
+def _run_from(folder: Path, *disks: str, name: str = "root") -> None:
+    """A verified root whose two partitions lie on these disks, as /sys shows it."""
+    slaves = folder / "block/dm-0/slaves"
+    slaves.mkdir(parents=True)
+    (folder / "block/dm-0/dm").mkdir()
+    (folder / "block/dm-0/dm/name").write_text(f"{name}\n")
+    for number, disk in enumerate(disks, start=4):
+        (slaves / f"{disk}{number}").symlink_to(folder / f"devices/{disk}/{disk}{number}")
 
 
 def test_the_stick_is_found_among_drives(tools: Tools) -> None:
@@ -101,6 +113,26 @@ def test_two_sticks_are_trouble_and_both_are_named(tools: Tools) -> None:
     with pytest.raises(StickTrouble, match=r"2 Kaltstart sticks \(/dev/sdc, /dev/sdd\)"):
         find_stick((DRIVE, OTHER, second))
     assert tools.commands == []
+
+
+@pytest.mark.parametrize("disks", [("sdd", "sdd"), ("sdc", "sdd")])
+def test_a_stick_that_did_not_start_the_machine_is_trouble(
+    tools: Tools, tmp_path: Path, disks: tuple[str, ...]
+) -> None:
+    """Its own was unplugged, or a drive carries a copy that the root was taken from."""
+    _run_from(tmp_path, *disks)
+    with pytest.raises(StickTrouble, match="not the one that this machine was started from"):
+        find_stick((OTHER, DRIVE))
+    assert tools.commands == []
+
+
+@pytest.mark.parametrize(("disk", "name"), [("sdc", "root"), ("sda", "somebodys")])
+def test_the_stick_that_the_root_lies_on_is_the_one(
+    tools: Tools, tmp_path: Path, disk: str, name: str
+) -> None:
+    tools.labels = {"/dev/sdc1": "KALTSTART", "/dev/sdc6": "kaltstart-data"}
+    _run_from(tmp_path, disk, disk, name=name)
+    assert find_stick((OTHER, DRIVE)) == STICK
 
 
 def test_partitions_are_made_on_the_stick_and_nowhere_else(tools: Tools) -> None:
@@ -167,6 +199,20 @@ def test_the_database_is_rescued_with_its_journal(
         "kaltstart.sqlite-journal": b"half",
     }
     assert tools.commands[-1][2] == "remount,ro"
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_nothing_on_the_stick_is_run_or_gives_rights(tools: Tools, *, damaged: bool) -> None:
+    if damaged:
+        tools.fsck_code = 4
+    with suppress(StickTrouble):
+        mount_data(STICK)
+    mount_fat(STICK)
+    mounts = [command for command in tools.commands if command[0] == "mount"]
+    assert len(mounts) == 2
+    for command in mounts:
+        options = set(command[command.index("-o") + 1].split(","))
+        assert options >= {"nosuid", "nodev", "noexec"}
 
 
 def test_data_that_cannot_be_mounted_is_trouble(tools: Tools) -> None:

@@ -3,7 +3,10 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from appliance.campaign.machine_drives import MachineDrives
+import pytest
+
+from appliance.campaign import machine_drives
+from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 
@@ -19,3 +22,24 @@ def test_a_reader_whose_card_was_taken_out_keeps_what_is_known_of_the_card(world
         assert [tuple(row) for row in rows] == [
             (drive.serial, drive.model, drive.size_bytes) for drive in (HDD, SSD)
         ]
+
+
+@pytest.mark.parametrize(
+    ("disks", "closed"),
+    [
+        (frozenset({"sdc"}), ["/dev/sda", "/dev/sdd"]),
+        (frozenset({"sdc", "sdd"}), ["/dev/sda"]),
+        (frozenset(), []),  # not known: the stick could be one of them
+    ],
+)
+def test_a_copy_of_the_stick_is_read_only_although_no_stick_can_be_used(
+    monkeypatch: pytest.MonkeyPatch, disks: frozenset[str], closed: list[str]
+) -> None:
+    copy = replace(STICK.drive, path="/dev/sdd", serial="COPY-1")
+    guarded = replace(SSD, read_only=True)
+    commands: list[str] = []
+    monkeypatch.setattr(machine_drives, "find_root_disks", lambda: disks)
+    monkeypatch.setattr(machine_drives, "find_drives", lambda: (HDD, guarded, STICK.drive, copy))
+    monkeypatch.setattr(machine_drives, "close_guard", lambda drive: commands.append(drive.path))
+    close_guard_without_stick()
+    assert commands == closed

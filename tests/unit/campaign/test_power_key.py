@@ -156,11 +156,12 @@ def test_with_a_stick_that_cannot_be_used_the_power_key_switches_off(
     keyboard.waits_to_press = _POWER
     monkeypatch.setattr(engine, "open_stick", fail)
     monkeypatch.setattr(engine, "show_trouble", lambda *_: None)
+    monkeypatch.setattr(engine, "close_guard_without_stick", lambda: world.log.append("guard"))
     monkeypatch.setattr(engine, "time", SimpleNamespace(sleep=keyboard.sleep))
     monkeypatch.setattr(World, "_power", lambda world, action: world.log.append(action))
     with pytest.raises(_OffError):
         engine.serve(DriveList())
-    assert world.log == ["clear alarm", "power-off"]
+    assert world.log == ["guard", "clear alarm", "power-off"]
 
 
 @pytest.mark.parametrize("code", [None, _POWER])

@@ -270,7 +270,7 @@ def test_what_the_rule_missed_is_read_only_then(
         replace(drive, path="/dev/held", holders=("bcache0 (bcache)",)),
         replace(drive, path="/dev/empty", size_bytes=0),
     ]
-    assert [each for each in missed if is_unguarded(each, stick=stick)] == [drive]
+    assert [each for each in missed if is_unguarded(each, spared={stick.name})] == [drive]
     close_guard(drive)
     assert commands == [f"blockdev --setro {drive.path}"]
 
