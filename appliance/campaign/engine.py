@@ -191,8 +191,7 @@ class Appliance:
                 self._answer(request)
             self._obey_power_key()
             if self._machine_drives.note():
-                # A copy of the stick, plugged in just now: udev's rule spares it.
-                self._machine_drives.close_guard()
+                self._machine_drives.close_guard_of_copies()
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
 

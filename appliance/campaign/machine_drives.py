@@ -68,8 +68,20 @@ class MachineDrives:
 
     def close_guard(self, *, tell: Progress = tell_nobody) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""
+        self._close_guard(find_drives(), tell)
+
+    def close_guard_of_copies(self) -> None:
+        """The same for what carries the stick's table alone: udev's rule spares it.
+
+        All others have just been plugged in, and the rule may not be through with them.
+        """
+        table_uuid = self._stick.drive.disk_uuid
+        copies = [drive for drive in find_drives() if drive.disk_uuid == table_uuid]
+        self._close_guard(copies, tell_nobody)
+
+    def _close_guard(self, drives: Sequence[Drive], tell: Progress) -> None:
         silent = self._site.silent.names
-        for drive in find_drives():
+        for drive in drives:
             is_meant = is_unguarded(drive, spared={self._stick.drive.name})
             if is_meant and drive not in self._deaf and drive.name not in silent:
                 self._close(drive, tell)

@@ -7,6 +7,7 @@ import pytest
 
 from appliance.campaign import machine_drives
 from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
+from appliance.stick import DISK_UUID
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 
@@ -43,3 +44,17 @@ def test_a_copy_of_the_stick_is_read_only_although_no_stick_can_be_used(
     monkeypatch.setattr(machine_drives, "close_guard", lambda drive: commands.append(drive.path))
     close_guard_without_stick()
     assert commands == closed
+
+
+def test_a_copy_of_the_stick_that_is_plugged_in_later_is_read_only(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stick = replace(STICK, drive=replace(STICK.drive, disk_uuid=DISK_UUID))
+    copy = replace(stick.drive, path="/dev/sdd", serial="COPY-1")
+    commands: list[str] = []
+    monkeypatch.setattr(machine_drives, "find_drives", lambda: (HDD, stick.drive, copy))
+    monkeypatch.setattr(machine_drives, "close_guard", lambda drive: commands.append(drive.path))
+    listed = SimpleNamespace(read_drives=tuple)
+    MachineDrives(world.site(), stick, listed).close_guard_of_copies()  # type: ignore[arg-type] # the list alone
+    assert commands == [copy.path], "of another one udev's rule may not be through yet"
+    assert world.events() == [("guarded", "COPY-1 was writable and is read-only now")]
