@@ -37,6 +37,7 @@ SAVE_FIRST = (
 """What to do with a stick that can still be read."""
 
 _BLOCK = Path("/sys/class/block")
+_MOUNTS = Path("/proc/self/mounts")
 _ROOT = "root"
 """What systemd calls the verified root of the appliance (systemd-veritysetup-generator(8))."""
 _FAT_LABEL = "KALTSTART"
@@ -269,6 +270,13 @@ def mount_fat(stick: Stick) -> None:
             f"the stick's partition KALTSTART cannot be read: {trouble.message}",
             hint=f"repair it on another machine, or {SAVE_FIRST}",
         ) from trouble
+
+
+def read_fat_type() -> str:
+    """What KALTSTART is mounted as, by the kernel's name; empty where it is not mounted."""
+    # proc_mounts(5): what, where, type; the name of the folder has nothing that is escaped in it.
+    fields = (line.split() for line in _MOUNTS.read_text().splitlines())
+    return next((kind for _, folder, kind, *_ in fields if folder == str(FAT)), "")
 
 
 @contextmanager

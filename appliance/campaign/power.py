@@ -16,7 +16,7 @@ from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.thisboot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailed, StickTrouble
 from appliance.run import run
-from appliance.stick import FAT, SAVE_FIRST, unmount_all, writable_fat
+from appliance.stick import FAT, SAVE_FIRST, read_fat_type, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
 _GRUBENV_BYTES = 1 << 16
@@ -46,6 +46,26 @@ def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
     if taken != entry:
         raise StepFailed(f"the firmware did not keep the one-shot boot entry {entry}")
+
+
+def explain_no_entry(this_boot: ThisBoot) -> str:
+    """Why no boot entry can be set on this machine, with this stick; empty where one can."""
+    if this_boot.firmware != "bios":
+        return ""
+    kind = read_fat_type()
+    if not kind:
+        return ""  # not mounted: a plan is only looked at
+    if kind != "vfat":
+        # grub.cfg reads and writes the block there, and GRUB writes to FAT alone.
+        return (
+            f"boot tests on a BIOS machine need KALTSTART as FAT32, and its file system is {kind}: "
+            "format it as FAT32 on another computer"
+        )
+    try:
+        _read_grubenv()
+    except StickTrouble as error:
+        return error.message
+    return ""
 
 
 def disarm_entry(this_boot: ThisBoot) -> None:

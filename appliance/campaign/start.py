@@ -11,8 +11,10 @@ from dataclasses import astuple
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
+from appliance.campaign import power
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
+from appliance.campaign.thisboot import read_this_boot
 from appliance.drives.asked_identity import ask_identity, check_asked
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
@@ -72,6 +74,8 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     )
     if plan.boot is not None:
         problems += _find_unbootable(plan, drives)
+        if no_entry := power.explain_no_entry(read_this_boot()):
+            problems += (no_entry,)
     if refusal := check_room(plan, drives).refusal:
         problems += (refusal,)
     if problems:

@@ -270,6 +270,19 @@ def test_plans_are_read_from_what_somebody_formatted_otherwise(
     assert "ro" in options.split(",")
 
 
+@pytest.mark.parametrize("kind", ["vfat", "exfat", ""])
+def test_what_kaltstart_is_mounted_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text("overlay / overlay rw 0 0\n/dev/sdc6 /var/lib/kaltstart ext4 rw 0 0\n")
+    if kind:
+        with mounts.open("a") as lines:
+            lines.write(f"/dev/sdc1 /run/kaltstart/fat {kind} ro,nosuid 0 0\n")
+    monkeypatch.setattr(module, "_MOUNTS", mounts)
+    assert module.read_fat_type() == kind
+
+
 def test_a_second_engine_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "run" / "engine.lock"
     module.hold_alone(lock)

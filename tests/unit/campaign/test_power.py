@@ -133,6 +133,27 @@ def test_a_block_that_keeps_the_entry_although_it_was_taken_back_is_found_out(
     assert grubenv.exists()
 
 
+@pytest.mark.parametrize(
+    ("this_boot", "kind", "said"),
+    [
+        (BIOS, "vfat", ""),
+        (BIOS, "exfat", "its file system is exfat"),
+        (BIOS, "ntfs3", "its file system is ntfs3"),
+        (BIOS, "", ""),  # not mounted: nothing is known
+        (UEFI, "exfat", ""),
+    ],
+)
+def test_where_no_entry_can_be_kept(
+    grubenv: Path, monkeypatch: pytest.MonkeyPatch, this_boot: ThisBoot, kind: str, said: str
+) -> None:
+    monkeypatch.setattr(power, "read_fat_type", lambda: kind)
+    told = power.explain_no_entry(this_boot)
+    assert said in told
+    assert bool(said) == bool(told)
+    grubenv.unlink()
+    assert bool(power.explain_no_entry(this_boot)) == (this_boot is BIOS and bool(kind))
+
+
 def test_an_entry_grub_has_taken_is_no_longer_armed(grubenv: Path) -> None:
     grubenv.chmod(0o644)
     grubenv.write_bytes(format_grubenv({"next_entry": ""}))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import start
+from appliance.campaign import power, start
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
 from appliance.drives.asked_identity import AskedIdentity
@@ -110,6 +110,19 @@ def test_an_automatic_margin_is_left_to_the_rehearsal(
 ) -> None:
     world.campaign_id = started(connection, plan("LAB-HDD-1", boot="[boot]\n"))
     assert world.campaign().wake_margin_s is None
+
+
+def test_a_boot_test_is_refused_where_no_entry_can_be_kept(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is written to a drive."""
+    said = "boot tests on a BIOS machine need KALTSTART as FAT32"
+    monkeypatch.setattr(power, "explain_no_entry", lambda _: said)
+    with pytest.raises(Refusals) as caught:
+        started(connection)
+    assert caught.value.problems == (said,)
+    assert count(connection) == [0] * 4
+    started(connection, _ONLY_READ)
 
 
 def test_drives_seen_before_keep_their_rows(world: World, connection: sqlite3.Connection) -> None:
