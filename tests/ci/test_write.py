@@ -15,8 +15,10 @@ case "$*" in
   *TRAN*PATH* | *PATH*) echo shown ;;
   *SERIAL,WWN,SIZE*) cat {folder}/identity ;;
   *TRAN*) echo usb ;;
-  *SERIAL*) echo " STICK-1 " ;;
-  *SIZE*) echo 8000000000 ;;
+  *SERIAL*) cat {folder}/serial ;;
+  *MODEL*) echo "Ultra Fit " ;;
+  *bytes*SIZE*) echo 8000000000 ;;
+  *SIZE*) echo " 7.5G" ;;
 esac
 """
 
@@ -32,6 +34,7 @@ def folder(tmp_path: Path) -> Path:
     for name, text in (("dev", "8:400"), ("diskseq", "7"), ("removable", "1")):
         (sys_block / name).write_text(text)
     (tmp_path / "sdz").write_bytes(b"theirs")
+    (tmp_path / "serial").write_text(" STICK-1 \n")
     (tmp_path / "identity").write_text("STICK-1 0x1 8000000000\n")
     text = (REPO / "ci/write").read_text()
     for was, now in (
@@ -74,6 +77,30 @@ def test_nothing_is_written_without_both(folder: Path, answers: tuple[str, ...])
     assert done.returncode == 3
     assert "nothing was written" in done.stderr
     assert (folder / "sdz").read_bytes() == b"theirs"
+
+
+@pytest.mark.parametrize("doubt", ["no serial number", "somebody's disk"])
+@pytest.mark.parametrize(
+    ("answers", "is_written"),
+    [
+        (("Ultra Fit", "7.5G"), True),
+        (("Ultra Fit", "8G"), False),
+        (("", "7.5G"), False),
+        ((), False),
+    ],
+)
+def test_model_and_size_are_typed_too_where_it_may_be_another_disk(
+    folder: Path, doubt: str, answers: tuple[str, ...], *, is_written: bool
+) -> None:
+    typed = [str(folder / "sdz")]
+    if doubt == "no serial number":
+        (folder / "serial").write_text("\n")
+    else:
+        (folder / "sys/sdz/removable").write_text("0")
+        typed.append("STICK-1")
+    done = _write(folder, *typed, *answers)
+    assert (done.returncode == 0) == is_written
+    assert ((folder / "sdz").read_bytes() != b"theirs") == is_written
 
 
 def test_another_disk_in_its_place_is_not_written(folder: Path) -> None:
