@@ -83,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("database", type=Path)
     merge.set_defaults(command=_merge)
 
+    support = commands.add_parser(
+        "support", help="write the log of this start to the stick's FAT partition"
+    )
+    support.set_defaults(command=_support)
     rescue = commands.add_parser("rescue", help="copy the database to the stick's FAT partition")
     rescue.set_defaults(command=_rescue)
     restore = commands.add_parser("restore", help="put the newest copy in a damaged one's place")
@@ -240,6 +244,14 @@ def _merge(options: argparse.Namespace) -> int:
     return 0
 
 
+def _support(options: argparse.Namespace) -> int:
+    from appliance.campaign.support import write_bundle
+
+    del options
+    print(f"The log was written to KALTSTART, folder {write_bundle().name}. It names your drives.")
+    return 0
+
+
 def _rescue(options: argparse.Namespace) -> int:
     from appliance.stick import rescue_database
 
@@ -278,5 +290,14 @@ def _measure(options: argparse.Namespace) -> int:
     from appliance.campaign.measure import measure_boot
 
     del options
-    measure_boot()
+    try:
+        measure_boot()
+    except KaltstartError:
+        raise
+    except Exception as error:
+        # The machine restarts for it, and the journal is in RAM.
+        from appliance.campaign.support import keep_crash
+
+        keep_crash(error)
+        raise
     return 0

@@ -51,6 +51,7 @@ from appliance.campaign.step_run import StepPosition, StoppedByPersonError, hold
 from appliance.campaign.steps import has_steps_left, run_steps
 from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
 from appliance.campaign.stick_room import check_room
+from appliance.campaign.support import keep_crash
 from appliance.campaign.takeover import take_over
 from appliance.campaign.thisboot import read_this_boot
 from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
@@ -108,6 +109,7 @@ def serve(drives: DriveList) -> None:
         raise
     except Exception as error:
         appliance.pause_after_bug(error)
+        keep_crash(error)
         raise
 
 

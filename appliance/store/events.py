@@ -59,3 +59,19 @@ def knows_earlier_start(connection: sqlite3.Connection, boot_id: str) -> bool:
         (boot_id,),
     )
     return row.fetchone() is not None
+
+
+def select_newest_events(connection: sqlite3.Connection, *, limit: int) -> tuple[str, ...]:
+    """The newest lines of the diary as text, oldest first."""
+    rows = connection.execute(
+        """
+        SELECT * FROM (SELECT * FROM event ORDER BY seq DESC LIMIT ?) ORDER BY seq
+        """,
+        (limit,),
+    )
+    return tuple(
+        f"{row['at']} {row['boot_id']} +{row['monotonic_s']:.1f} s "
+        f"{'' if row['campaign_id'] is None else 'campaign {} '.format(row['campaign_id'])}"
+        f"{row['level']} {row['event']}: {row['detail']}"
+        for row in rows
+    )

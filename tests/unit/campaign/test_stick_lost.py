@@ -175,11 +175,20 @@ def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
     appliance.connection.execute("SELECT 1")  # requests can be answered
 
 
-def test_a_bug_is_still_a_bug(serve_with: Serve, shown: list[dict[str, Any]], world: World) -> None:
+def test_a_bug_is_still_a_bug(
+    serve_with: Serve,
+    shown: list[dict[str, Any]],
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crashes: list[Exception] = []
+    monkeypatch.setattr(engine, "keep_crash", crashes.append)
+
     def err(appliance: Appliance) -> None:
         appliance.connection.execute("SELECT 1 FROM absent")
 
-    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+    with pytest.raises(sqlite3.OperationalError, match="no such table") as caught:
         serve_with(err)
+    assert crashes == [caught.value], "the journal is in RAM"
     assert shown[-1]["message"].startswith("Internal error: OperationalError")
     assert world.campaign().state == "paused"
