@@ -59,6 +59,39 @@ def test_no_program_gains_rights(unit: str) -> None:
     assert service["NoNewPrivileges"] == "yes"
 
 
+_OWN_MOUNTS = {
+    "DevicePolicy",
+    "DynamicUser",
+    "InaccessiblePaths",
+    "PrivateDevices",
+    "PrivateMounts",
+}
+_OWN_MOUNTS |= {"PrivateTmp", "ReadOnlyPaths", "ReadWritePaths", "RootDirectory"}
+
+
+def test_the_interface_may_do_no_more_than_it_does() -> None:
+    service = _read("systemd/system/kaltstart-tui@.service")["Service"]
+    allowed = {
+        "LockPersonality": "yes",
+        "RestrictAddressFamilies": "AF_UNIX",
+        "RestrictNamespaces": "yes",
+        "RestrictRealtime": "yes",
+        "RestrictSUIDSGID": "yes",
+        "SystemCallArchitectures": "native",
+    }
+    assert {name: service.get(name) for name in allowed} == allowed
+    assert not {name for name in service if name in _OWN_MOUNTS or name.startswith("Protect")}
+
+
+@pytest.mark.parametrize("unit", ["engine", "measure"])
+def test_no_filter_is_in_the_way_of_what_is_timed(unit: str) -> None:
+    """A filter of system calls holds for all that a unit starts: fio among them."""
+    service = _read(f"systemd/system/kaltstart-{unit}.service")["Service"]
+    filters = ("Lock", "MemoryDeny", "Private", "Protect", "Restrict", "SystemCall")
+    named = {name for name in service if name.startswith(filters)}
+    assert not named
+
+
 def test_a_boot_is_charted_until_its_sample_is_taken() -> None:
     service = _read("systemd/system/kaltstart-bootchart.service")["Service"]
     options = dict(word.split("=") for word in service["ExecStart"].split() if "=" in word)
