@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,24 +12,25 @@ from appliance.arrays.model import Array
 from appliance.arrays.settings import describe_limit
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.marks import (
+    DriveMarks,
     check_drive_marks,
     check_file_system,
     forget_marks,
     leave_mark,
 )
-from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drive_thread import DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, Writable, unlocked
-from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
+from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.run import StillRunning
 from appliance.stick import RAW, Stick
-from appliance.store.campaigns import CampaignDriveRow, update_marks
+from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
@@ -38,7 +39,6 @@ from appliance.store.steps import (
     upsert_file_system,
 )
 from appliance.workloads.base import ArrayControl, Bench
-from appliance.workloads.drive_ends import read_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,55 +208,25 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
 
     Where power goes before it ends, by what was not overwritten of the mark from before it.
     """
+    marks = _marks_of(order, target)
     mark_uuid = order.owner.mark_uuid
     if is_new:
         mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
-    with _noted_if_cut(order, target, mark_uuid):
+    with marks.noted_if_cut(mark_uuid):
         yield
     mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
     # What the drive does not take is no reason to fail: what it has is known instead.
-    _store_marks(order, mark_uuid, mark_sha256="" if mark_uuid else _read_sha256(order, target))
+    marks.store(mark_uuid, mark_sha256="" if mark_uuid else marks.read_sha256())
 
 
-@contextmanager
-def _noted_if_cut(order: BenchOrder, target: Writable, mark_uuid: str = "") -> Iterator[None]:
-    """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
-
-    Nothing is written for it: the step goes on from what is there.
-    """
-    _store_marks(order, mark_uuid, written_over=True)
-    try:
-        yield
-    except Exception:
-        with suppress(KaltstartError):
-            left = _read_sha256(order, target)
-            _store_marks(order, mark_uuid, mark_sha256=left, written_over=not left)
-        raise
-
-
-def _read_sha256(order: BenchOrder, target: Writable) -> str:
-    """Of both its ends; empty where they cannot be read. Raises DriveSilentError."""
-    read = partial(read_ends, target.path)
-    try:
-        return order.hand.do(read, "looking at both its ends", must=True).sha256
-    except DriveSilentError:
-        raise
-    except StepFailed:
-        return ""
-
-
-def _store_marks(
-    order: BenchOrder, mark_uuid: str, *, mark_sha256: str = "", written_over: bool = False
-) -> None:
-    with transaction(order.connection):
-        update_marks(
-            order.connection,
-            order.step.campaign_id,
-            order.owner.drive_id,
-            mark_uuid=mark_uuid,
-            mark_sha256=mark_sha256,
-            written_over=written_over,
-        )
+def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
+    return DriveMarks(
+        connection=order.connection,
+        campaign_id=order.step.campaign_id,
+        drive_id=order.owner.drive_id,
+        path=target.path,
+        hand=order.hand,
+    )
 
 
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:
@@ -277,8 +247,8 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         show=partial(_show_clearing, order),
     )
     # The ends of an array are not those of its drives, which its own superblocks tell.
-    noted = _noted_if_cut(order, target) if isinstance(target, Unlocked) else nullcontext()
-    with noted:
+    is_drive = isinstance(target, Unlocked)
+    with _marks_of(order, target).noted_if_cut() if is_drive else nullcontext():
         uuid = order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)

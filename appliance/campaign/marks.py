@@ -1,8 +1,9 @@
 """Marks: what a campaign has left on a drive of its own, by which the drive is known again.
 
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
-before it writes and one when it has ended. Where such a step ends in its middle, both ends of the
-drive are noted as they are. All of it is read from the medium each time.
+before it writes and one when it has ended. Where such a step, or the making of one of the others,
+ends in its middle, both ends of the drive are noted as they are. All of it is read from the medium
+each time.
 
 A mark is forgotten in the database before it is overwritten, so one that is known and not there
 means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
@@ -10,17 +11,69 @@ drive whose step was cut off while it wrote nothing need be left; then the numbe
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
-from appliance.drive_thread import DriveThread
+from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.run import run
-from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
+from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
+from appliance.store.connect import transaction
 from appliance.store.steps import delete_file_system, select_file_system
 from appliance.workloads.drive_ends import DriveEnds, read_ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveMarks:
+    """The marks of one drive of a campaign, which is unlocked at `path`."""
+
+    connection: sqlite3.Connection
+    campaign_id: int
+    drive_id: int
+    path: str
+    hand: DriveThread
+
+    @contextmanager
+    def noted_if_cut(self, mark_uuid: str = "") -> Iterator[None]:
+        """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
+
+        Nothing is written for it: what was begun goes on from what is there.
+        """
+        self.store(mark_uuid, written_over=True)
+        try:
+            yield
+        except Exception:
+            with suppress(KaltstartError):
+                left = self.read_sha256()
+                self.store(mark_uuid, mark_sha256=left, written_over=not left)
+            raise
+
+    def read_sha256(self) -> str:
+        """Of both its ends; empty where they cannot be read. Raises DriveSilentError."""
+        read = partial(read_ends, self.path)
+        try:
+            return self.hand.do(read, "looking at both its ends", must=True).sha256
+        except DriveSilentError:
+            raise
+        except StepFailed:
+            return ""
+
+    def store(self, mark_uuid: str, *, mark_sha256: str = "", written_over: bool = False) -> None:
+        """By what the drive is to be known from now on."""
+        with transaction(self.connection):
+            update_marks(
+                self.connection,
+                self.campaign_id,
+                self.drive_id,
+                mark_uuid=mark_uuid,
+                mark_sha256=mark_sha256,
+                written_over=written_over,
+            )
 
 
 def check_drive_marks(

@@ -6,6 +6,7 @@ from appliance.campaign.arrays import find_members
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
+from appliance.campaign.marks import DriveMarks, check_drive_marks
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import hold_if_asked
@@ -137,5 +138,15 @@ def _install(
                 progress=hand.tell,
                 show=lambda plan: hand.ask(partial(note, "clearing", plan)),
             )
-            install_uuid = hand.do(install, "unlocking and clearing the drive")
+            check_drive_marks(site.connection, campaign_id, row, drive, hand=hand)
+            marks = DriveMarks(
+                connection=site.connection,
+                campaign_id=campaign_id,
+                drive_id=row.drive_id,
+                path=drive.path,
+                hand=hand,
+            )
+            with marks.noted_if_cut():
+                install_uuid = hand.do(install, "unlocking and clearing the drive")
+            marks.store("")
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

@@ -13,6 +13,7 @@ from appliance.campaign.site import Site
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
+from appliance.drives.serial_number import BRIDGE
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
@@ -65,6 +66,10 @@ class Installer:
         if drive.serial in self.errors:
             raise self.errors[drive.serial]
         return install_uuid(slot)
+
+
+class _CutError(BaseException):
+    """Power goes."""
 
 
 @pytest.fixture
@@ -290,3 +295,43 @@ def test_an_array_is_installed_in_its_backing_drives_place_and_its_cache_not_at_
         install_uuid(3),
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", "", ""]
+
+
+@pytest.mark.parametrize("doubt", ["", BRIDGE])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_disk_that_was_changed_while_the_installing_was_stopped_is_not_overwritten(
+    world: World, installer: Installer, doubt: str, *, is_changed: bool
+) -> None:
+    """Same serial number, model and size: another disk in the same dock."""
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    world.drives = (replace(HDD, serial_doubt=doubt),)
+    installer.errors = {"LAB-HDD-1": StoppedByPersonError()}
+    world.ends[HDD.path] = "half of it"
+    with pytest.raises(StoppedByPersonError):
+        prepared(world)
+    installer.errors = {}
+    if is_changed:
+        world.ends[HDD.path] = "somebody's"
+    prepared(world)
+    (row,) = world.drive_rows()
+    assert len(installer.calls) == (1 if is_changed else 2)
+    assert ("no longer carries" in row.failed_reason) == is_changed
+    assert bool(row.install_uuid) != is_changed
+    assert (row.mark_sha256, row.written_over) == ("half of it" if is_changed else "", False)
+
+
+@pytest.mark.parametrize(("doubt", "calls"), [("", 2), (BRIDGE, 1)])
+def test_after_a_power_cut_in_the_installing_the_number_must_be_the_drives_own(
+    world: World, installer: Installer, doubt: str, calls: int
+) -> None:
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    world.drives = (replace(HDD, serial_doubt=doubt),)
+    world.ends[HDD.path] = "half of it"
+    installer.errors = {"LAB-HDD-1": _CutError()}
+    with pytest.raises(_CutError):
+        prepared(world)
+    installer.errors = {}
+    prepared(world)
+    (row,) = world.drive_rows()
+    assert len(installer.calls) == calls
+    assert ("cannot be told from another one" in row.failed_reason) == bool(doubt)

@@ -17,7 +17,6 @@ import pytest
 from appliance.campaign import (
     advance,
     attempts,
-    bench,
     boot_sample,
     drive_threads,
     journal,
@@ -335,7 +334,7 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-        for module in (bench, leavings, marks):
+        for module in (leavings, marks):
             monkeypatch.setattr(module, "read_ends", self.read_ends)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
