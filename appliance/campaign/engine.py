@@ -192,10 +192,14 @@ class Appliance:
             for request in select_new_requests(self.connection):
                 self._answer(request)
             self._obey_power_key()
-            if self._machine_drives.note():
-                self._machine_drives.close_guard_of_copies()
-                check_stick_plan_again(self.status, stick=self.stick)
+            self._look_at_drives()
             time.sleep(_POLL_S)
+
+    def _look_at_drives(self) -> None:
+        """What was plugged in or out while nothing runs."""
+        if self._machine_drives.note():
+            self._machine_drives.close_guard_of_copies()
+            check_stick_plan_again(self.status, stick=self.stick)
 
     def _tidy_firmware(self) -> None:
         """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from appliance.campaign import thisboot
+
 _REPO = Path(__file__).parents[2]
 _SCRIPT = _REPO / "mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/note-kept-entry"
-_ENTRY = "LoaderEntryOneShot-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+_ENTRY = f"LoaderEntryOneShot-{thisboot._LOADER_GUID}"
 _DROP_INS = {
     "kaltstart-deadline.service.d": "[Service]\nExecStart=\n"
     "ExecStart=/usr/bin/systemctl --force poweroff\n",
