@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,8 @@ SAVE_FIRST = (
 )
 """What to do with a stick that can still be read."""
 
+_NOTE = RUN / "stick"
+"""Which stick was mounted in this boot, by its identity."""
 _BLOCK = Path("/sys/class/block")
 _MOUNTS = Path("/proc/self/mounts")
 _ROOT = "root"
@@ -84,7 +86,7 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
             hint="switch off, leave one plugged in, switch on again",
         )
     disks = find_root_disks()
-    if disks and disks != {sticks[0].name}:
+    if disks and disks != {sticks[0].name} and not _is_back(sticks[0], disks):
         raise StickTrouble(
             f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
             f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
@@ -106,6 +108,12 @@ def find_root_disks() -> frozenset[str]:
         if _read(mapped / "dm/name") == _ROOT
         for slave in (mapped / "slaves").iterdir()
     )
+
+
+def _is_back(drive: Drive, disks: frozenset[str]) -> bool:
+    """Whether it was pulled out and plugged in again: it has another name then."""
+    is_gone = not any((_BLOCK / name).exists() for name in disks)
+    return is_gone and bool(drive.identity) and _read(_NOTE) == drive.identity
 
 
 def _read(path: Path) -> str:
@@ -167,6 +175,9 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
         raise StickTrouble(
             "the stick is write-protected", hint="release its switch or use another stick"
         )
+    with suppress(OSError):  # /run may be full
+        _NOTE.parent.mkdir(parents=True, exist_ok=True)
+        _NOTE.write_text(stick.drive.identity)
     if not DATA.is_mount():
         DATA.mkdir(parents=True, exist_ok=True)
         try:

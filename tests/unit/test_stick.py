@@ -76,6 +76,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(module, "FAT", tmp_path / "fat")
     monkeypatch.setattr(module, "MIN_FREE_BYTES", 0)
     monkeypatch.setattr(module, "_BLOCK", tmp_path / "block")
+    monkeypatch.setattr(module, "_NOTE", tmp_path / "run/stick")
     return tools
 
 
@@ -124,6 +125,25 @@ def test_a_stick_that_did_not_start_the_machine_is_trouble(
     with pytest.raises(StickTrouble, match="not the one that this machine was started from"):
         find_stick((OTHER, DRIVE))
     assert tools.commands == []
+
+
+@pytest.mark.parametrize(
+    ("mounted", "is_gone", "is_taken"),
+    [(DRIVE.serial, True, True), (DRIVE.serial, False, False), ("STICK-2", True, False)],
+)
+def test_a_stick_that_was_pulled_out_is_taken_again_by_its_new_name(
+    tools: Tools, tmp_path: Path, mounted: str, *, is_gone: bool, is_taken: bool
+) -> None:
+    tools.labels = {"/dev/sdc1": "KALTSTART", "/dev/sdc6": "kaltstart-data"}
+    _run_from(tmp_path, "sdb", "sdb")
+    if not is_gone:
+        (tmp_path / "block/sdb").mkdir()
+    mount_data(replace(STICK, drive=replace(DRIVE, path="/dev/sdb", serial=mounted)))
+    if is_taken:
+        assert find_stick((OTHER, DRIVE)) == STICK
+    else:
+        with pytest.raises(StickTrouble, match="not the one"):
+            find_stick((OTHER, DRIVE))
 
 
 @pytest.mark.parametrize(("disk", "name"), [("sdc", "root"), ("sda", "somebodys")])
