@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from appliance.campaign import power
 from appliance.campaign.arrays import find_members
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
@@ -33,12 +34,14 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
 
     A drive that fails is left out of the boots. Where there is an array, it stands in the place of
     its backing drive, and its cache drive has no boots of its own; nor has one whose boots a person
-    skipped. Raises PausedByPersonError
-    between two drives, and behind the last.
+    skipped. Raises PausedByPersonError between two drives, and behind the last; Refusal where no
+    boot entry could be set afterwards.
     """
     campaign = load_campaign(site, campaign_id)
     plan = parse_plan(campaign.plan_toml)
     boot = plan.boot
+    if boot is not None and (why := power.explain_no_entry(site.this_boot)):
+        raise Refusal(why)  # somebody formatted KALTSTART while the campaign was paused
     to_boot = {
         cycle.drive_id
         for cycle in select_cycles(site.connection, campaign_id)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import live_drives
+from appliance.campaign import live_drives, power
 from appliance.campaign import prepare as module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
@@ -335,3 +335,14 @@ def test_after_a_power_cut_in_the_installing_the_number_must_be_the_drives_own(
     (row,) = world.drive_rows()
     assert len(installer.calls) == calls
     assert ("cannot be told from another one" in row.failed_reason) == bool(doubt)
+
+
+def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
+    world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    with pytest.raises(Refusal, match="KALTSTART is exfat"):
+        prepared(world)
+    assert installer.calls == []
+    assert world.campaign().state == "preparing", "it goes on once that is mended"
