@@ -18,6 +18,8 @@ class Hang:
     is_free: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
     """Those that were hung."""
+    lasts_s: float = 1300.0
+    """For how long time flies then: what is done after that is not to be given up as well."""
     now_s: float = 0.0
     flies_until_s: float = 0.0
     under_way: set[str] = field(default_factory=set)
@@ -26,7 +28,7 @@ class Hang:
     def call(self) -> None:
         """What is hung: until it is let go of."""
         self.threads.append(threading.current_thread())
-        self.flies_until_s = self.now_s + 1300
+        self.flies_until_s = self.now_s + self.lasts_s
         self.is_free.wait()
 
     def let_go(self) -> None:

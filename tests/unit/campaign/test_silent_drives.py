@@ -9,7 +9,7 @@ from appliance.campaign import conditions, health, machine_drives
 from appliance.campaign import prepare as prepare_module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.conditions import store_conditions
-from appliance.campaign.drive_threads import drive_work
+from appliance.campaign.drive_threads import SHORT_S, drive_work
 from appliance.campaign.health import store_health
 from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.prepare import prepare
@@ -292,6 +292,7 @@ def test_a_drive_that_cannot_be_made_read_only_keeps_no_other_from_it(
     world: World, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[str] = []
+    hang.lasts_s = SHORT_S
 
     def close(drive: Drive) -> None:
         if drive is HDD:
