@@ -69,7 +69,12 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import telling_stick_trouble
 from appliance.store.cycles import select_cycles
-from appliance.store.requests import Request, select_new_requests, update_request
+from appliance.store.requests import (
+    Request,
+    select_new_requests,
+    select_request,
+    update_request,
+)
 from appliance.store.wishes import is_pause_asked
 
 _AUTOSTART_S = 10
@@ -170,8 +175,7 @@ class Appliance:
             self._consider_plan(autostart=campaign is None)
         while True:
             self._idle()
-            for request in select_new_requests(self.connection):
-                self._answer(request)
+            self._answer_requests()
             if self._machine_drives.note():
                 check_stick_plan_again(self.status, stick=self.stick)
             time.sleep(_POLL_S)
@@ -430,6 +434,13 @@ class Appliance:
         return campaign_id
 
     # Requests
+
+    def _answer_requests(self) -> None:
+        """Each as it is by then: the campaign that one lets run refuses what waits beside it."""
+        for waiting in select_new_requests(self.connection):
+            request = select_request(self.connection, waiting.id)
+            if request is not None and request.state == "new":
+                self._answer(request)
 
     def _void_old_requests(self) -> None:
         for request in select_new_requests(self.connection):
