@@ -1,6 +1,7 @@
 """Finding the stick, and refusing what would write to the wrong one or to none."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -226,6 +227,8 @@ def test_plans_are_read_from_what_somebody_formatted_otherwise(
 
 def test_a_second_engine_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "run" / "engine.lock"
-    module.hold_alone(lock)
+    descriptor = module.hold_alone(lock, held="at work already", hint="ask it")
     with pytest.raises(Refusal, match="at work already"):
-        module.hold_alone(lock)
+        module.hold_alone(lock, held="at work already", hint="ask it")
+    os.close(descriptor)
+    module.hold_alone(lock, held="at work already", hint="ask it")
