@@ -33,7 +33,7 @@ EVENTS = (
         N_("pause-taken-back"),
     ),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
-    *(N_("sample-damaged"), N_("sample-kept")),
+    *(N_("sample-damaged"), N_("sample-kept"), N_("sample-restored"), N_("state-damaged")),
     N_("report-incomplete"),
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
@@ -94,6 +94,8 @@ SENTENCES = (
     N_("too many restarts; something makes the machine restart"),
     N_("{count} restarts are the limit of this campaign"),
     N_("none of the campaign's drives is in this machine"),
+    N_("its state was damaged on the stick"),
+    N_("{row}: damaged on the stick, and put back from a copy of the database"),
     N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
     N_(
         "The plan does not start by itself: it was started before, "
