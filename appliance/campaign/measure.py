@@ -19,6 +19,7 @@ from appliance.campaign.booted_array import (
     read_table_uuid,
     select_booted_array,
 )
+from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.kept_sample import KeptSample, keep_sample
@@ -127,6 +128,7 @@ def _store(
         )
     else:
         store_sample(site, due, booted, sample)
+        copy_when_due(site.connection, site.this_boot)
     _go_on(site, campaign.id)
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from appliance import fat
+from appliance.campaign.database_copy import copy_database
 from appliance.campaign.journal import record
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.thisboot import ThisBoot, read_this_boot
@@ -31,8 +32,6 @@ from appliance.store.connect import (
     open_database,
     telling_stick_trouble,
 )
-from appliance.store.copies import keep_copy
-from appliance.store.events import select_newest_detail
 from appliance.store.mending import Mended, mend_rows
 
 _MAX_TOLD = 20
@@ -97,18 +96,6 @@ def _telling_unreadable() -> Iterator[None]:
             yield
     except sqlite3.Error as error:
         raise StickTrouble(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
-
-
-def copy_database(
-    connection: sqlite3.Connection, this_boot: ThisBoot, *, is_end: bool = False
-) -> None:
-    """A copy beside it, where there is room; why none could be made is noted, each reason once."""
-    try:
-        said = keep_copy(connection, is_end=is_end)
-    except (sqlite3.Error, OSError) as error:
-        said = str(error)
-    if said and said != select_newest_detail(connection, "no-copy"):
-        record(connection, this_boot, "no-copy", said, level="warning")
 
 
 def _note_mended(

@@ -21,9 +21,11 @@ _QUICK_BYTES = 64 << 20
 _ROOM_BYTES = 16 << 20
 """Left free beside a copy, for the samples to come."""
 _PER_SAMPLE_BYTES = 4 << 20
-"""What each sample since the newest copy may cost: a database of so much is copied behind each."""
+"""What each boot or part since the newest copy may cost: a database of so much is copied behind
+each boot and step."""
 
-_SAMPLES = "SELECT count(*) FROM boot_sample"
+_SAMPLES = "SELECT (SELECT count(*) FROM boot_sample) + (SELECT count(*) FROM part)"
+"""What was measured: boots, and the parts of steps."""
 
 
 def check_whole(connection: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance import fat
-from appliance.campaign import engine, opening
+from appliance.campaign import database_copy, engine, opening
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.opening import open_stick
 from appliance.campaign.status import Status
@@ -197,7 +197,7 @@ def test_of_many_damaged_rows_the_first_are_named(stick: Opened) -> None:
 
 def test_why_there_is_no_copy_is_told_once(stick: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     said = ["a copy needs 30 MiB, and kaltstart-data has 3 MiB left"]
-    monkeypatch.setattr(opening, "keep_copy", lambda *_, **__: said[-1])
+    monkeypatch.setattr(database_copy, "keep_copy", lambda *_, **__: said[-1])
     stick.open().close()
     stick.open().close()
     said.append("the database is damaged")
@@ -213,7 +213,7 @@ def test_a_copy_that_fails_keeps_nobody_from_starting(
     def fail(*_: object, **__: object) -> str:
         raise error
 
-    monkeypatch.setattr(opening, "keep_copy", fail)
+    monkeypatch.setattr(database_copy, "keep_copy", fail)
     stick.open().close()
     assert ("no-copy", str(error), "warning") in stick.events()
 

@@ -1,6 +1,7 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
 import errno
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import VerifyPlan
 from appliance.run import StillRunning
 from appliance.store.connect import open_database
+from appliance.store.copies import find_copies
 from tests.unit.campaign.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
 
@@ -53,6 +55,18 @@ def test_drives_take_turns_and_every_byte_is_accounted_for(machine: Machine) -> 
     ]
     assert [line[0] for line in machine.world.lines] == ["step-done", "step-done"]
     assert ("step-note", "lottery on LAB-HDD-1: one: all well") in machine.world.events()
+
+
+def test_behind_a_step_the_database_is_copied(machine: Machine) -> None:
+    machine.run()
+    parts = []
+    for path in find_copies(machine.world.path):
+        with closing(open_database(path)) as copy:
+            parts.append(copy.execute("SELECT step_id, name FROM part").fetchall())
+    assert [[tuple(row) for row in each] for each in parts] == [
+        [(1, "one"), (1, "two")],
+        [(1, "one"), (1, "two"), (2, "one"), (2, "two")],
+    ]
 
 
 def test_a_part_knows_what_the_drive_has_served_for_its_files(machine: Machine) -> None:
