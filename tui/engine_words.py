@@ -109,7 +109,10 @@ SENTENCES = (
     N_("the count before is not known"),
     N_("no power-cycle count was read"),
     N_("the drive offers no power-cycle count"),
-    N_("the machine was restarted without power-off"),
+    N_("asked for warm, and nothing shows whether power stayed: {what}"),
+    N_("a count of 0 is none"),
+    N_("{source} did not rise over the restart: {counts}"),
+    N_("asked for warm, and {source} did not stand still: {counts}"),
     N_("the machine did not start anew"),
     # Whether a drive may be used, and what is not as it could be.
     N_("this is the Kaltstart stick itself"),

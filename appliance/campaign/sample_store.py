@@ -52,14 +52,13 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
         with suppress(StepFailed):  # a clock that cannot be read must not cost the sample
             skew_s = power.read_rtc_s() - monotonic_s() - parse_timestamp(cycle.alarm_at)
     sample = replace(sample, wake_skew_s=skew_s)
-    unchecked = "warm" if cycle.power == "warm" else "unproven"
     with transaction(site.connection):
         insert_sample(
             site.connection,
             cycle.id,
             sample,
-            cold_proof=unchecked,
-            cold_reason="" if unchecked == "warm" else "the drive's power-cycle count was not read",
+            cold_proof="unproven",
+            cold_reason="the drive's power-cycle count was not read",
         )
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
     afters = [read_power_cycles(drive) for drive in booted.all]
