@@ -26,6 +26,8 @@ READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
 DEFAULT_MAX_ROUNDS = 25
 DEFAULT_WARM_UP_ROUNDS = 10
+JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
+"""Workloads that are run to judge a drive: where there is none, no page begins with verdicts."""
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
 

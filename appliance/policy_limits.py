@@ -34,6 +34,8 @@ class LimitKind:
     """Whether drives of one model are compared by it."""
     is_evidence: bool = True
     """Whether it says something about the drive, or only that something went wrong or not."""
+    is_timed: bool = False
+    """Whether it was timed: then the machine and its load have a part in it."""
 
 
 def _count(counter: str, title: str, *, delta: bool = True) -> tuple[LimitKind, ...]:
@@ -45,7 +47,11 @@ def _count(counter: str, title: str, *, delta: bool = True) -> tuple[LimitKind, 
 
 
 def _speed(name: str, title: str) -> LimitKind:
-    return LimitKind(f"{name}_mb_s", title, "MB/s", "least", is_compared=True)
+    return LimitKind(f"{name}_mb_s", title, "MB/s", "least", is_compared=True, is_timed=True)
+
+
+def _latency(name: str, title: str, *, compared: bool = False) -> LimitKind:
+    return LimitKind(name, title, "ms", is_compared=compared, is_timed=True)
 
 
 _ALL: tuple[LimitKind, ...] = (
@@ -80,10 +86,16 @@ _ALL: tuple[LimitKind, ...] = (
     LimitKind("host_write_bytes", "written by hosts so far", "B", counter="host_write_bytes"),
     LimitKind("highest_celsius", "highest temperature", "°C"),
     LimitKind("surface_unreadable_bytes", "surface: unreadable", "B"),
-    LimitKind("surface_slow_ranges", "surface: slow ranges", ""),
-    LimitKind("surface_slowest_slice_percent", "surface: slowest slice ÷ mean", "%", "least"),
+    LimitKind("surface_slow_ranges", "surface: slow ranges", "", is_timed=True),
+    LimitKind(
+        "surface_slowest_slice_percent",
+        "surface: slowest slice ÷ mean",
+        "%",
+        "least",
+        is_timed=True,
+    ),
     _speed("surface_mean", "surface: mean speed"),
-    LimitKind("surface_lat_p99_ms", "surface: 99th percentile of latency", "ms", is_compared=True),
+    _latency("surface_lat_p99_ms", "surface: 99th percentile of latency", compared=True),
     LimitKind("verify_mismatch_bytes", "verify: other bytes than written", "B"),
     LimitKind("verify_alias_bytes", "verify: addresses that alias", "B"),
     LimitKind("verify_lost_bytes", "verify: lost with the power", "B"),
@@ -96,12 +108,14 @@ _ALL: tuple[LimitKind, ...] = (
         each
         for test, title in (("rand_read", "random read"), ("rand_write", "random write"))
         for each in (
-            LimitKind(f"fio_{test}_iops", f"fio: {title}", "1/s", "least", is_compared=True),
-            LimitKind(f"fio_{test}_lat_p50_ms", f"fio: {title}, median latency", "ms"),
-            LimitKind(f"fio_{test}_lat_p99_ms", f"fio: {title}, 99th percentile", "ms"),
+            LimitKind(
+                f"fio_{test}_iops", f"fio: {title}", "1/s", "least", is_compared=True, is_timed=True
+            ),
+            _latency(f"fio_{test}_lat_p50_ms", f"fio: {title}, median latency"),
+            _latency(f"fio_{test}_lat_p99_ms", f"fio: {title}, 99th percentile"),
         )
     ),
-    LimitKind("boot_median_s", "boot: median", "s", is_compared=True),
+    LimitKind("boot_median_s", "boot: median", "s", is_compared=True, is_timed=True),
     LimitKind("failed_boots", "boots that failed", "", is_evidence=False),
     LimitKind("worse_than_model_percent", "worse than others of its model", "%", is_evidence=False),
 )

@@ -222,6 +222,17 @@ def find_course(
     return Course(near, None, find_trend(points))
 
 
+def count_alike(values: Sequence[float], *, tolerance: float = TOLERANCE) -> int:
+    """How many of the last values lie within `tolerance` (a share) of their own median."""
+    count = 0
+    for start in range(len(values) - 1, -1, -1):
+        median = find_median(values[start:]) or 0.0
+        if any(abs(value - median) > tolerance * abs(median) for value in values[start:]):
+            break
+        count = len(values) - start
+    return count
+
+
 def find_deviation(values: Sequence[float]) -> float | None:
     """The standard deviation of the logarithms: 0.02 reads "they vary by 2 %".
 
@@ -232,6 +243,53 @@ def find_deviation(values: Sequence[float]) -> float | None:
     logarithms = [log(value) for value in values]
     mean = sum(logarithms) / len(values)
     return sqrt(sum((each - mean) ** 2 for each in logarithms) / (len(values) - 1))
+
+
+def find_median_deviation(values: Sequence[float]) -> float | None:
+    """The standard deviation as 1.4826 times the median distance from the median; None without one.
+
+    Few values that are far off do not move it (Hampel, Journal of the American Statistical
+    Association 69 (1974) 383).
+    """
+    median = find_median(values)
+    if median is None:
+        return None
+    return 1.4826 * (find_median([abs(value - median) for value in values]) or 0.0)
+
+
+def find_chance_distance(
+    values: Sequence[float],
+    *,
+    compared: int,
+    usual: float,
+    share: float = 0.05,
+    least: float = 0.01,
+) -> float:
+    """How far from the middle one of `values` lies by chance, where `compared` are looked at.
+
+    The distance that about `share` of all campaigns reach on one side with any of the `compared`
+    values in them, if nothing is wrong with any: so each value may with `share` / `compared`, which
+    holds however they depend on each other (Bonferroni; Dunn, Journal of the American Statistical
+    Association 56 (1961) 52). The middle is the median, of two values the better one.
+
+    A distance is measured in median deviations, as in the modified z-score of Iglewicz and Hoaglin
+    ("How to Detect and Handle Outliers", 1993). Their fixed limit of 3.5 knows neither `compared`
+    nor how badly few values tell their deviation. That is about as well known as a standard
+    deviation with 0.37 (n - 1) degrees of freedom, its efficiency (Rousseeuw and Croux, Journal of
+    the American Statistical Association 88 (1993) 1273), and never taken for less than `least`, in
+    whose steps values may come. Student's t with so many makes the distance; below a dozen values
+    it is beyond all use. There `usual` helps, the largest deviation that values without a fault are
+    known to have: unless these vary more, it is the normal distance at that deviation, where this
+    is smaller. Two values tell no deviation at all.
+    """
+    p = 1.0 - share / compared
+    normal = find_normal(p) * usual
+    if len(values) == 2:
+        return normal * sqrt(2.0)
+    deviation = find_median_deviation(values) or 0.0
+    freedom = max(1, floor(0.37 * (len(values) - 1)))
+    own = find_student_t(p, freedom) * max(deviation, least)
+    return own if deviation > usual else min(own, normal)
 
 
 def find_gain(
@@ -277,7 +335,7 @@ def lies_beyond(gain: Gain, moved: float, *, control: Gain | None) -> bool:
 def find_student_t(p: float, freedom: int) -> float:
     """The value below which Student's t with so many degrees of freedom lies with probability p.
 
-    0.5 <= p <= 0.9995. The distribution is Abramowitz and Stegun, "Handbook of Mathematical
+    0.5 <= p <= 0.999999. The distribution is Abramowitz and Stegun, "Handbook of Mathematical
     Functions", 26.7.3 and 26.7.4.
     """
     return _find_reaching(p, partial(_share_below_t, freedom=freedom))
@@ -289,8 +347,9 @@ def find_normal(p: float) -> float:
 
 
 def _find_reaching(p: float, share_below: Callable[[float], float]) -> float:
-    low, high = 0.0, 1000.0
-    for _ in range(60):
+    # Student's t with one degree of freedom has 318,310 for 1 - 0.000001.
+    low, high = 0.0, 1e6
+    for _ in range(70):
         middle = (low + high) / 2.0
         low, high = (middle, high) if share_below(middle) < p else (low, middle)
     return high

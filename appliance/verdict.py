@@ -4,66 +4,22 @@ Never calls good what was not measured, and never judges a figure that is in dou
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from appliance import stats
+from appliance.evidence import Bound, Doubt, Evidence, Figure
+from appliance.model_comparison import compare_models
 from appliance.policy import DriveClass, Limit, Policy
-from appliance.policy_limits import LIMITS, LimitKind, show_figure
+from appliance.policy_limits import LIMITS, Direction, LimitKind, show_figure
 from appliance.store.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 
 _NO_CLASS = "class"
 _CAPACITY = "tested_capacity"
 _COMPARED = "worse_than_model_percent"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What was measured for one limit. `value` None: it was not, and `detail` says why."""
-
-    value: float | None
-    detail: str = ""
-    origin: frozenset[int] = frozenset()
-    """The plan's workloads behind it, from 0: only figures of the same ones are compared."""
-    compared: float | None = None
-    """By what drives of one model are compared where `value` is not to be held against a limit."""
-    excuse: str = ""
-    """What went wrong and is not shown to be the drive's fault: a remark, whatever the value."""
-    in_part: str = ""
-    """How little of the drive it speaks of: a remark, however good the value."""
-
-    @property
-    def comparable(self) -> float | None:
-        """What drives of one model are compared by."""
-        return self.compared if self.value is None else self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A health counter that is known nonsense."""
-
-    counter: str
-    value: float
-    unit: str
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One drive of a campaign and all that is known of it."""
-
-    drive_id: int
-    identity: str
-    model: str
-    transport: str
-    rotational: bool
-    figures: Mapping[str, Figure]
-    """By the names of `policy_limits`; what is absent was not measured."""
-    doubts: tuple[Doubt, ...] = ()
-    hybrid: bool = False
-    """Whether it says itself that it is one."""
-    hidden_capacity: str = ""
-    """What it has and does not offer, in a sentence; empty where nothing is known of such."""
+_EVIDENCE = "evidence"
+_WANTED = "the whole surface read, or written and read back, and its health read"
+_SURFACE, _HEALTH = "surface_unreadable_bytes", "self_assessment"
+_GRAVITY: tuple[Outcome, ...] = ("not measured", "kept", "remark", "reject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,45 +36,69 @@ class Judged:
 
 def judge(policy: Policy, drives: Sequence[Evidence]) -> tuple[Judged, ...]:
     """The verdict on each of `drives`, which are those of one campaign."""
-    compared = _compare_models(drives)
+    compared = compare_models(drives)
     return tuple(_judge_drive(policy, drive, compared[drive.drive_id]) for drive in drives)
 
 
-def _judge_drive(policy: Policy, drive: Evidence, compared: Figure) -> Judged:
+def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) -> Judged:
     drive_class = policy.class_of(
         transport=drive.transport,
         rotational=drive.rotational,
         model=drive.model,
         hybrid=drive.hybrid,
     )
-    figures = {**drive.figures, _COMPARED: compared}
-    doubted = {each.counter for each in drive.doubts}
-    rows: list[LimitRow] = []
-    measured = False
-    if drive_class is None:
-        rows.append(_remark_class(drive))
-    elif drive_class == "sata-ssd" and drive.transport != "sata":
-        rows.append(_note_nearest(drive, drive_class))
-    if drive.hidden_capacity:
-        rows.append(_remark_hidden(drive))
     limits = policy.limits_of(drive_class)
+    measured, held = _hold_all(limits, drive, compared)
+    limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}
+    doubts = [_remark_doubt(each) for each in drive.doubts if each.counter in limited]
+    rows = [*_say_class(drive, drive_class), *_find_gaps(drive, held), *held, *doubts]
+    return Judged(
+        evidence=drive,
+        drive_class=drive_class,
+        verdict=_find_verdict([row.outcome for row in rows], measured=measured),
+        limits=tuple(rows),
+        reasons="; ".join(_explain(row) for row in _worst_first(rows)),
+    )
+
+
+def _hold_all(
+    limits: Mapping[str, Limit], drive: Evidence, compared: Sequence[Figure]
+) -> tuple[bool, list[LimitRow]]:
+    """Whether anything was measured that says something of the drive, and a row per limit."""
+    doubted = {each.counter for each in drive.doubts}
+    measured = False
+    rows = []
     for name, kind in LIMITS.items():
         limit = limits.get(name)
         if limit is None or limit == Limit() or kind.counter in doubted:
             continue
-        figure = figures.get(name, Figure(None))
-        measured |= kind.is_evidence and figure.value is not None
-        rows.append(_hold(kind, limit, figure))
-    limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}
-    rows += [_remark_doubt(each) for each in drive.doubts if each.counter in limited]
-    verdict = _find_verdict([row.outcome for row in rows], measured=measured)
-    return Judged(
-        evidence=drive,
-        drive_class=drive_class,
-        verdict=verdict,
-        limits=tuple(rows),
-        reasons="; ".join(_explain(row) for row in _worst_first(rows)),
-    )
+        figure = drive.figures.get(name, Figure(None))
+        measured |= kind.is_evidence and figure.is_held
+        rows.append(
+            _hold_worst(kind, limit, compared) if name == _COMPARED else _hold(kind, limit, figure)
+        )
+    return measured, rows
+
+
+def _hold_worst(kind: LimitKind, limit: Limit, figures: Sequence[Figure]) -> LimitRow:
+    """Of several figures for one limit the worst: what follows, then how near it came to that."""
+    held = [(_hold(kind, limit, figure), _find_excess(limit, figure), figure) for figure in figures]
+    worst, _, figure = max(held, key=lambda each: (_GRAVITY.index(each[0].outcome), each[1]))
+    others = [
+        row.detail
+        for row, _, other in held
+        if other is not figure and row.outcome in {"remark", "reject"}
+    ]
+    # What cannot be told of one figure is no less so where another one is kept.
+    open_ = [other.detail for _, _, other in held if other.value is None and other is not figure]
+    return replace(worst, detail="; ".join([worst.detail, *others, *open_]))
+
+
+def _find_excess(limit: Limit, figure: Figure) -> float:
+    """By how much a figure that should be small is beyond the limit: above 1 it is."""
+    relaxed = _relax(limit, figure.bound, direction="most")
+    first = relaxed.reject if relaxed.remark is None else relaxed.remark
+    return (figure.value or 0.0) / first if first else 0.0
 
 
 def _find_verdict(outcomes: Sequence[Outcome], *, measured: bool) -> Verdict | None:
@@ -130,31 +110,62 @@ def _find_verdict(outcomes: Sequence[Outcome], *, measured: bool) -> Verdict | N
 
 
 def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
-    """One figure against its limit."""
-    allowed = show_limit(kind, limit)
-    detail = "; ".join(
-        filter(
-            None,
-            (
-                figure.detail,
-                figure.in_part,
-                figure.excuse and f"not shown to be its fault: {figure.excuse}",
-            ),
-        )
+    """One figure against its limit, as far as its bound lets that be strict."""
+    relaxed = _relax(limit, figure.bound, direction=kind.direction)
+    said = (
+        figure.detail,
+        figure.set_aside,
+        _say_bound(kind, limit, relaxed, figure.bound),
+        figure.in_part,
+        figure.excuse and f"not shown to be its fault: {figure.excuse}",
     )
+    return LimitRow(
+        kind.name,
+        _find_outcome(kind, relaxed, figure),
+        "" if figure.value is None else show_figure(figure.value, kind.unit),
+        show_limit(kind, relaxed),
+        "; ".join(filter(None, said)),
+    )
+
+
+def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | None) -> str:
+    pairs = ((limit.remark, relaxed.remark), (limit.reject, relaxed.reject))
+    changed = [(own, now) for own, now in pairs if None not in (own, now) and own != now]
+    if bound is None or not changed:
+        return ""
+    now, own = (
+        " and ".join(dict.fromkeys(show_figure(each or 0.0, kind.unit) for each in values))
+        for values in zip(*((now, own) for own, now in changed), strict=True)
+    )
+    return f"held against {now} instead of {own}: {bound.reason}"
+
+
+def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
     if figure.value is None:
         missing: Outcome = limit.unmeasured or "not measured"
         # A policy that asks for it takes no drive without it, whoever is to blame.
         is_owed = kind.is_evidence and missing == "reject"
-        if figure.excuse and not is_owed:
-            missing = "remark"
-        return LimitRow(kind.name, missing, "", allowed, detail)
-    outcome: Outcome = "remark" if figure.excuse or figure.in_part else "kept"
+        return "remark" if figure.excuse and not is_owed else missing
+    if figure.set_aside:
+        # It was measured: no policy rejects a drive as nobody had another machine for it.
+        return "remark" if figure.excuse else "not measured"
     if _is_beyond(kind, figure.value, limit.reject):
-        outcome = "reject"
-    elif _is_beyond(kind, figure.value, limit.remark):
-        outcome = "remark"
-    return LimitRow(kind.name, outcome, show_figure(figure.value, kind.unit), allowed, detail)
+        return "reject"
+    if _is_beyond(kind, figure.value, limit.remark) or figure.excuse or figure.in_part:
+        return "remark"
+    return "kept"
+
+
+def _relax(limit: Limit, bound: Bound | None, *, direction: Direction) -> Limit:
+    """The limit as far as the bound lets it be strict."""
+    if bound is None:
+        return limit
+    most = max if direction == "most" else min
+    return replace(
+        limit,
+        remark=None if limit.remark is None else most(limit.remark, bound.remark),
+        reject=None if limit.reject is None else most(limit.reject, bound.reject),
+    )
 
 
 def _is_beyond(kind: LimitKind, value: float, limit: float | None) -> bool:
@@ -176,6 +187,31 @@ def show_limit(kind: LimitKind, limit: Limit) -> str:
     if limit.unmeasured:
         parts.append(f"{limit.unmeasured} if not measured")
     return ", ".join(parts)
+
+
+def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow]:
+    """What is to be said of the drive itself, whatever was measured."""
+    rows = []
+    if drive_class is None:
+        rows.append(_remark_class(drive))
+    elif drive_class == "sata-ssd" and drive.transport != "sata":
+        rows.append(_note_nearest(drive, drive_class))
+    if drive.hidden_capacity:
+        rows.append(_remark_hidden(drive))
+    return rows
+
+
+def _find_gaps(drive: Evidence, rows: Sequence[LimitRow]) -> list[LimitRow]:
+    """A remark on what nobody looked at, where no limit has one: no policy accepts without it."""
+    said = {row.name for row in rows if row.outcome in {"remark", "reject"}}
+    gaps = [
+        unread
+        for name, unread in ((_SURFACE, drive.surface_unread), (_HEALTH, drive.health_unread))
+        if unread and name not in said
+    ]
+    if not gaps:
+        return []
+    return [LimitRow(_EVIDENCE, "remark", ", ".join(gaps), _WANTED, "")]
 
 
 def _remark_class(drive: Evidence) -> LimitRow:
@@ -223,66 +259,3 @@ def _explain(row: LimitRow) -> str:
     title = LIMITS[row.name].title if row.name in LIMITS else row.name.replace("_", " ")
     what = f"{title}: {row.measured or 'not measured'}"
     return f"{what} ({row.detail})" if row.detail else what
-
-
-# Drives of one model
-
-
-def _compare_models(drives: Sequence[Evidence]) -> dict[int, Figure]:
-    """For each drive by how many percent its worst figure is behind the others of its model."""
-    found = {drive.drive_id: Figure(None, "no other drive of its model") for drive in drives}
-    by_model: dict[str, list[Evidence]] = {}
-    for drive in drives:
-        by_model.setdefault(drive.model, []).append(drive)
-    for model, same in by_model.items():
-        if not model.strip() or len(same) < 2:
-            continue
-        for drive in same:
-            found[drive.drive_id] = _compare(drive, same)
-    return found
-
-
-def _compare(drive: Evidence, same: Sequence[Evidence]) -> Figure:
-    worst: tuple[float, str] | None = None
-    for kind in LIMITS.values():
-        own = drive.figures.get(kind.name)
-        if not kind.is_compared or own is None or own.comparable is None:
-            continue
-        others = {
-            each.identity: value
-            for each in same
-            if (figure := each.figures.get(kind.name)) is not None
-            and (value := figure.comparable) is not None
-            and figure.origin == own.origin
-        }
-        if len(others) < 2:
-            continue
-        behind = _find_behind(kind, own.comparable, list(others.values()))
-        if worst is None or behind > worst[0]:
-            worst = (behind, _describe_behind(kind, drive, others))
-    if worst is None:
-        return Figure(None, "nothing was measured on two drives of its model alike")
-    return Figure(round(worst[0], 1), worst[1])
-
-
-def _find_behind(kind: LimitKind, value: float, values: Sequence[float]) -> float:
-    """Percent by which `value` is worse than the median; of two, than the better one."""
-    best = min(values) if kind.direction == "most" else max(values)
-    base = best if len(values) == 2 else (stats.find_median(values) or 0.0)
-    if base <= 0:
-        return 0.0
-    return max(0.0, 100 * (value - base) / base * (1 if kind.direction == "most" else -1))
-
-
-def _describe_behind(kind: LimitKind, drive: Evidence, values: Mapping[str, float]) -> str:
-    own = show_figure(round(values[drive.identity], 1), kind.unit)
-    if len(values) > 2:
-        median = show_figure(round(stats.find_median(list(values.values())) or 0.0, 1), kind.unit)
-        return f"{kind.title}: {own}, the median of {len(values)} of its model is {median}"
-    other, value = next(item for item in values.items() if item[0] != drive.identity)
-    is_behind = _find_behind(kind, values[drive.identity], list(values.values())) > 0
-    word = "slower" if is_behind else "no slower"
-    return (
-        f"{kind.title}: {own}, {word} than {printable(other)} of its model with "
-        f"{show_figure(round(value, 1), kind.unit)}"
-    )

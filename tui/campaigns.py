@@ -177,5 +177,7 @@ class Campaign:
     """In the order in which they happen."""
     verdicts: tuple[Verdict, ...] = ()
     """On each drive that was judged."""
+    is_judged: bool = False
+    """Whether it was there to judge its drives, or one was rejected all the same."""
     judging_problem: str = ""
     """Why it could not be judged when that was tried last; verdicts there are are older then."""

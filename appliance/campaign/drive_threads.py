@@ -6,20 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
-from appliance.arrays.kernel import control
+from appliance.arrays.kernel import control, linked
 from appliance.arrays.model import ArrayStuckError
 from appliance.caches.ballast import release_ballast
 from appliance.campaign.journal import record
 from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
+from appliance.drives.file_system import detach_mounts
 from appliance.drives.patience import read_patience_s, read_signs
 from appliance.errors import Blame, KaltstartError, StepFailed, blaming
-from appliance.progress import Progress
+from appliance.progress import Progress, tell_nobody
 from appliance.units import printable
 
 SHORT_S = 60.0
 """Where nothing depends on the answer: no drive fails for that."""
+_DETACH_S = 10.0
 _UNKNOWN_S = 600.0
 """For what asks the kernel and udev, and no drive: udev may be held up by one."""
 
@@ -47,6 +49,11 @@ def drive_work(
         blame = site.silent.note(members, silence, limit_s=limit_s)
         with suppress(KaltstartError):  # the others need the memory
             release_ballast()
+        with (
+            suppress(KaltstartError),
+            side_work("what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S) as hand,
+        ):
+            hand.do(partial(detach_mounts, _find_devices(names)), "detaching it")
         identities = " and ".join(printable(each.identity) for each, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
@@ -75,6 +82,14 @@ def drive_work(
             in_array = partial(_is_in_array, names)
             note(Silence(error.message, time.monotonic(), frozenset(names), in_array), limit_s=0)
             raise DriveSilentError(error.message, hint=error.hint, blame=blame) from error
+
+
+def _find_devices(names: Sequence[str]) -> list[str]:
+    """These, and the array that they are in."""
+    found = list(names)
+    for name in names:
+        found += [array] if (array := linked(control(name) / "dev")) else []
+    return found
 
 
 def _is_in_array(names: Sequence[str]) -> bool:

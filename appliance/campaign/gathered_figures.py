@@ -6,9 +6,9 @@ Never takes the figure of a cache for one of a drive.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from appliance.evidence import Figure
 from appliance.policy_limits import LIMITS, LimitKind
 from appliance.store.evidence import FigureRow
-from appliance.verdict import Figure
 
 MB = 1_000_000
 MS_NS = 1_000_000
@@ -19,29 +19,28 @@ def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
     """Of several steps the one that speaks most against the drive; unmeasured where one is.
 
     A figure that is beyond a limit counts whatever else was not measured: the worst known one is
-    taken, and the detail says what is missing.
+    taken, and the detail says what is missing. One that is held against no limit counts only where
+    there is no other.
     """
     origin = frozenset().union(*(each.origin for each in figures))
-    known = [each for each in figures if each.value is not None]
+    excuse = "; ".join(dict.fromkeys(each.excuse for each in figures if each.excuse))
     missing = [each.detail for each in figures if each.value is None]
-    excuses = "; ".join(dict.fromkeys(each.excuse for each in figures if each.excuse))
-    worse = max if kind.direction == "most" else min
+    measured = [each for each in figures if each.value is not None]
+    known = [each for each in measured if each.is_held] or measured
     if not known:
-        compared = [each.compared for each in figures if each.compared is not None]
-        return Figure(
-            None,
-            "; ".join(dict.fromkeys(filter(None, missing))),
-            origin,
-            compared=worse(compared) if compared else None,
-            excuse=excuses,
-        )
+        said = "; ".join(dict.fromkeys(filter(None, missing)))
+        return Figure(None, said, origin, excuse=excuse)
+    worse = max if kind.direction == "most" else min
     worst = worse(known, key=lambda each: each.value or 0.0)
-    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else ""]
-    notes += missing
-    detail = "; ".join(dict.fromkeys(filter(None, notes)))
-    # One step that speaks of the whole drive is enough.
-    in_part = worst.in_part if all(each.in_part for each in known) else ""
-    return Figure(worst.value, detail, origin, excuse=excuses, in_part=in_part)
+    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
+    return replace(
+        worst,
+        detail="; ".join(dict.fromkeys(filter(None, notes))),
+        origin=origin,
+        excuse=excuse,
+        # One step that speaks of the whole drive is enough.
+        in_part=worst.in_part if all(each.in_part for each in known) else "",
+    )
 
 
 def excuse_skipped(

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from appliance.evidence import HEALTH_UNREAD, Doubt, Figure
 from appliance.measure.health_samples import Delta, compare
 from appliance.policy_limits import LIMITS, LimitKind
 from appliance.store.health import HealthRow
-from appliance.verdict import Doubt, Figure
 
 
 def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Doubt, ...]]:
@@ -33,6 +33,12 @@ def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Dou
     }
     figures["self_assessment"] = _read_assessment(before, after, why=why)
     return figures, doubts
+
+
+def find_unread_health(rows: Sequence[HealthRow]) -> str:
+    """For Evidence.health_unread: empty where the drive has said anything of its health."""
+    told = any(row.passed is not None or row.counters for row in rows)
+    return "" if told else HEALTH_UNREAD
 
 
 def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: str) -> Figure:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
+from appliance.evidence import Figure
 from appliance.stats import find_share_shown
 from appliance.store.evidence import (
     FigureRow,
@@ -17,7 +18,6 @@ from appliance.store.evidence import (
     select_range_bytes,
 )
 from appliance.store.ranges import select_slices
-from appliance.verdict import Figure
 
 _SURFACE: Mapping[str, tuple[str, str, float]] = {
     "surface_mean_mb_s": ("whole", "bw_bytes_s", MB),
@@ -33,8 +33,11 @@ def gather_surface(
     drive: JudgedDriveRow,
     step: JudgedStepRow,
     rows: Sequence[FigureRow],
-) -> dict[str, Figure]:
-    """By the limits' names, from one scan of the drive."""
+) -> tuple[dict[str, Figure], str]:
+    """From one scan of the drive: by the limits' names, and what of the surface it has not read.
+
+    The second is for Evidence.surface_unread.
+    """
     slices = select_slices(connection, step.id)
     # The ranges also have those of a slice that was not read to its end.
     in_ranges = select_range_bytes(connection, step.id).get("unreadable", 0)
@@ -71,12 +74,13 @@ def gather_surface(
     figures = take(rows, _SURFACE) | found
     places = sum_metric(rows, "whole", "sampled_places")
     if places is not None:
-        figures |= _compare_only(figures)
+        figures |= _set_aside(figures)
         found_bytes = figures["surface_unreadable_bytes"]
         figures["surface_unreadable_bytes"] = replace(
             found_bytes, in_part=_describe_sample(int(places))
         )
-    return figures
+    is_read = is_whole and places is None
+    return figures, "" if is_read else f"{_show_share(share)} % of the surface read"
 
 
 def _describe_sample(places: int) -> str:
@@ -88,10 +92,10 @@ def _describe_sample(places: int) -> str:
     )
 
 
-def _compare_only(taken: Mapping[str, Figure]) -> dict[str, Figure]:
+def _set_aside(taken: Mapping[str, Figure]) -> dict[str, Figure]:
     """The rates of a sample: alike for drives of one model, and held against no limit."""
     return {
-        name: replace(taken[name], value=None, detail=_SAMPLE_RATES, compared=taken[name].value)
+        name: replace(taken[name], set_aside=_SAMPLE_RATES)
         for name in RATES
         if name in taken and taken[name].value is not None
     }

@@ -4,23 +4,34 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from appliance.campaign.gathered_figures import MB, sum_metric, take
-from appliance.store.evidence import FigureRow, JudgedStepRow, select_range_bytes
+from appliance.evidence import SURFACE_UNREAD, Figure
+from appliance.store.evidence import (
+    FigureRow,
+    JudgedDriveRow,
+    JudgedStepRow,
+    select_range_bytes,
+)
 from appliance.store.power_offs import select_power_offs
-from appliance.verdict import Figure
 
 _READS = ("read", "read-cold")
-_VERIFY: Mapping[str, tuple[str, str, float]] = {
+VARIANTS: Mapping[str, tuple[str, str, float]] = {
     "verify_write_mb_s": ("write", "bw_bytes_s", MB),
     "verify_read_mb_s": ("read", "bw_bytes_s", MB),
 }
-RATES = tuple(_VERIFY)
+RATES = tuple(VARIANTS)
 """Limits on how fast a drive is in it."""
 
 
 def gather_verify(
-    connection: sqlite3.Connection, step: JudgedStepRow, rows: Sequence[FigureRow]
-) -> dict[str, Figure]:
-    """By the limits' names, from one step."""
+    connection: sqlite3.Connection,
+    drive: JudgedDriveRow,
+    step: JudgedStepRow,
+    rows: Sequence[FigureRow],
+) -> tuple[dict[str, Figure], str]:
+    """From one step: by the limits' names, and what of the surface it has not looked at.
+
+    The second is for Evidence.surface_unread.
+    """
     ranges = select_range_bytes(connection, step.id)
     written = sum_metric(rows, "write", "app_write_bytes")
     is_warm = _is_complete(rows, "read", written)
@@ -42,12 +53,24 @@ def gather_verify(
     lost = float(ranges.get("lost", 0))
     power, was_off = _describe_power_off(connection, step)
     can_tell = is_done and is_cold and was_off
-    return take(rows, _VERIFY) | {
+    figures = take(rows, VARIANTS) | {
         "verify_mismatch_bytes": find("mismatch", "alias", "lost", metric="mismatch_bytes"),
         "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
         "verify_alias_bytes": find("alias"),
         "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
     }
+    return figures, _find_unread(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
+
+
+def _find_unread(drive: JudgedDriveRow, rows: Sequence[FigureRow], *, written_bytes: float) -> str:
+    """Empty where all of the drive was written and read back."""
+    if not written_bytes or not drive.size_bytes:
+        return SURFACE_UNREAD
+    tried_bytes = written_bytes + (sum_metric(rows, "write", "unreadable_bytes") or 0.0)
+    if tried_bytes >= drive.size_bytes:
+        return ""
+    share = min(100 * written_bytes / drive.size_bytes, 99.9)
+    return f"{share:.1f} % of it written and read back"
 
 
 def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -> bool:

@@ -1,20 +1,24 @@
 """From the rows of a campaign to the evidence on each of its drives. Reads only."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from appliance import stats
 from appliance.campaign import gathered_surface, gathered_verify
+from appliance.campaign.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
 from appliance.campaign.gathered_figures import MB, MS_NS, excuse_skipped, find_worst, take
-from appliance.campaign.gathered_health import read_health
+from appliance.campaign.gathered_health import find_unread_health, read_health
 from appliance.drives.details import says_hybrid
 from appliance.drives.hidden_capacity import read_hidden_capacity
+from appliance.drives.link_rates import find_carried
 from appliance.errors import PlanError
+from appliance.evidence import SURFACE_UNREAD, Evidence, Figure
 from appliance.plan import parse_plan
 from appliance.plan_workloads import FioPlan
 from appliance.policy_limits import LIMITS
 from appliance.store.campaigns import select_campaign
+from appliance.store.conditions import select_condition_values
 from appliance.store.evidence import (
     BootCounts,
     FigureRow,
@@ -28,7 +32,9 @@ from appliance.store.evidence import (
     select_step_figures,
 )
 from appliance.store.health import HealthRow, select_health
-from appliance.verdict import Evidence, Figure
+from appliance.store.processor_load import select_loads
+from appliance.workloads.surface_drive import DEPTH
+from appliance.workloads.surface_slices import REQUEST_BYTES
 
 # Which metric of which variant a limit on fio is about, and what one unit of the limit is in it.
 _FIO: Mapping[str, tuple[str, str, float]] = {
@@ -70,15 +76,20 @@ def _gather_drive(
     steps: Sequence[JudgedStepRow],
     health: Sequence[HealthRow],
 ) -> Evidence:
+    context = _read_context(connection, campaign_id, drive)
     counters, doubts = read_health(health)
-    celsius = select_highest_celsius(connection, campaign_id, drive.drive_id)
+    from_steps, surface_unread = _gather_steps(connection, campaign_id, drive, steps, context)
     figures = {
         "given_up": _gather_given_up(drive),
         **_count_failed(steps),
         **counters,
-        "highest_celsius": Figure(celsius, "" if celsius is not None else "no reading in any step"),
-        **_gather_steps(connection, campaign_id, drive, steps),
-        **_gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)),
+        "highest_celsius": _gather_heat(
+            select_highest_celsius(connection, campaign_id, drive.drive_id), health
+        ),
+        **from_steps,
+        **bound_figures(
+            _gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)), context
+        ),
     }
     texts = select_health_texts(connection, campaign_id, drive.drive_id)
     hidden = next(filter(None, map(read_hidden_capacity, reversed(texts))), None)
@@ -92,7 +103,34 @@ def _gather_drive(
         doubts=doubts,
         hybrid=any(map(says_hybrid, texts)),
         hidden_capacity=hidden.sentence if hidden else "",
+        link=context.link,
+        surface_unread=surface_unread,
+        health_unread=find_unread_health(health),
     )
+
+
+def _read_context(
+    connection: sqlite3.Connection, campaign_id: int, drive: JudgedDriveRow
+) -> TimingContext:
+    """As it was noted at each start of the campaign."""
+    links = select_condition_values(connection, campaign_id, drive.drive_id, "link")
+    virtual = select_condition_values(connection, campaign_id, None, "virtual_machine")
+    found = [find_carried(drive.transport, link) for link in links]
+    known = [each for each in found if each is not None]
+    is_known = bool(known) and len(known) == len(found)
+    return TimingContext(
+        is_virtual="yes" in virtual,
+        link=", then ".join(links),
+        carried=min(known, key=lambda each: each.bytes_s) if is_known else None,
+    )
+
+
+def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
+    if celsius is None:
+        return Figure(None, "no reading in any step")
+    limits = [row.limit_celsius for row in health if row.limit_celsius is not None]
+    figure = Figure(celsius, "of the drive, and of the air around it")
+    return bound_heat(figure, limits[-1] if limits else None)
 
 
 def _gather_given_up(drive: JudgedDriveRow) -> Figure:
@@ -125,17 +163,22 @@ def _gather_steps(
     campaign_id: int,
     drive: JudgedDriveRow,
     steps: Sequence[JudgedStepRow],
-) -> dict[str, Figure]:
+    context: TimingContext,
+) -> tuple[dict[str, Figure], str]:
+    """Figures by the limits' names, and how much of the surface nobody looked at."""
     found: dict[str, list[Figure]] = {}
+    unread: list[str] = []
     for step in steps:
         rows = select_step_figures(connection, step.id)
         match step.kind:
             case "fio":
                 taken = take(rows, _FIO)
             case "surface":
-                taken = gathered_surface.gather_surface(connection, drive, step, rows)
+                taken, missing = gathered_surface.gather_surface(connection, drive, step, rows)
+                unread.append(missing)
             case "verify":
-                taken = gathered_verify.gather_verify(connection, step, rows)
+                taken, missing = gathered_verify.gather_verify(connection, drive, step, rows)
+                unread.append(missing)
             case "selftest":
                 taken = {"self_test": _gather_selftest(step, rows)}
             case _:
@@ -143,10 +186,48 @@ def _gather_steps(
         if step.state == "skipped":
             planned = _name_planned(connection, campaign_id, step)
             taken = excuse_skipped(taken, planned, excuse=_describe_skipped(step))
+        taken = bound_figures(
+            taken,
+            context,
+            busy_shares=_find_busy_shares(connection, step, taken),
+            under_way=_find_under_way(connection, campaign_id, step),
+        )
         for name, figure in taken.items():
             origin = frozenset({step.workload_index})
             found.setdefault(name, []).append(replace(figure, origin=origin))
-    return {name: find_worst(LIMITS[name], figures) for name, figures in found.items()}
+    figures = {name: find_worst(LIMITS[name], each) for name, each in found.items()}
+    if "" in unread:
+        return figures, ""
+    in_part = dict.fromkeys(each for each in unread if each != SURFACE_UNREAD)
+    return figures, ", ".join(in_part) or SURFACE_UNREAD
+
+
+def _find_busy_shares(
+    connection: sqlite3.Connection, step: JudgedStepRow, names: Iterable[str]
+) -> dict[str, float]:
+    """By the limits' names, in which share of the time behind it a processor was at its limit."""
+    loads = select_loads(connection, step.id)
+    return {
+        name: sum(load.full_s for load in own) / sum(load.seconds for load in own)
+        for name in names
+        if (own := [load for load in loads if load.seconds > 0 and _is_behind(load.part, name)])
+    }
+
+
+def _is_behind(part: str, name: str) -> bool:
+    """Whether a figure was measured in a part: a slice, a stretch, a test."""
+    variant = (_FIO.get(name) or gathered_verify.VARIANTS.get(name) or ("",))[0]
+    return bool(part) and part.rstrip("0123456789").rstrip("-") == variant
+
+
+def _find_under_way(
+    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
+) -> dict[str, UnderWay]:
+    """By the names of limits on latency, what was asked for at a time."""
+    if step.kind == "surface":
+        return {"surface_lat_p99_ms": UnderWay(DEPTH, REQUEST_BYTES)}
+    plan = _find_fio_plan(connection, campaign_id, step)
+    return {} if plan is None else dict.fromkeys(_FIO, UnderWay(plan.iodepth * plan.numjobs))
 
 
 def _describe_skipped(step: JudgedStepRow) -> str:
@@ -159,14 +240,24 @@ def _name_planned(
     """The limits that all parts of the step would have given figures for."""
     if step.kind != "fio":
         return _RATES.get(step.kind, ())
-    campaign = select_campaign(connection, campaign_id)
-    try:
-        plan = parse_plan(campaign.plan_toml if campaign else "")
-    except PlanError:
-        return ()  # of another version of this program: what was to be measured is not known
-    workload = plan.workloads[step.workload_index]
-    tests = workload.tests if isinstance(workload, FioPlan) else ()
+    plan = _find_fio_plan(connection, campaign_id, step)
+    tests = () if plan is None else plan.tests
     return [name for name, (variant, *_) in _FIO.items() if variant in tests]
+
+
+def _find_fio_plan(
+    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
+) -> FioPlan | None:
+    """What the step was to do; None where it is no such step, or that is not known."""
+    campaign = select_campaign(connection, campaign_id)
+    if step.kind != "fio" or campaign is None:
+        return None
+    try:
+        plan = parse_plan(campaign.plan_toml)
+    except PlanError:
+        return None  # of another version of this program
+    workloads = plan.workloads[step.workload_index : step.workload_index + 1]
+    return next((each for each in workloads if isinstance(each, FioPlan)), None)
 
 
 def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:

@@ -11,16 +11,18 @@ from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
 from appliance.measure.activity import ActivityRecorder
 from appliance.measure.dirty import DirtyRecorder
+from appliance.measure.processor_load import LoadRecorder
 from appliance.store.arrays import insert_array_samples
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.health import insert_temperatures, select_health, select_last_celsius
+from appliance.store.processor_load import add_load
 from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
 
 _SENSORS = "looking at the sensors"
 
 
 class StepRecorders:
-    """Activity each second, an array's dirty bytes, and temperatures."""
+    """Activity each second, an array's dirty bytes, temperatures, and the processors' load."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class StepRecorders:
         self._dirty = (
             DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
         )
+        self._load = LoadRecorder()
         self._hand = hand
         watch = partial(
             HeatWatch,
@@ -102,6 +105,7 @@ class StepRecorders:
         recorders = [self._activity, self._heat.recorder, *([self._dirty] if self._dirty else ())]
         try:
             with ExitStack() as stack:
+                stack.enter_context(self._load)
                 for recorder in recorders:
                     stack.enter_context(self._hand.entered(recorder, _SENSORS))
                 yield
@@ -109,8 +113,9 @@ class StepRecorders:
             for recorder in recorders:
                 recorder.end()
 
-    def store(self) -> None:
-        """What was seen since the last time. Call it within a transaction."""
+    def store(self, part: str = "") -> None:
+        """What was seen since the last time, in `part`. Call it within a transaction."""
+        add_load(self._connection, self._step.id, part, self._load.take())
         insert_activity(self._connection, self._step.id, self._activity.take())
         insert_temperatures(
             self._connection, self._step.id, self._drive_ids, self._heat.recorder.take()

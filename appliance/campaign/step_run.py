@@ -300,7 +300,7 @@ class StepRun:
             with transaction(connection):
                 self._insert_results(on_array)
                 self._store_part(part, result)
-                self._store_recorded()
+                self._store_recorded(part)
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
 
@@ -335,9 +335,9 @@ class StepRun:
         self._store_other(())
         self._store_recorded()
 
-    def _store_recorded(self) -> None:
+    def _store_recorded(self, part: str = "") -> None:
         if self._recorders:
-            self._recorders.store()
+            self._recorders.store(part)
 
     def _insert_results(self, results: Sequence[Result]) -> None:
         if not results:

@@ -5,9 +5,10 @@ campaign is never taken for it. Nothing here decides whether a drive may be writ
 `writable`.
 """
 
+import re
 import shlex
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
 """Each device has a folder of its own in it: one that cannot be unmounted is in nobody's way."""
+
+_MOUNTS = Path("/proc/self/mounts")
 
 # No discard: it would hide what the drive's flash was left with. No work left for later either,
 # which would run beside the first measurement.
@@ -98,6 +101,27 @@ def release_mounts(devices: str = "*") -> None:
     for folder in sorted(FOLDER.glob(devices)):
         while folder.is_mount():
             _unmount(folder)
+
+
+def detach_mounts(devices: Collection[str]) -> None:
+    """Take what is mounted of these devices, by the kernel's names, out of the tree.
+
+    For drives that do not answer: nobody comes across it any more, a shutdown neither. Whoever
+    has something open there keeps it. Raises StepFailed.
+    """
+    for source, folder in parse_mounts(_MOUNTS.read_text()):
+        if any(is_of(source, device) for device in devices):
+            run(["umount", "--lazy", folder])
+
+
+def parse_mounts(text: str) -> tuple[tuple[str, str], ...]:
+    """Source and folder of each line of /proc/self/mounts: proc_mounts(5). Pure."""
+    return tuple((line.split()[0], line.split()[1]) for line in text.splitlines())
+
+
+def is_of(path: str, device: str) -> bool:
+    """Whether `path` is this disk or a partition of it, by its kernel's name. Pure."""
+    return re.fullmatch(rf"/dev/{re.escape(device)}(p?\d+)?", path) is not None
 
 
 def _unmount(folder: Path) -> None:

@@ -8,15 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from appliance import stats
+from appliance.plan_workloads import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
 from appliance.report.figures import Workload
 from appliance.report.findings import Finding, judge_learning, say_gain
 from appliance.report.series import Series
 from appliance.report.verdict_views import VerdictsView
 from appliance.report.workload_findings import find_workload_findings
-
-JUDGED = frozenset({"surface", "verify", "selftest"})
-"""Workloads that are run to judge a drive."""
 
 MOST_RESULTS = 6
 """Findings of the open tier; more are folded."""
@@ -55,7 +54,7 @@ def make_answer(
     `is_judged`: whether the campaign was there to judge the drives; `boots` is their chart.
     """
     if is_judged and verdicts is not None:
-        judging = [workload for workload in workloads if workload.kind in JUDGED]
+        judging = [workload for workload in workloads if workload.kind in JUDGING_KINDS]
         answer = _answer_by_verdicts(verdicts)
         for workload in judging:
             answer = answer if answer.chart else _with_chart(answer, sections, workload.index)
@@ -121,11 +120,14 @@ def _answer_by_boots(all_series: Sequence[Series], chart: ChartView | None) -> A
         else:
             open_.append(series)
     said = list(gains)
+    # A drive may have gained a little, and been shown to.
+    seen = any(gain.low > 1.0 for one in flat if (gain := one.find_gain(all_series)) is not None)
+    large = f" as large as {stats.TOLERANCE * 100:.0f} %" if seen else ""
     if flat and gains:
         names = _list([one.label for one in flat])
-        said.append(f"{names}: no gain.")
+        said.append(f"{names}: no gain{large}.")
     elif flat:
-        said.append(f"No gain from repeating: {_list_times(flat)}.")
+        said.append(f"No gain{large} from repeating: {_list_times(flat)}.")
     if open_:
         said.append(f"Not decided{'' if said else ' yet'}: {_list_times(open_)}.")
     proof = _say_proofs(all_series)

@@ -11,6 +11,9 @@ from appliance.report.series import Series
 
 _TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
 _GAIN = 1.0 + stats.TOLERANCE
+_EXCLUDED = 1.15
+"""No gain is told where the interval excludes this one: with less, ten boots of a disk would hardly
+ever show that it has none."""
 _DRIFT = 0.01
 _LEAST = stats.LEAST_SETTLED
 
@@ -26,13 +29,14 @@ RULES = (
         " Student's t on logarithms: there is one first boot only, so how far chance moves it is"
         " taken from the settled boots of the drive, or of a control drive if those vary more. It"
         f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
-        " hold 1; and it is the drive's own only if it is shown to be larger than the largest"
-        " distance of any boot of a control drive from that drive's median."
+        f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
+        " own only if it is shown to be larger than the largest distance of any boot of a control"
+        " drive from that drive's median."
     ),
     (
-        "Drift: Theil-Sen slope of the settled boots; mentioned if its 95 % interval (Sen, by"
-        " Kendall's exact distribution) does not hold 0 and it adds up to more than"
-        f" {_DRIFT * 100:.0f} % of the median."
+        "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
+        " mentioned if its 95 % interval (Sen, by Kendall's exact distribution) does not hold 0 and"
+        f" it adds up to more than {_DRIFT * 100:.0f} % of the median."
     ),
     "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
     "Failed, doubtful and charted boots are in none of these figures.",
@@ -117,11 +121,7 @@ def _say_unsettled(series: Series) -> str:
     course = series.course
     near, from_boot = series.boot_s[course.near_from :], series.cycles[-_LEAST]
     if len(near) < _LEAST:
-        moves = "still learning" if _is_falling(series.boot_s) else "not settled"
-        return (
-            f"{moves}: the boots from boot {from_boot} on do not stay within ±{_TOLERANCE} of each"
-            f" other ({_range(series.boot_s[-_LEAST:])}). More boots are needed."
-        )
+        return _say_far(series, from_boot)
     from_boot, trend = series.cycles[course.near_from], course.trend
     if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
         moves = "still learning" if trend.high < 0.0 else "not settled"
@@ -140,34 +140,43 @@ def _say_unsettled(series: Series) -> str:
     return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
 
 
-def _is_falling(boot_s: Sequence[float]) -> bool:
+def _say_far(series: Series, from_boot: int) -> str:
+    """Of boots that are too few where they end up."""
+    alike = stats.count_alike(series.boot_s)
+    is_falling = _is_falling(series.boot_s, alike=alike)
+    if 1 < alike < _LEAST and not is_falling:
+        return (
+            f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]} on,"
+            f" stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])}). It takes"
+            f" {_LEAST} to show whether the drive still learns."
+        )
+    return (
+        f"{'still learning' if is_falling else 'not settled'}: the boots from boot {from_boot} on"
+        f" do not stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-_LEAST:])}). More"
+        " boots are needed."
+    )
+
+
+def _is_falling(boot_s: Sequence[float], *, alike: int) -> bool:
+    """Whether the boots get faster, the last ones that are `alike` too.
+
+    A drive that has learned all before these is faster than at first, and learns no more.
+    """
     trend = stats.find_trend([(float(number), value) for number, value in enumerate(boot_s)])
-    return trend is not None and trend.high < 0.0
+    at_last = boot_s[-1] < boot_s[-max(2, alike)] * (1.0 - stats.TOLERANCE)
+    return trend is not None and trend.high < 0.0 and at_last
 
 
 def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:
     label, settled_from, settled_s = series.label, series.settled_from, series.settled_s or 0.0
     first = f"its first boot ({series.boot_s[0]:.1f} s)"
     against = f"{first} took {gain.ratio:.2f} times as long ({gain.low:.2f} to {gain.high:.2f})"
+    is_seen = not gain.low <= 1.0 <= gain.high
     is_small = 1.0 / _GAIN < gain.ratio < _GAIN
-    if is_small and not gain.low <= 1.0 <= gain.high:
-        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
-        return Finding("flat", label, text)
-    if settled_from == 1:
-        return Finding(
-            "flat",
-            label,
-            f"no gain from repeating: all {len(series.boot_s)} boots within"
-            f" ±{_percent(series.spread or 0.0)} of the median {settled_s:.1f} s; {against} as the"
-            " later ones.",
-        )
-    if is_small or gain.low <= 1.0 <= gain.high:
-        return Finding(
-            "flat",
-            label,
-            f"uneven at first, settled from boot {settled_from} on at {settled_s:.1f} s: {against},"
-            " which is no proof of a gain.",
-        )
+    if is_small and is_seen:
+        return _judge_small(label, gain, against)
+    if settled_from == 1 or is_small or not is_seen:
+        return _judge_unseen(series, gain, against)
     weighed, is_drives_own = _weigh(series, gain, all_series)
     return Finding(
         "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
@@ -175,6 +184,35 @@ def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gai
         f"from boot {settled_from} on {say_gain(gain)} at its first boot"
         f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
     )
+
+
+def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
+    """What is seen, and is not called a gain: it may still be as large as one."""
+    if gain.high < _GAIN:
+        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
+        return Finding("flat", label, text)
+    text = f"faster later, and whether by {_TOLERANCE} is not decided: {against} as the later ones."
+    return Finding("remark", label, text)
+
+
+def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
+    """Where the first boot is no other than the later ones, or is not seen to be."""
+    is_none = gain.high < _EXCLUDED
+    if series.settled_from == 1:
+        answer = "no gain from repeating" if is_none else "neither a gain nor none is shown"
+        text = (
+            f"{answer}: all {len(series.boot_s)} boots within ±{_percent(series.spread or 0.0)} of"
+            f" the median {series.settled_s or 0.0:.1f} s; {against} as the later ones."
+        )
+    else:
+        shown = (
+            "is no proof of a gain" if is_none else "shows neither a gain nor that there is none"
+        )
+        text = (
+            f"uneven at first, settled from boot {series.settled_from} on at"
+            f" {series.settled_s or 0.0:.1f} s: {against}, which {shown}."
+        )
+    return Finding("flat" if is_none else "remark", series.label, text)
 
 
 def say_gain(gain: stats.Gain) -> str:
@@ -214,10 +252,10 @@ def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tu
 
 
 def _judge_drift(series: Series) -> tuple[Finding, ...]:
-    drift_s, settled_from, settled_s = series.drift_s, series.settled_from, series.settled_s
-    if drift_s is None or settled_from is None or settled_s is None:
+    drift_s, settled_s = series.drift_s, series.settled_s
+    if drift_s is None or settled_s is None:
         return ()
-    total_s = drift_s.slope * (series.cycles[-1] - settled_from)
+    total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
     if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
         return ()
     return (

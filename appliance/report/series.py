@@ -77,8 +77,9 @@ class Series:
 
     @property
     def drift_s(self) -> stats.Trend | None:
-        """Seconds per cycle of the settled boots."""
-        return self.course.trend if self.settled_boot_s else None
+        """Seconds per cycle of the later boots: the first one is what these are held against."""
+        cycles = self.cycles[len(self.cycles) - len(self.later_boot_s) :]
+        return _find_trend(cycles, self.later_boot_s)
 
     @property
     def later_boot_s(self) -> tuple[float, ...]:
@@ -118,6 +119,11 @@ class Series:
 @lru_cache(maxsize=64)
 def _find_course(cycles: tuple[int, ...], boot_s: tuple[float, ...]) -> stats.Course:
     return stats.find_course(cycles, boot_s)
+
+
+@lru_cache(maxsize=64)
+def _find_trend(cycles: tuple[int, ...], boot_s: tuple[float, ...]) -> stats.Trend | None:
+    return stats.find_trend([(float(x), y) for x, y in zip(cycles, boot_s, strict=True)])
 
 
 def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:

@@ -64,7 +64,7 @@ class SheetView:
     limits: tuple[LimitView, ...]
     """Those that were measured, or have a consequence because they were not."""
     unmeasured: tuple[tuple[str, str], ...]
-    """Why the others were not measured, and their titles."""
+    """Why the others were not measured, or not held against a limit, and their titles."""
     counters: tuple[CounterView, ...]
     said_before: str
     """What the drive said of itself before the campaign: passed, failed, or why nothing."""
@@ -177,7 +177,8 @@ def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]
     for each in limits:
         if each.outcome == "not measured":
             why = printable(each.detail) or "the campaign had no such step"
-            groups.setdefault(why, []).append(printable(title_of(each.name)))
+            title = f"{title_of(each.name)} {each.measured}".rstrip()
+            groups.setdefault(why, []).append(printable(title))
     return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 
 

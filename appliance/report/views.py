@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from appliance import VERSION
 from appliance.measure.bootchart import Bootchart
+from appliance.plan_workloads import JUDGING_KINDS
 from appliance.report.answer import (
-    JUDGED,
     AnswerView,
     make_answer,
     split_findings,
@@ -279,7 +279,7 @@ def _is_judged(verdicts: VerdictsView | None, workloads: Sequence[Workload]) -> 
     return (
         is_rejected
         or bool(verdicts.problems)
-        or any(workload.kind in JUDGED for workload in workloads)
+        or any(workload.kind in JUDGING_KINDS for workload in workloads)
     )
 
 

@@ -24,10 +24,14 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import OTHER, Figure, Workload
 from appliance.report.findings import Finding
-from appliance.report.kinds import fio, lottery, matrix, sql, surface, sweep
+from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
 from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
+_CHANCE = 0.005
+"""Less than elsewhere: how long a disk takes also depends on where its head was before."""
+_DRIVE_RAM_BYTES = 512 << 20
+"""The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
 
 WORKLOAD_RULES = (
     (
@@ -36,12 +40,21 @@ WORKLOAD_RULES = (
         " n is how many."
     ),
     (
-        "Lottery: bytes over seconds of all repeats divided by those of all first touches. It is"
-        f" called the drive's gain from a factor of {_GAIN:.1f} on in a pass whose repeats RAM"
-        f" answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files the drive"
-        " had not served before. The first touches alone must have come from the drive."
+        "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
+        " counted as often as it was repeated. A repeat right behind a read of the same file, or of"
+        " the one that lies before it, is not counted. It is called the drive's gain from a factor"
+        f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
+        " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
+        f" repeats RAM answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files"
+        " the drive had not served before. The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
+    (
+        "Writing falls: all that was written is cut into pieces of equal size. Three quarters of"
+        f" the pieces before the fall are at least {sustained.DROP:.1f} times as fast as three"
+        " quarters of those behind, and so is the median of the three right before it to that of"
+        " the three right behind. Only of steps that wrote in one way."
+    ),
 )
 
 
@@ -62,6 +75,7 @@ def find_workload_findings(workloads: Sequence[Workload]) -> tuple[Finding, ...]
         covered = find_covered(workload)
         told = judge(workload) if judge else ()
         found += [finding for finding in told if finding.subject not in covered]
+        found += _judge_writing(workload)
     found += find_array_findings(workloads)
     found.sort(key=lambda finding: finding.kind != "gain")
     for workload in workloads:
@@ -100,7 +114,7 @@ def _judge_pass(
     if share > lottery.DRIVE_SHARE:
         return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
     if touches.is_of_drive:
-        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+        return _judge_times(label, text, times, touches.chance, of_bytes=touches.files_bytes)
     text = (
         f"{text}. The drive had served {format_share(touches.served_before_share)} of the files"
         " before, so these first touches do not show what it learns by reading"
@@ -114,9 +128,22 @@ def _judge_pass(
         f" ({format_rate(at_first.first_bytes_s)} MB/s)"
     )
     if first.name == one.name:
-        return Finding("gain" if times >= _GAIN else "flat", label, f"{text}: this is the drive's.")
+        chance = lottery.find_chance_against(one, first)
+        return _judge_times(label, text, times, chance, of_bytes=touches.files_bytes)
     text += ', which reads in another way; with "direct" as the first pass both read alike.'
     return Finding("flat", label, text)
+
+
+def _judge_times(label: str, text: str, times: float, chance: float, *, of_bytes: int) -> Finding:
+    """Whether the drive's later reads show a gain over its earlier ones."""
+    text += ": this is the drive's"
+    if times < _GAIN:
+        return Finding("flat", label, f"{text}, and no gain.")
+    if chance > _CHANCE:
+        return Finding("flat", label, f"{text}, and no proof of a gain: chance does as much.")
+    if of_bytes <= _DRIVE_RAM_BYTES:
+        text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
+    return Finding("gain", label, f"{text}.")
 
 
 def _say_start(one: lottery.Pass) -> str:
@@ -126,7 +153,9 @@ def _say_start(one: lottery.Pass) -> str:
 
 
 def _say_times(times: float) -> str:
-    return f"{times:.1f} times as fast as" if times >= 1.0 else f"{1 / times:.1f} times as slow as"
+    value, how = (times, "fast") if times >= 0.95 else (1 / times, "slow")
+    # A tenth would call 1.08 as much as a gain has to be.
+    return f"{value:.{2 if 1.05 <= value < 1.15 else 1}f} times as {how} as"
 
 
 def _judge_fio(workload: Workload) -> Iterable[Finding]:
@@ -153,11 +182,20 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
 def _say_rounds(test: fio.Test) -> str:
     if test.steady is None:
         return ""
-    ran = len(test.rounds)
+    ran, first = len(test.rounds), _say_first_round(test)
     if test.steady:
-        return f" (last {WINDOW} of {ran} rounds)"
+        return f" (last {WINDOW} of {ran} rounds{first})"
     mean = f"; mean of the last {WINDOW}" if ran > WINDOW else ""
-    return f" (not steady after {count(ran, 'round')}{mean})"
+    return f" (not steady after {count(ran, 'round')}{mean}{first})"
+
+
+def _say_first_round(test: fio.Test) -> str:
+    """What the last rounds hide: the drive was another one before it was as it is now."""
+    metric = "iops" if test.random else "bw_bytes_s"
+    first, last = test.rounds[0].get(metric), test.get(metric)
+    if not first or not last or 1 / sustained.DROP < first / last < sustained.DROP:
+        return ""
+    return f"; the first was {_say_times(first / last).removesuffix(' as')}"
 
 
 def _judge_matrix(workload: Workload) -> Iterable[Finding]:
@@ -255,6 +293,19 @@ def _compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Find
         return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")
     each = (f"{text}, {state}" for (text, _), state in zip(told, states, strict=True))
     return Finding("flat", subject, f"{'; '.join(each)}.")
+
+
+def _judge_writing(workload: Workload) -> Iterable[Finding]:
+    """Where a drive began to write more slowly; why it did, the figures do not say."""
+    for step in workload.steps:
+        drop = sustained.find_drop(step) if workload.kind in sustained.KINDS else None
+        if drop is not None:
+            text = (
+                f"writing fell from {format_rate(drop.fast_bytes_s)} to"
+                f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
+                f" written, and stayed there ({printable(workload.kind)}; medians)."
+            )
+            yield Finding("flat", step.label, text)
 
 
 def _judge_states(workload: Workload) -> Iterable[Finding]:

@@ -28,6 +28,18 @@ def select_conditions(
     return {row["name"]: row["value"] for row in rows}
 
 
+def select_condition_values(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int | None, name: str
+) -> tuple[str, ...]:
+    """All that a name had, of a drive or, without one, of the machine; the oldest first."""
+    rows = connection.execute(
+        "SELECT value FROM condition WHERE campaign_id = ? AND drive_id IS ? AND name = ?"
+        " ORDER BY id",
+        (campaign_id, drive_id, name),
+    )
+    return tuple(row["value"] for row in rows)
+
+
 def find_changes(known: Mapping[str, str], found: Mapping[str, str]) -> tuple[Change, ...]:
     """What is another value in `found` than in `known`. Pure.
 

@@ -41,6 +41,7 @@ TABLES = (
     _Table("ticket", {"step_id": "step"}),
     _Table("activity_sample", {"step_id": "step"}),
     _Table("array_sample", {"step_id": "step"}),
+    _Table("processor_load", {"step_id": "step"}),
     _Table(
         "array_made",
         {"campaign_id": "campaign", "backing_drive_id": "drive", "cache_drive_id": "drive"},

@@ -16,6 +16,7 @@ from appliance.caches.cachestat import Target, page_stats
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailed
+from appliance.first_touch import pair_touches
 from appliance.measure.samples import CacheState, PageCache, Result, Ticket
 from appliance.plan_workloads import LotteryPass, LotteryPlan
 from appliance.workloads.base import Bench, PartResult, Workload
@@ -82,7 +83,7 @@ class LotteryWorkload(Workload):
             served_before=self._count_served(bench, this, finished),
         )
         return PartResult(
-            rows.of_files(tickets) + rows.of_pass(tickets, self._draws(this)),
+            rows.of_files(tickets) + rows.of_pass(tickets),
             tickets=tuple(tickets),
             notes=tuple(notes),
         )
@@ -226,11 +227,14 @@ class _Rows:
             ]
         return tuple(results)
 
-    def of_pass(self, tickets: Sequence[Ticket], draws: Sequence[Draw]) -> tuple[Result, ...]:
-        """How much faster a repeat was than the first touch; nothing where none was repeated."""
-        pairs = list(zip(tickets, draws, strict=True))
-        first = [ticket for ticket, draw in pairs if draw.touch == 1]
-        repeats = [ticket for ticket, draw in pairs if draw.touch > 1]
+    def of_pass(self, tickets: Sequence[Ticket]) -> tuple[Result, ...]:
+        """How much faster a repeat was than the first touch; nothing where none was repeated.
+
+        First touches count as often as their files are among the repeats.
+        """
+        pairs = pair_touches([ticket.file for ticket in tickets])
+        first = [tickets[place] for place, later in pairs for _ in later]
+        repeats = [tickets[place] for _, later in pairs for place in later]
         if not repeats:
             return ()
         ratio = _rate(repeats) / _rate(first)

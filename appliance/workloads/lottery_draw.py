@@ -41,8 +41,6 @@ class Draw:
     file: str
     nth: int
     """How often this file was drawn in this pass, this time included."""
-    touch: int
-    """The same within this repetition: 1 is the first touch after the cache was set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,6 @@ def draw_tickets(
                 seq=(repetition - 1) * len(urn) + place,
                 file=file,
                 nth=(repetition - 1) * counts[file] + seen[file],
-                touch=seen[file],
             )
         )
     return tuple(draws)

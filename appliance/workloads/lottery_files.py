@@ -95,7 +95,10 @@ def _lay_out(
     seed: int,
     free_bytes: int,
 ) -> None:
-    """Write all files anew; the manifest comes last, so that it never speaks of half a set."""
+    """Write all files anew; the manifest comes last, so that it never speaks of half a set.
+
+    In the order of their names, which `first_touch` counts on.
+    """
     if folder.exists():
         free_bytes += sum(path.stat().st_blocks * 512 for path in folder.iterdir())
     total = sum(file.length for file in files)
@@ -104,7 +107,7 @@ def _lay_out(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     done = 0
-    for file in files:
+    for file in sorted(files, key=lambda file: file.name):
         with file.path.open("wb", buffering=0) as out:
             for chunk, start in enumerate(range(0, file.length, _CHUNK_BYTES)):
                 watch.tell(done, total)

@@ -10,8 +10,9 @@ from tests.lab.campaign import IMAGE, REPO
 
 _LONGEST_FIRST = (
     "test_demo", "test_boot_entries", "test_by_hand", "test_arrays", "test_workloads",
-    "test_power_cuts", "test_ports",
-    "test_firmware", "test_array_boots", "test_workload_faults", "test_verify", "test_guard",
+    "test_power_cuts", "test_ports", "test_models",
+    "test_firmware", "test_array_boots", "test_stalled_drives", "test_workload_faults",
+    "test_verify", "test_guard",
     "test_surface", "test_refusals", "test_verdict", "test_drives_live", "test_health",
     "test_hardware_watchdog",
 )  # fmt: skip

@@ -44,16 +44,15 @@ _ERASE = "".join(
 
 def _drives(size_bytes: int = _SIZE) -> list[ModelledDrive]:
     return [
-        ModelledDrive(serial="LAB-FIRST-1", name="first", size_bytes=size_bytes),
+        ModelledDrive(serial="LAB-FIRST-1", size_bytes=size_bytes),
         ModelledDrive(
             serial=_SILENT,
-            name="silent",
             bus="scsi",
             size_bytes=size_bytes,
             # Never of itself within these tests.
             faults=parse_faults(["stall@99999s"]),
         ),
-        ModelledDrive(serial="LAB-LAST-1", name="last", size_bytes=size_bytes),
+        ModelledDrive(serial="LAB-LAST-1", size_bytes=size_bytes),
     ]
 
 
@@ -86,7 +85,7 @@ def test_a_drive_that_falls_silent_holds_up_no_other(out: Path) -> None:
     trial = Trial(out=out, plan=plan, drives=_drives(), agent=_HURRY, silences={_SILENT: 32 << 20})
     result = run_campaign(trial)
     _check(result, states=["done", "failed", "done", "failed"], what="surface: slice")
-    assert result.written_bytes("silent") == 0
+    assert result.written_bytes(_SILENT) == 0
     with closing(sqlite3.connect(result.database or "")) as database:
         (slices,) = database.execute(
             "SELECT count(*) FROM slices JOIN step ON step.id = step_id WHERE device = ?",

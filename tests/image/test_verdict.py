@@ -38,6 +38,10 @@ name = "lab"
 self_assessment = { failed = "reject" }
 reallocated_sectors = {}
 new_reallocated_sectors = {}
+failed_attributes = {}
+overheated = {}
+logged_errors = {}
+new_logged_errors = {}
 worse_than_model_percent = { remark = 40 }
 surface_slow_ranges = {}
 surface_slowest_slice_percent = {}
@@ -118,6 +122,12 @@ def _check_database(connection: sqlite3.Connection) -> None:
     assert "100 % of the drive was read" in detail
     assert limits["LAB-GOOD-1", "surface_unreadable_bytes"][:2] == ("kept", "0 B")
     assert limits["LAB-GOOD-1", "verify_mismatch_bytes"][0] == "not measured"
+    outcome, measured, detail = limits["LAB-GOOD-1", "surface_mean_mb_s"]
+    assert (outcome, measured[-4:]) == ("not measured", "MB/s")
+    assert detail == "timed in a virtual machine, whose host decides how fast it is"
+    assert ("LAB-GOOD-1", "evidence") not in limits, "all of it was read, and its health"
+    looked_s = connection.execute("SELECT sum(seconds) FROM processor_load").fetchone()[0]
+    assert looked_s > 0, "nobody looked at the processors"
     assert "slower than LAB-GOOD-1" in limits["LAB-SLOW-1", "worse_than_model_percent"][2]
     events = connection.execute("SELECT event, detail FROM events").fetchall()
     before = [detail for event, detail in events if event == "verdict-before"]

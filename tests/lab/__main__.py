@@ -12,7 +12,8 @@ from types import FrameType
 
 from appliance.units import printable
 from tests.lab.campaign import IMAGE, Limits, Result, Trial, run_campaign
-from tests.lab.drives import DEFAULT_DRIVES, DrivesError, ModelledDrive, parse_drives, parse_stick
+from tests.lab.drive_table import DrivesError
+from tests.lab.drives import DEFAULT_DRIVES, ModelledDrive, parse_drives, parse_stick
 from tests.lab.machine import FIRMWARES
 from tests.lab.stick import StickError
 from tests.lab.wake import WAKES

@@ -14,10 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from appliance.units import parse_size, slug
+from appliance.units import slug
+from tests.lab.drive_table import DrivesError, Table
 from tests.lab.faults import Faults, parse_faults
 from tests.lab.stick_faults import STICK_PORTS, StickFaults, new_seed, parse_stick_faults
-from tests.lab.timing import SeekCurve
+from tests.lab.timing import SeekCurve, Timing, write_timing
+from tests.lab.timing_keys import TIMING_KEYS, parse_timing
 
 _REPO = Path(__file__).resolve().parents[2]
 _MODELS = ("hdd", "sshd", "ssd")
@@ -27,12 +29,9 @@ _SERIAL_LIMIT = {"sata": 20, "ide": 20, "nvme": 20, "scsi": 36, "raid": 36, "sas
 _KEYS = (
     "serial", "model", "bus", "size", "nand", "faults", "wwn", "product", "file",
     "seek_min_s", "seek_half_s", "seek_max_s", "sectors", "removable", "read_only", "namespaces",
+    *TIMING_KEYS,
 )  # fmt: skip
 _STICK_KEYS = ("port", "faults", "seed")
-
-
-class DrivesError(Exception):
-    """DRIVES.toml is wrong; the message says where and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,8 @@ class ModelledDrive:
     """What the drive holds at first; copied, never changed."""
     curve: SeekCurve = field(default_factory=SeekCurve)
     """Of hdd and sshd."""
+    timing: Timing = field(default_factory=Timing)
+    """What else decides about its time."""
     sectors: str = "512n"
     """512n | 512e | 4Kn"""
     removable: bool = False
@@ -127,32 +128,8 @@ def name_drives(drives: Sequence[ModelledDrive]) -> tuple[ModelledDrive, ...]:
     return tuple(named)
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One [[drive]] table being read; complains with its number."""
-
-    values: dict[str, Any]
-    number: int
-
-    def problem(self, text: str) -> DrivesError:
-        return DrivesError(f"drive {self.number}: {text}")
-
-    def text(self, key: str, default: str, allowed: Sequence[str] = ()) -> str:
-        value = self.values.get(key, default)
-        if not isinstance(value, str):
-            raise self.problem(f"{key} must be a text")
-        if allowed and value not in allowed:
-            raise self.problem(f"{key} = {value!r} is none of {', '.join(allowed)}")
-        return value
-
-    def size(self, key: str, default: str) -> int:
-        value = self.values.get(key, default)
-        try:
-            if isinstance(value, str | int):
-                return parse_size(value)
-        except ValueError:
-            pass
-        raise self.problem(f"{key} must be a size such as 4G, or bytes")
+class _Table(Table):
+    """With what depends on the bus."""
 
     def curve(self) -> SeekCurve:
         usual = SeekCurve()
@@ -161,12 +138,6 @@ class _Table:
             half_s=self.seconds("seek_half_s", usual.half_s),
             max_s=self.seconds("seek_max_s", usual.max_s),
         )
-
-    def seconds(self, key: str, default: float) -> float:
-        value = self.values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise self.problem(f"{key} must be seconds, such as 0.01")
-        return float(value)
 
     def faults(self, bus: str) -> Faults:
         texts = self.values.get("faults", [])
@@ -190,9 +161,7 @@ class _Table:
         return sectors
 
     def flag(self, key: str, bus: str) -> bool:
-        value = self.values.get(key, False)
-        if not isinstance(value, bool):
-            raise self.problem(f"{key} must be true or false")
+        value = self.truth(key, default=False)
         if value and bus not in {"scsi", "usb"}:
             raise self.problem(f"{key} is for scsi and usb only")
         return value
@@ -229,17 +198,19 @@ def _drive(values: dict[str, Any], number: int, folder: Path) -> ModelledDrive:
     if "nand" in values and model != "sshd":
         raise table.problem("nand is for model sshd only")
     file = table.text("file", "")
+    nand_bytes = table.size("nand", "512M")
     return ModelledDrive(
         serial=serial,
         model=model,
         bus=bus,
         size_bytes=table.size("size", "4G"),
-        nand_bytes=table.size("nand", "512M"),
+        nand_bytes=nand_bytes,
         faults=table.faults(bus),
         wwn=table.wwn(bus),
         product=table.text("product", ""),
         file=folder / file if file else None,
         curve=table.curve(),
+        timing=parse_timing(table, model=model, nand_bytes=nand_bytes),
         sectors=table.sectors(bus),
         removable=table.flag("removable", bus),
         read_only=table.flag("read_only", bus),
@@ -266,6 +237,7 @@ def nbdkit_command(drive: ModelledDrive, *, socket_path: Path, folder: Path) -> 
         f"seek_min={drive.curve.min_s}",
         f"seek_half={drive.curve.half_s}",
         f"seek_max={drive.curve.max_s}",
+        f"timing={write_timing(drive.timing)}",
         *(f"fault={fault}" for fault in drive.faults.texts),
     ]  # fmt: skip
 

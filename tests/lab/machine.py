@@ -78,7 +78,7 @@ class MachineSetup:
     another takes time from both."""
     icount_shift: int | None = None
     """An instruction takes 2^shift ns of the machine's own time, however quick or busy the host is:
-    for what is timed inside. Drives take their time by that clock, too. Costs a third more."""
+    for what is timed inside. Drives take their time by that clock, too. Costs nearly half more."""
     told: Path | None = None
     """A file for every byte that is written to I/O port 0xE9 inside. The serial line is shared by
     all, and a character may come out twice or not at all."""

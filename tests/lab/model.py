@@ -4,7 +4,7 @@ Loaded by `nbdkit python`, one process per drive, which outlives the machine und
 drive has learned survives power-offs exactly as in a real one. Flushes do not reach the host's
 disk: the lab kills machines, not the host. Parameters: file=, model=hdd|sshd|ssd, nand=BYTES,
 stats=FILE, clock=SOCKET (see machine_clock), fault=TEXT (repeated), seek_min=, seek_half=,
-seek_max= (seconds).
+seek_max= (seconds), timing=JSON (what else decides about its time).
 
 `stats` is one JSON object with the list `power_ons`: what reached the drive over each connection
 QEMU made. One QEMU process makes one, so a warm reboot does not start a new element; a drive that
@@ -15,6 +15,7 @@ import ctypes
 import errno
 import json
 import os
+import threading
 import time
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -22,15 +23,20 @@ from pathlib import Path
 import nbdkit
 
 from tests.lab.faults import Faults, UndoLog, parse_faults
-from tests.lab.machine_clock import MachineClock
-from tests.lab.timing import Clockwork, Nand, SeekCurve
+from tests.lab.machine_clock import TICK_S, MachineClock
+from tests.lab.timing import Access, Clockwork, SeekCurve, read_timing
 
 API_VERSION = 2
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 _STATS_EVERY_S = 2.0
 _STALL_S = 1 << 30  # for ever
-_SETTINGS = ("file", "model", "nand", "stats", "clock", "seek_min", "seek_half", "seek_max")
+_LEAST_WAIT_S = 0.001
+"""Shorter times add up before they are waited for: looking at the clock takes as long."""
+_MOST_AHEAD_S = 0.005
+_SETTINGS = (
+    "file", "model", "nand", "stats", "clock", "seek_min", "seek_half", "seek_max", "timing",
+)  # fmt: skip
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
 
@@ -50,6 +56,10 @@ class Counts:
     nand_read_bytes: int = 0
     seeks: int = 0
     seek_s: float = 0.0
+    promoted_bytes: int = 0
+    """What a hybrid has learned."""
+    slowed_bytes: int = 0
+    """What an SSD moved behind its fast cells, or hot."""
 
 
 @dataclass(slots=True)
@@ -61,15 +71,15 @@ class _Drive:
     faults: Faults = field(default_factory=Faults)
     fd: int = -1
     size_bytes: int = 0
-    clockwork: Clockwork = field(
-        default_factory=lambda: Clockwork(size_bytes=1, curve=None, nand=None)
-    )
+    clockwork: Clockwork = field(default_factory=lambda: Clockwork(size_bytes=1))
     power_ons: list[Counts] = field(default_factory=list)
     undo: UndoLog = field(default_factory=lambda: UndoLog(0))
     clock: MachineClock = field(default_factory=lambda: MachineClock(Path()))
     first_open: float | None = None
     last_open: float = 0.0
     stats_at: float = 0.0
+    owed_s: float = 0.0
+    """What requests have cost and was not waited for; negative where it was waited too long."""
 
     def prepare(self) -> None:
         """Open the file and build the model from the parameters."""
@@ -84,11 +94,21 @@ class _Drive:
             half_s=float(self.settings["seek_half"]),
             max_s=float(self.settings["seek_max"]),
         )
+        timing = read_timing(self.settings["timing"])
         self.clockwork = Clockwork(
             size_bytes=self.size_bytes,
             curve=None if model == "ssd" else curve,
-            nand=Nand(capacity_bytes=int(self.settings["nand"])) if model == "sshd" else None,
+            flash_bytes=int(self.settings["nand"]) if model == "sshd" else None,
+            timing=timing,
         )
+        if timing.takes_time:
+            threading.Thread(target=self.watch_clock, daemon=True).start()
+
+    def watch_clock(self) -> None:
+        """Look at the machine's time for as long as the process lives."""
+        while True:
+            time.sleep(TICK_S)
+            self.clock.tick()
 
     def counts(self) -> Counts:
         """The account of the machine that is connected now, which is the last one."""
@@ -96,14 +116,18 @@ class _Drive:
             self.write_stats()
         return self.power_ons[-1]
 
-    def pass_time(self, seconds: float, offset: int, length: int) -> None:
+    def pass_time(self, access: Access, offset: int, length: int) -> None:
         """Take as long as the drive would."""
-        if seconds > 0:
-            self.power_ons[-1].seeks += 1
-            self.power_ons[-1].seek_s += seconds
-        seconds = self.faults.slowed(seconds, offset, length)
-        if seconds > 0:
-            self.clock.wait(seconds)
+        counts = self.power_ons[-1]
+        if access.seconds > 0:
+            counts.seeks += 1
+            counts.seek_s += access.seconds
+        counts.slowed_bytes += access.slowed_bytes
+        counts.promoted_bytes = self.clockwork.promoted_bytes
+        self.owed_s += self.faults.slowed(access.seconds, offset, length)
+        if self.owed_s >= _LEAST_WAIT_S:
+            self.owed_s -= self.clock.wait(self.owed_s)
+            self.owed_s = max(self.owed_s, -_MOST_AHEAD_S)
 
     def answer_or_not(self) -> None:
         """Fail each request once the drive has vanished; keep silent once it has stalled."""
@@ -206,7 +230,8 @@ def cleanup() -> None:
 def open(readonly: bool) -> int:  # noqa: A001, FBT001 - nbdkit's name and form
     """QEMU connects: a power-on."""
     _drive.forget()  # where the end of the machine before was not seen yet
-    _drive.clock.forget()
+    _drive.clock.power_on()
+    _drive.clockwork.power_on()
     _drive.last_open = time.monotonic()
     if _drive.first_open is None:
         _drive.first_open = _drive.last_open
@@ -219,6 +244,7 @@ def close(handle: int) -> None:
     """QEMU is gone: a power-off."""
     if handle == len(_drive.power_ons):
         _drive.forget()
+        _drive.clock.power_off()
     _drive.write_stats()
 
 
@@ -238,10 +264,10 @@ def pread(handle: int, buf: bytearray, offset: int, flags: int) -> None:
     counts.reads += 1
     counts.read_bytes += len(buf)
     _drive.answer_or_not()
-    seconds, from_nand = _drive.clockwork.read(offset, len(buf))
-    if from_nand:
+    access = _drive.clockwork.read(offset, len(buf), now_s=_drive.clock.now_s())
+    if access.from_flash:
         counts.nand_read_bytes += len(buf)
-    _drive.pass_time(seconds, offset, len(buf))
+    _drive.pass_time(access, offset, len(buf))
     if _drive.faults.read_fails(offset, len(buf)):
         _drive.fail(f"bad sector in {len(buf)} bytes at {offset}")
     _drive.read(buf, offset)
@@ -253,7 +279,8 @@ def pwrite(handle: int, buf: bytearray, offset: int, flags: int) -> None:
     counts.writes += 1
     counts.write_bytes += len(buf)
     _drive.answer_or_not()
-    _drive.pass_time(_drive.clockwork.write(offset, len(buf)), offset, len(buf))
+    access = _drive.clockwork.write(offset, len(buf), now_s=_drive.clock.now_s())
+    _drive.pass_time(access, offset, len(buf))
     _drive.write(buf, offset)
 
 
@@ -281,5 +308,6 @@ def zero(handle: int, count: int, offset: int, flags: int) -> None:
 
 def _clear(count: int, offset: int) -> None:
     _drive.answer_or_not()
-    _drive.pass_time(_drive.clockwork.write(offset, count), offset, count)
+    access = _drive.clockwork.discard(offset, count, now_s=_drive.clock.now_s())
+    _drive.pass_time(access, offset, count)
     _drive.clear(offset, count)

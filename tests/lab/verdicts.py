@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance.campaign.gathered_health import read_health
+from appliance.campaign.gathered_health import find_unread_health, read_health
 from appliance.drives.details import says_hybrid
 from appliance.drives.health import find_complaint, parse_health, part
 from appliance.drives.hidden_capacity import read_hidden_capacity
+from appliance.evidence import Evidence, Figure
 from appliance.policy import Policy, parse_policy
 from appliance.policy_limits import title_of
 from appliance.store.health import HealthRow
-from appliance.verdict import Evidence, Figure, Judged, judge
+from appliance.verdict import Judged, judge
 from tests.lab.smartctl_text import convert_text, split_outputs
 
 type Json = dict[str, Any]
@@ -145,6 +146,8 @@ def _gather(number: int, capture: Capture) -> Evidence:
         doubts=doubts,
         hybrid=says_hybrid(text),
         hidden_capacity=hidden.sentence if hidden else "",
+        surface_unread="",
+        health_unread=find_unread_health(readings),
     )
 
 

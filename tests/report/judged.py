@@ -5,6 +5,7 @@ is not well is wanted; the speeds are invented.
 """
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from appliance.campaign.judging import judge_campaign
 from appliance.campaign.site import Site
 from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.health import Counter, Health, parse_health
+from appliance.evidence import Figure
 from appliance.measure.samples import LbaRange, Result, SliceSample
+from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
 from appliance.store.ranges import insert_ranges, insert_slices
-from appliance.verdict import Figure
 from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
@@ -34,6 +36,13 @@ STRANGE = Disk(
     "LAB-ODD\x1b1", "Lab card", rotational=0, transport="other", size_bytes=64_000_000_000
 )
 UNTOUCHED = Disk("LAB-NEW-1", "Lab SAS", transport="sas", size_bytes=600_000_000_000)
+LINKS = {
+    GOOD.serial: "6.0 Gb/s",
+    SLOW.serial: "6.0 Gb/s",
+    BAD.serial: "1.5 Gb/s",
+    NVME.serial: "8.0 GT/s x4",
+    UNTOUCHED.serial: "12.0 Gb/s",
+}
 JUDGED = (
     replace(GOOD, boots=make_boots(31.2, 30.9)),
     replace(SLOW, boots=make_boots(31.5, 31.1)),
@@ -47,7 +56,9 @@ JUDGED = (
 def make_rows(folder: Path) -> sqlite3.Connection:
     """A campaign of a good, a slow and a bad disk: some boots, and nothing else measured yet."""
     disks = [replace(GOOD, boots=make_boots(31.0, None, 33.0, 31.5, 32.0, 32.5)), SLOW, BAD]
-    return make_database(folder / "rows.sqlite", disks=disks)
+    connection = make_database(folder / "rows.sqlite", disks=disks)
+    add_conditions(connection, {disk.serial: "6.0 Gb/s" for disk in disks})
+    return connection
 
 
 def read_smart(name: str) -> Health:
@@ -143,6 +154,7 @@ def add_judged(connection: sqlite3.Connection) -> None:
     """Drives that are good, slower than their twin, bad, worn, of no class, and not measured."""
     ata, nvme = read_smart("ata-412"), read_smart("nvme-1035")
     with transaction(connection):
+        add_conditions(connection, LINKS)
         add_health(connection, GOOD.serial, ata, ata)
         add_health(connection, SLOW.serial, ata, ata)
         add_health(
@@ -168,6 +180,15 @@ def make_site(connection: sqlite3.Connection) -> Site:
     return Site(connection, this_boot, countdown=lambda *_: False)
 
 
+def add_conditions(connection: sqlite3.Connection, links: Mapping[str, str]) -> None:
+    """What was noted of the machine and, by serial number, the drives' links at the start."""
+    values = {"virtual_machine": "no", "processor": "Core", "processors": "4"}
+    insert_conditions(connection, 1, None, find_changes({}, values))
+    for serial, link in links.items():
+        noted = find_changes({}, {"link": link})
+        insert_conditions(connection, 1, drive_id(connection, serial), noted)
+
+
 def fix_times(connection: sqlite3.Connection) -> None:
     """Golden files outlive the day they were written."""
     at = "2026-11-21T05:00:00.000Z"
@@ -181,6 +202,7 @@ def fix_times(connection: sqlite3.Connection) -> None:
         ("step", "started_at"),
         ("step", "finished_at"),
         ("event", "at"),
+        ("condition", "since"),
     ):
         connection.execute(f"UPDATE {table} SET {column} = ?", (at,))  # noqa: S608 - names of this file
     connection.execute("UPDATE result SET checksum = NULL")

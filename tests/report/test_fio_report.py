@@ -12,6 +12,7 @@ from appliance.measure.samples import ActivitySample
 from appliance.report.figures import group_workloads
 from appliance.report.kinds import sustained
 from appliance.report.rows import select_campaign
+from appliance.report.workload_findings import find_workload_findings
 from appliance.store import steps as store
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
@@ -89,3 +90,66 @@ def test_what_hardly_wrote_has_no_such_chart(one: sqlite3.Connection) -> None:
     store.insert_activity(one, step, samples)
     (workload,) = group_workloads(select_campaign(one, campaign_id=1))
     assert sustained.make_charts(workload) == ()
+
+
+def _write(
+    connection: sqlite3.Connection, *rates: float, seconds: int = 10, tests: str = "seq-write"
+) -> str:
+    """So long at each rate, in MB/s; what is told of the drive's writing."""
+    step = add_step(connection, "fio", "A", position=0)
+    for test in tests.split():
+        add_results(connection, step, make_results(test, BYPASS, bw_bytes_s=1e6))
+    samples = [
+        ActivitySample("A", float(number * seconds + t), 0, int(rate * 1e6), 0, 1, 1.0)
+        for number, rate in enumerate(rates)
+        for t in range(1, seconds + 1)
+    ]
+    store.insert_activity(connection, step, samples)
+    found = find_workload_findings(group_workloads(select_campaign(connection, campaign_id=1)))
+    return " ".join(finding.text for finding in found if finding.subject == "A")
+
+
+def test_a_fall_in_writing_is_told_with_its_place(one: sqlite3.Connection) -> None:
+    assert _write(one, 40, 40, 5, 5, 5, 5) == (
+        "writing fell from 40.0 to 5.00 MB/s once 762.9 MiB were written, and stayed there (fio;"
+        " medians)."
+    )
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        (40, 40, 40, 40),
+        # A disk, from its rim inwards.
+        tuple(180 - 9 * number for number in range(11)),
+        # It recovers.
+        (40, 5, 40, 5, 40, 5),
+        # A stumble at the end.
+        (40, 40, 40, 1),
+    ],
+)
+def test_what_is_no_fall_is_none(one: sqlite3.Connection, rates: tuple[float, ...]) -> None:
+    assert _write(one, *rates) == ""
+
+
+def test_tests_that_write_in_two_ways_are_not_held_together(one: sqlite3.Connection) -> None:
+    assert _write(one, 40, 40, 5, 5, 5, tests="seq-write rand-write") == ""
+
+
+def _tell_rounds(connection: sqlite3.Connection, *rates: float) -> str:
+    step = add_step(connection, "fio", "A", position=0)
+    for number, rate in enumerate(rates, start=1):
+        name = f"seq-read/round-{number}"
+        add_results(connection, step, make_results(name, BYPASS, bw_bytes_s=rate * 1e6))
+    (finding,) = find_workload_findings(group_workloads(select_campaign(connection, campaign_id=1)))
+    return finding.text
+
+
+def test_a_first_round_that_was_another_is_told(one: sqlite3.Connection) -> None:
+    assert _tell_rounds(one, 40, 30, 10, 10, 10, 10, 10).startswith(
+        "A 10.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast); page cache bypass,"
+    )
+
+
+def test_a_first_round_that_was_like_the_last_is_not(one: sqlite3.Connection) -> None:
+    assert _tell_rounds(one, 11, 10, 10, 10, 10, 10).startswith("A 10.0 MB/s (last 5 of 6 rounds);")

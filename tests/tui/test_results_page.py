@@ -89,6 +89,24 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         assert lines[1] == "    ! Not judged: policy.toml line 3: no such limit"
 
 
+async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("boots", state="done", cycles=1, boots={HDD: [99.5]})
+    engine.judge(campaign_id, HDD, "accept with remarks", "evidence: surface not read")
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        text = text_of(pilot, "#results")
+        assert text.startswith("Seconds")
+        assert text.split("\n\n")[-1].splitlines() == [
+            "Verdicts, though no step was run to judge the drives",
+            f"  {HDD.serial}  accept with remarks",
+            "    evidence: surface not read",
+        ]
+        engine.connection.execute("UPDATE verdict SET verdict = 'reject'")
+        await settle(pilot)
+        assert text_of(pilot, "#results").startswith("Verdicts\n")
+
+
 async def test_the_report_is_written_again_and_its_place_is_told(engine: FakeEngine) -> None:
     engine.add_campaign("rack 4", state="done", cycles=1, boots={HDD: [99.5]})
     async with KaltstartApp(engine.port()).run_test() as pilot:

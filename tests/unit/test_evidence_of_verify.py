@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from appliance.campaign.gathering import gather_evidence
+from appliance.evidence import Figure
 from appliance.measure.samples import LbaRange, Result
 from appliance.store.power_offs import insert_power_off, update_power_off_back
 from appliance.store.ranges import insert_ranges
-from appliance.verdict import Figure
 from tests.report.judged import (
     BYPASS,
     drive_id,
@@ -53,6 +54,21 @@ def test_verify_without_a_power_off_knows_nothing_of_losses(rows: sqlite3.Connec
     assert figures["verify_lost_bytes"] == Figure(
         None, "it was not read back after a power-off", frozenset({0})
     )
+
+
+def test_a_drive_that_was_written_and_read_back_as_a_whole_was_looked_at(
+    rows: sqlite3.Connection,
+) -> None:
+    def find_unread() -> str:
+        return gather_evidence(rows, 1)[0].surface_unread
+
+    assert find_unread() == "surface not read"
+    _verify(rows)
+    assert find_unread() == "0.0 % of it written and read back"
+    rows.execute("UPDATE campaign_drive SET released_size_bytes = 4096")
+    assert find_unread() == ""
+    rows.execute("UPDATE step SET state = 'failed', reason = 'it is gone'")
+    assert find_unread() == "surface not read"
 
 
 def test_verify_that_did_not_read_all_of_it_back_says_nothing_good(

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.gathering import gather_evidence
+from appliance.evidence import Figure
 from appliance.measure.samples import CacheState, LbaRange, Result
 from appliance.policy import parse_policy
 from appliance.store.campaigns import update_drive_failed
 from appliance.store.ranges import insert_ranges
-from appliance.verdict import Figure, judge
+from appliance.verdict import judge
 from tests.report.judged import (
     BAD,
     BYPASS,
@@ -119,18 +120,53 @@ def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
     assert unreadable.in_part.startswith("a sample of ")
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_drive_of_which_only_its_own_word_is_known_is_not_simply_accepted(
+    rows: sqlite3.Connection, share: float
+) -> None:
+    rows.execute("UPDATE cycle SET state = 'done'")
+    health = read_smart("ata-412")
+    add_health(rows, "LAB-GOOD-1", health, health)
+    policy = parse_policy("version = 1\n[all]\nsurface_unreadable_bytes = { reject = 0 }\n")
+    (judged, *_) = judge(policy, gather_evidence(rows, 1))
+    assert judged.verdict == "accept with remarks"
+    assert judged.reasons == "evidence: surface not read"
+    end_step(rows, add_step(rows, "fio", "LAB-GOOD-1", position=0), "done")
+    (judged, *_) = judge(policy, gather_evidence(rows, 1))
+    assert judged.reasons == "evidence: surface not read"
+    slices = round(100 * share)
+    add_surface(rows, GOOD, position=1, mean_mb_s=180, slices=slices)
+    (judged, *_) = judge(policy, gather_evidence(rows, 1))
+    assert judged.reasons == ("" if share == 1.0 else "evidence: 50.0 % of the surface read")
+
+
+def test_a_drive_whose_health_nobody_read_is_not_simply_accepted(rows: sqlite3.Connection) -> None:
+    rows.execute("UPDATE cycle SET state = 'done'")
+    add_surface(rows, GOOD, position=1, mean_mb_s=180)
+    policy = parse_policy("version = 1\n[all]\nself_assessment = {}\n")
+    (judged, *_) = judge(policy, gather_evidence(rows, 1))
+    assert (judged.verdict, judged.reasons) == (
+        "accept with remarks",
+        "evidence: health not read",
+    )
+
+
 def test_a_sample_is_a_remark_until_the_whole_drive_was_read(rows: sqlite3.Connection) -> None:
     policy = parse_policy("version = 1\n")
     add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.02)
+    add_health(rows, "LAB-GOOD-1", read_smart("ata-412"), read_smart("ata-412"))
     (sampled, *_) = judge(policy, gather_evidence(rows, 1))
+    assert sampled.evidence.surface_unread == "2.0 % of the surface read"
     limits = {row.name: row for row in sampled.limits}
     assert limits["surface_unreadable_bytes"].outcome == "remark"
     assert "with 95 % probability" in limits["surface_unreadable_bytes"].detail
     assert sampled.verdict == "accept with remarks"
+    assert "evidence" not in limits, "its remark is there already"
     add_surface(rows, GOOD, position=9, mean_mb_s=180)
     (whole, *_) = judge(policy, gather_evidence(rows, 1))
     limits = {row.name: row for row in whole.limits}
     assert limits["surface_unreadable_bytes"].outcome == "kept"
+    assert whole.evidence.surface_unread == ""
 
 
 def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
@@ -141,10 +177,8 @@ def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
     evidence = gather_evidence(rows, 1)
     for name in ("surface_mean_mb_s", "surface_lat_p99_ms", "surface_slowest_slice_percent"):
         figure = evidence[0].figures[name]
-        assert (figure.value, figure.detail) == (
-            None,
-            "a sample's rates include the ways between its places",
-        )
+        assert figure.set_aside == "a sample's rates include the ways between its places"
+    assert evidence[0].figures["surface_mean_mb_s"].value == 50
     (_, slow, _) = judge(parse_policy("version = 1\n"), evidence)
     limits = {row.name: row for row in slow.limits}
     assert limits["surface_mean_mb_s"].outcome == "not measured"  # beyond, were it a whole scan

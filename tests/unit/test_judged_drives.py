@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.evidence import Bound, Doubt, Evidence, Figure
 from appliance.policy import Policy, parse_policy
 from appliance.policy_limits import LIMITS, show_figure
 from appliance.store.verdicts import LimitRow
-from appliance.verdict import Doubt, Evidence, Figure, Judged, judge
+from appliance.verdict import Judged, judge
 
 HEAD = "version = 1\n[all]\n"
 # Takes away what is built in, so that a test says everything that it is about.
@@ -31,6 +32,9 @@ def make_drive(number: int = 1, *, model: str = "Lab disk", **figures: float | F
             name: value if isinstance(value, Figure) else Figure(value)
             for name, value in figures.items()
         },
+        link="6.0 Gb/s",
+        surface_unread="",
+        health_unread="",
     )
 
 
@@ -118,9 +122,7 @@ def test_a_counter_in_doubt_is_a_remark_and_never_judged() -> None:
     )
     drive = make_drive(crc_errors=255, new_crc_errors=9, self_test=0)
     doubt = Doubt("crc_errors", 255, "", "an emulated drive's fixed table")
-    doubtful = Evidence(
-        drive.drive_id, drive.identity, drive.model, "sata", True, drive.figures, doubts=(doubt,)
-    )
+    doubtful = replace(drive, doubts=(doubt,))
     judged = judge_one(limits, doubtful)
     assert judged.verdict == "accept with remarks"
     assert [row.name for row in judged.limits] == ["self_test", "crc_errors"]
@@ -164,8 +166,8 @@ def test_reasons_begin_with_what_rejects() -> None:
 
 
 def test_a_drive_of_no_class_is_said_so_and_held_against_what_all_share() -> None:
-    drive = Evidence(
-        1, "S1", "card", "other", False, {"crc_errors": Figure(0), "surface_mean_mb_s": Figure(1)}
+    drive = replace(
+        make_drive(crc_errors=0, surface_mean_mb_s=1), transport="other", rotational=False
     )
     (judged,) = judge(parse_policy("version = 1\n[all]\ncrc_errors = { reject = 0 }\n"), [drive])
     assert judged.drive_class is None
@@ -177,11 +179,10 @@ def test_a_drive_of_no_class_is_said_so_and_held_against_what_all_share() -> Non
 
 
 def test_flash_memory_behind_sas_is_held_against_the_nearest_class_and_says_so() -> None:
-    figures = {"surface_mean_mb_s": Figure(1), "crc_errors": Figure(0)}
-    (judged,) = judge(
-        make_policy("surface_mean_mb_s = { reject = 100 }\n"),
-        [Evidence(1, "S1", "PX05SMB040", "sas", False, figures)],
+    drive = replace(
+        make_drive(crc_errors=0, surface_mean_mb_s=1), transport="sas", rotational=False
     )
+    judged = judge_one("surface_mean_mb_s = { reject = 100 }\n", drive)
     assert (judged.drive_class, judged.verdict) == ("sata-ssd", "reject")
     row = row_of(judged, "class")
     assert (row.outcome, row.measured) == ("kept", "sata-ssd")
@@ -189,55 +190,70 @@ def test_flash_memory_behind_sas_is_held_against_the_nearest_class_and_says_so()
     assert "class" not in judged.reasons  # it is no remark
 
 
-COMPARED = "worse_than_model_percent = { remark = 15 }\nsurface_mean_mb_s = { reject = 1 }\n"
+def test_what_nobody_looked_at_is_a_remark_whatever_the_policy() -> None:
+    limits = "crc_errors = { reject = 0 }\n"
+    drive = make_drive(crc_errors=0)
+    assert judge_one(limits, drive).verdict == "accept"
+    unread = replace(drive, surface_unread="surface not read", health_unread="health not read")
+    judged = judge_one(limits, unread)
+    assert judged.verdict == "accept with remarks"
+    assert judged.reasons == "evidence: surface not read, health not read"
+    judged = judge_one(limits, replace(drive, surface_unread="50.0 % of the surface read"))
+    assert judged.reasons == "evidence: 50.0 % of the surface read"
 
 
-def compare(*drives: Evidence) -> list[LimitRow]:
-    judged = judge(make_policy(COMPARED), drives)
-    return [row_of(each, "worse_than_model_percent") for each in judged]
-
-
-def test_of_two_drives_of_a_model_the_slower_one_is_named() -> None:
-    fast, slow = compare(
-        make_drive(1, surface_mean_mb_s=200.0), make_drive(2, surface_mean_mb_s=150.0)
+def test_what_a_limit_has_a_remark_on_is_not_said_twice() -> None:
+    limits = "surface_unreadable_bytes = { reject = 0 }\n"
+    sampled = Figure(0, "2.0 % of the drive was read", in_part="a sample of 100 places")
+    drive = replace(
+        make_drive(surface_unreadable_bytes=sampled), surface_unread="2.0 % of the surface read"
     )
-    assert (fast.outcome, fast.measured) == ("kept", "0 %")
-    assert "no slower than S2" in fast.detail
-    assert (slow.outcome, slow.measured) == ("remark", "25 %")
-    assert slow.detail == (
-        "surface: mean speed: 150 MB/s, slower than S1 of its model with 200 MB/s"
+    judged = judge_one(limits, drive)
+    assert judged.verdict == "accept with remarks"
+    assert [row.name for row in judged.limits] == ["surface_unreadable_bytes"]
+
+
+def test_a_figure_that_is_set_aside_is_shown_and_held_against_nothing() -> None:
+    limits = 'surface_mean_mb_s = { reject = 100, unmeasured = "reject" }\n'
+    aside = Figure(9.0, set_aside="timed in a virtual machine")
+    judged = judge_one(limits, make_drive(surface_mean_mb_s=aside))
+    row = row_of(judged, "surface_mean_mb_s")
+    assert (row.outcome, row.measured, row.detail) == (
+        "not measured", "9 MB/s", "timed in a virtual machine",
+    )  # fmt: skip
+    assert judged.verdict is None, "nothing was held against a limit"
+    aside = replace(aside, excuse="surface skipped by a person")
+    judged = judge_one(limits, make_drive(surface_mean_mb_s=aside))
+    assert row_of(judged, "surface_mean_mb_s").outcome == "remark"
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"), [(79, "kept"), (75, "kept"), (74, "remark"), (37, "reject")]
+)
+def test_no_limit_on_speed_is_stricter_than_its_bound(value: float, outcome: str) -> None:
+    bound = Bound(75, 37.5, "half of the 150 MB/s that it carries")
+    judged = judge_one(
+        "surface_mean_mb_s = { remark = 200, reject = 100 }\n",
+        make_drive(surface_mean_mb_s=Figure(value, bound=bound)),
+    )
+    row = row_of(judged, "surface_mean_mb_s")
+    assert row.outcome == outcome
+    assert row.allowed == "remark below 75 MB/s, reject below 37.5 MB/s"
+    assert row.detail == (
+        "held against 75 MB/s and 37.5 MB/s instead of 200 MB/s and 100 MB/s: "
+        "half of the 150 MB/s that it carries"
     )
 
 
-def test_of_three_the_median_is_the_measure() -> None:
-    rows = compare(
-        *(make_drive(n, surface_mean_mb_s=v) for n, v in ((1, 200.0), (2, 190.0), (3, 90.0)))
+def test_a_limit_that_is_no_stricter_than_its_bound_stays_as_it_is() -> None:
+    figure = Figure(60, bound=Bound(75, 37.5, "half of what it carries"))
+    judged = judge_one(
+        "surface_mean_mb_s = { remark = 70, reject = 30 }\n", make_drive(surface_mean_mb_s=figure)
     )
-    assert [row.outcome for row in rows] == ["kept", "kept", "remark"]
-    assert "the median of 3 of its model is 190 MB/s" in rows[2].detail
-    assert rows[2].measured == "52.6 %"
-
-
-def test_a_boot_is_worse_where_it_takes_longer() -> None:
-    _, slow = compare(make_drive(1, boot_median_s=20.0), make_drive(2, boot_median_s=25.0))
-    assert (slow.outcome, slow.measured) == ("remark", "25 %")
-
-
-def test_only_what_the_same_steps_measured_is_compared() -> None:
-    mine = Figure(200.0, origin=frozenset({0}))
-    other = Figure(20.0, origin=frozenset({1}))
-    for row in compare(
-        make_drive(1, surface_mean_mb_s=mine), make_drive(2, surface_mean_mb_s=other)
-    ):
-        assert row.outcome == "not measured"
-
-
-@pytest.mark.parametrize("models", [("A", "B"), ("", "")])
-def test_drives_of_other_models_or_of_none_are_not_compared(models: tuple[str, str]) -> None:
-    rows = compare(
-        *(make_drive(n, model=each, surface_mean_mb_s=9.0 * n) for n, each in enumerate(models, 1))
-    )
-    assert [row.outcome for row in rows] == ["not measured"] * 2
+    row = row_of(judged, "surface_mean_mb_s")
+    assert (row.outcome, row.allowed, row.detail) == (
+        "remark", "remark below 70 MB/s, reject below 30 MB/s", "",
+    )  # fmt: skip
 
 
 def test_figures_read_as_people_write_them() -> None:

@@ -116,6 +116,7 @@ ROWS: dict[int, tuple[str, ...]] = {
             " (83, 7, 11, 'scheduler', 'none', 'U')"
         ),
     ),
+    12: ("INSERT INTO processor_load VALUES (31, 'read-00', 9.5, 2.5)",),
 }
 
 

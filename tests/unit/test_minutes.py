@@ -11,7 +11,7 @@ def _run(*, minutes: float, start_s: float | None, tier: str = "") -> Run:
 
 @pytest.mark.parametrize(
     ("minutes", "start_s", "over"),
-    [(24, None, False), (26, None, True), (26, 20, True), (49, 80, False), (51, 80, True)],
+    [(24, None, False), (26, None, True), (26, 10, True), (49, 40, False), (51, 40, True)],
 )
 def test_the_budget_grows_with_what_a_start_takes(
     minutes: float, start_s: float | None, over: object

@@ -34,7 +34,7 @@ def test_without_a_file_what_is_built_in_holds(tmp_path: Path) -> None:
     policy = load_policy(tmp_path / "policy.toml")
     assert policy.origin == BUILT_IN
     assert policy.text == ""
-    assert policy.limits["hdd"]["surface_unreadable_bytes"] == Limit(reject=0, unmeasured="remark")
+    assert policy.limits["hdd"]["surface_unreadable_bytes"] == Limit(reject=0)
     assert policy.limits["hdd"]["self_assessment"] == Limit(reject=0, unmeasured="remark")
     # A class says it for its drives alone.
     assert policy.limits["usb"]["self_assessment"] == Limit(reject=0)

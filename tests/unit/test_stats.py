@@ -155,10 +155,33 @@ def test_a_control_drive_that_varies_more_widens_the_gain() -> None:
         (0.975, 4, 2.776),
         (0.975, 9, 2.262),
         (0.95, 30, 1.697),
+        (0.9995, 5, 6.869),
+        # With one degree of freedom, Cauchy's distribution: tan(pi (p - 1/2)).
+        (0.99999, 1, 31830.989),
     ],
 )
 def test_student_t(p: float, freedom: int, t: float) -> None:
     assert stats.find_student_t(p, freedom) == pytest.approx(t, abs=5e-4)
+
+
+def test_a_few_outliers_do_not_move_the_median_deviation() -> None:
+    assert stats.find_median_deviation([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(1.4826)
+    assert stats.find_median_deviation([1.0, 2.0, 3.0, 400.0, 500.0]) == pytest.approx(2 * 1.4826)
+    assert stats.find_median_deviation([7.0, 7.0, 7.0, 9.0]) == 0.0
+    assert stats.find_median_deviation([]) is None
+
+
+def test_chance_goes_further_the_more_is_compared_and_the_more_it_varies() -> None:
+    def find(values: list[float], *, compared: int = 10, usual: float = 0.1) -> float:
+        return stats.find_chance_distance(values, compared=compared, usual=usual)
+
+    steady = [0.0, 0.01, -0.01, 0.02, -0.02] * 5
+    assert find(steady) < find(steady, compared=1000)
+    assert find(steady) < find([3 * value for value in steady])
+    # Of two only what is usual is known: 1 - 0.05 / 10 of the normal distribution, times sqrt 2.
+    assert find([0.0, 9.0]) == pytest.approx(2.5758 * 0.1 * 2**0.5, rel=1e-4)
+    # Where few vary more than is usual, they do not tell.
+    assert find([0.0, 0.5, -0.5]) == pytest.approx(63.657 * 0.5 * 1.4826, rel=1e-3)
 
 
 def test_slope_ignores_an_outlier() -> None:
@@ -208,3 +231,10 @@ def test_what_varies_more_takes_more_values_to_settle() -> None:
     assert counts[:2] == [5, 5]
     assert counts[3] > 10
     assert found[-1] is None  # such a series leaves its own tolerance
+
+
+def test_the_last_values_that_are_alike_are_counted() -> None:
+    assert stats.count_alike([29.0, 22.0, 12.1, 12.0, 11.9]) == 3
+    assert stats.count_alike([20.0, 40.0]) == 1
+    assert stats.count_alike([20.0, 20.0, 20.0]) == 3
+    assert stats.count_alike([]) == 0

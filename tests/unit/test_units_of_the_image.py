@@ -21,6 +21,7 @@ def _read(name: str) -> ConfigParser:
 def test_no_key_restarts_the_machine() -> None:
     manager = _read("systemd/system.conf.d/50-kaltstart.conf")["Manager"]
     assert manager["CtrlAltDelBurstAction"] == "none"
+    assert manager["DefaultTimeoutStopSec"] == "20s"
     settings = (_LIB / "sysctl.d/50-kaltstart.conf").read_text().splitlines()
     assert "kernel.sysrq = 0" in settings
 

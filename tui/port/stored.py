@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from appliance.errors import StickTrouble
+from appliance.plan_workloads import JUDGING_KINDS
 from appliance.stats import find_quartiles
 from appliance.store import queries, requests, steps, verdicts
 from appliance.store.connect import open_read_only
@@ -202,6 +203,8 @@ class StoredReader:
                 Verdict(drawable(each.drive_serial), each.verdict, drawable(each.reasons))
                 for each in verdicts_on_it
             ),
+            is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
+            or any(each.verdict == "reject" for each in verdicts_on_it),
             judging_problem=drawable(judging.problem) if judging else "",
             report=folder if (self._fat / folder / "report.html").exists() else "",
         )

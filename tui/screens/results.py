@@ -227,8 +227,9 @@ def _may_ask(snapshot: Snapshot) -> bool:
 def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideRatio] = ()) -> str:
     """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
     has_boots = any(drive.boots for drive in campaign.drives)
-    has_verdicts = bool(campaign.verdicts or campaign.judging_problem)
-    blocks = [describe_verdicts(campaign, width)] if has_verdicts else []
+    verdicts = describe_verdicts(campaign, width)
+    comes_first = campaign.is_judged or bool(campaign.judging_problem)
+    blocks = [verdicts] if verdicts and comes_first else []
     blocks += [_describe_matrix(campaign.drives, width)] if has_boots else []
     if not has_boots and (campaign.planned or not campaign.steps):
         blocks.append(_("No boot of this campaign has finished yet."))
@@ -248,13 +249,22 @@ def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideR
             for drive in campaign.drives
             if drive.planned or drive.boots or drive.failed_reason
         ]
+    blocks += [verdicts] if verdicts and not comes_first else []
     return "\n\n".join(blocks)
 
 
 def describe_verdicts(campaign: Campaign, width: int) -> str:
-    """A line per drive that was judged, and below it why it is not accepted as it is."""
+    """A line per drive that was judged, and below it why it is not accepted as it is.
+
+    Empty where none was.
+    """
+    if not campaign.verdicts and not campaign.judging_problem:
+        return ""
     name = min(max([8, *(len(each.identity) for each in campaign.verdicts)]), 28)
-    lines = [_("Verdicts")]
+    is_plain = campaign.is_judged or not campaign.verdicts
+    lines = [
+        _("Verdicts") if is_plain else _("Verdicts, though no step was run to judge the drives")
+    ]
     if campaign.judging_problem:
         lines += _wrap(
             "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width

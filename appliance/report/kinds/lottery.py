@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from appliance.first_touch import find_first_chance, pair_touches
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -31,8 +32,11 @@ from appliance.units import printable
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is read."
     " First touch: a file's first read in its pass, or in this repetition of it, after the cache"
-    " was set. Repeats: all later ones. Rates are bytes over seconds. Where RAM answered, the"
-    " curve is the page cache's and not the drive's."
+    " was set. Repeats: all later ones, but for those right behind a read of the same file or of"
+    " the one that lies before it: the head stands there. Rates are bytes over seconds; that of"
+    " first touches counts each file as often as it is among the repeats, because files differ in"
+    " their place on the drive. Where RAM answered, the curve is the page cache's and not the"
+    " drive's."
 )
 
 _PAST_RAM = {"direct"}
@@ -69,11 +73,16 @@ class Touches:
     firsts: int
     repeats: int
     first_bytes_s: float
+    """Each file as often as it is among the repeats."""
     repeat_bytes_s: float
+    chance: float
+    """The probability that reads in any order would have first touches as slow among them."""
     repeat_ram_share: float
     """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
     served_before_share: float
     """Of the first touches' bytes, how much the drive had served in earlier passes, 0 to 1."""
+    files_bytes: int
+    """Of all files together."""
     proven: bool
     """Whether the drive served all first touches, with nothing of them in RAM before."""
 
@@ -122,20 +131,20 @@ def _slice(
 
 
 def split_touches(one: Pass) -> tuple[list[TicketRow], list[TicketRow]]:
-    """Each file's first read, and all later ones."""
-    firsts: list[TicketRow] = []
-    repeats: list[TicketRow] = []
-    seen: set[str] = set()
-    for ticket in one.tickets:
-        (repeats if ticket.file in seen else firsts).append(ticket)
-        seen.add(ticket.file)
-    return firsts, repeats
+    """Each file's first read, and all later ones that took a way to them: see `pair_touches`."""
+    pairs = pair_touches([ticket.file for ticket in one.tickets])
+    firsts = [one.tickets[first] for first, _ in pairs]
+    return firsts, [one.tickets[place] for _, later in pairs for place in later]
 
 
 def find_touches(one: Pass) -> Touches | None:
     """First touches against repeats; None where one of both is missing."""
     firsts, repeats = split_touches(one)
-    first_bytes_s, repeat_bytes_s = _find_rate(firsts), _find_rate(repeats)
+    later: dict[str, list[float]] = {ticket.file: [] for ticket in firsts}
+    for ticket in repeats:
+        later[ticket.file].append(ticket.seconds)
+    first_bytes_s = _find_rate([each for each in firsts for _ in later[each.file]])
+    repeat_bytes_s = _find_rate(repeats)
     if not first_bytes_s or not repeat_bytes_s:
         return None
     asked = sum(ticket.bytes for ticket in repeats)
@@ -146,13 +155,27 @@ def find_touches(one: Pass) -> Touches | None:
         repeats=len(repeats),
         first_bytes_s=first_bytes_s,
         repeat_bytes_s=repeat_bytes_s,
+        chance=find_first_chance([(each.seconds, *later[each.file]) for each in firsts]),
         repeat_ram_share=max(0.0, 1.0 - served / asked),
         served_before_share=known / sum(ticket.bytes for ticket in firsts),
+        files_bytes=sum(ticket.bytes for ticket in firsts),
         proven=all(
             ticket.page_cache in {"cold", "bypass"}
             and ticket.device_read_bytes >= ticket.bytes * (1 - DRIVE_SHARE)
             for ticket in firsts
         ),
+    )
+
+
+def find_chance_against(one: Pass, earlier: Pass) -> float:
+    """The probability that chance makes first touches of one pass that much faster."""
+    later = {ticket.file: ticket.seconds for ticket in split_touches(one)[0]}
+    return find_first_chance(
+        [
+            (ticket.seconds, later[ticket.file])
+            for ticket in split_touches(earlier)[0]
+            if ticket.file in later
+        ]
     )
 
 

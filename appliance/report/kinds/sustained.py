@@ -1,22 +1,44 @@
-"""The rate of writing over all that was written: shows where a drive's write cache ends. Pure.
+"""The rate of writing over all that was written: where a drive writes no longer as quickly. Pure.
 
 Over bytes and not over time: what paused in between moves nothing, and the place of a drop is the
 size of what ran full.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+from appliance import stats
 from appliance.report.blocks import ChartView, LegendView, format_rate
 from appliance.report.figures import StepFigures, Workload
 from appliance.report.kinds.activity import Interval, make_intervals, thin
 from appliance.report.plots import Line, draw_lines
 
-_KINDS = {"fio", "verify"}
+KINDS = {"fio", "verify"}
+"""Of workloads that write as much as that."""
 _LEAST_BYTES = 256 << 20
 _LEAST_INTERVALS = 5
+PIECES = 50
+"""Into how many pieces of equal size what was written is cut to look for a drop."""
+_LEAST_PIECES = 3
+DROP = 1.5
+"""A drop is by this factor at least: more than a disk loses from one of its zones to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """From where on a drive wrote more slowly than before, up to the end."""
+
+    after_bytes: int
+    fast_bytes_s: float
+    """Median of the pieces before."""
+    slow_bytes_s: float
+    """Median of those behind."""
 
 
 def make_charts(workload: Workload) -> tuple[ChartView, ...]:
     """One chart with a line per drive; none where next to nothing was written."""
-    if workload.kind not in _KINDS:
+    if workload.kind not in KINDS:
         return ()
     lines = []
     for step in workload.steps:
@@ -48,6 +70,74 @@ def find_writing(step: StepFigures) -> tuple[Interval, ...]:
     own = [row for row in step.activity if row.device == step.step.device]
     found = tuple(one for one in make_intervals(own) if one.write_bytes > max(0, one.read_bytes))
     return found if sum(one.write_bytes for one in found) >= _LEAST_BYTES else ()
+
+
+def find_drop(step: StepFigures) -> Drop | None:
+    """Where it was much quicker before than behind, right there and on the whole.
+
+    Rates are over the time in which the drive was busy: a pause is no drop. Three quarters of what
+    was written before were quicker by `DROP` than three quarters behind: nor is a stumble. So were
+    the medians of the three pieces before and behind it: a disk gets slower towards its inner
+    zones, but nowhere at once. None where the step wrote in several ways, whose rates differ.
+    """
+    if any("rand-write" in figure.parts or "custom" in figure.parts for figure in step.figures):
+        return None
+    written = _find_busy(step)
+    pieces = _cut(written)
+    rates = [piece.write_bytes_s for piece in pieces]
+    places = [
+        place
+        for place in range(_LEAST_PIECES, len(rates) - _LEAST_PIECES + 1)
+        if _falls(rates[:place], rates[place:])
+        and _falls(rates[place - _LEAST_PIECES : place], rates[place : place + _LEAST_PIECES], 0.5)
+    ]
+    if not places:
+        return None
+    place = max(places, key=lambda place: _separate(rates[:place], rates[place:]))
+    fast, slow = (stats.find_median(part) or 0.0 for part in (rates[:place], rates[place:]))
+    # The piece behind may hold a last fast interval.
+    before = [one for one in written if one.end_s <= pieces[place].end_s]
+    return Drop(_count_fast(before, at_least=sqrt(fast * slow)), fast, slow)
+
+
+def _falls(before: Sequence[float], behind: Sequence[float], share: float = 0.75) -> bool:
+    """Whether that share of both is apart by `DROP`."""
+    fast, slow = stats.find_quantile(before, 1 - share), stats.find_quantile(behind, share)
+    return (fast or 0.0) >= DROP * (slow or 0.0) > 0.0
+
+
+def _separate(before: Sequence[float], behind: Sequence[float]) -> float:
+    """How well a place explains the rates: what lies between both parts, on logarithms."""
+    apart = sum(map(log, before)) / len(before) - sum(map(log, behind)) / len(behind)
+    return apart**2 * len(before) * len(behind)
+
+
+def _find_busy(step: StepFigures) -> tuple[Interval, ...]:
+    """As `find_writing`, with the time in which the drive was busy."""
+    busy = {row.t_s: row.busy_s for row in step.activity if row.device == step.step.device}
+    return tuple(replace(one, seconds=busy[one.end_s] or one.seconds) for one in find_writing(step))
+
+
+def _count_fast(written: Sequence[Interval], *, at_least: float) -> int:
+    """Bytes up to the last interval that is so fast."""
+    done = fast = 0
+    for one in written:
+        done += one.write_bytes
+        fast = done if one.write_bytes_s >= at_least else fast
+    return fast
+
+
+def _cut(written: Sequence[Interval]) -> list[Interval]:
+    """Pieces of equal size, as nearly as intervals can be put together."""
+    size = sum(one.write_bytes for one in written) / PIECES
+    pieces: list[Interval] = []
+    bytes_, seconds = 0, 0.0
+    for one in written:
+        bytes_, seconds = bytes_ + one.write_bytes, seconds + one.seconds
+        if bytes_ >= size:
+            pieces.append(Interval(one.end_s, seconds, 0, bytes_))
+            bytes_, seconds = 0, 0.0
+    return pieces
 
 
 def _place(label: str, written: tuple[Interval, ...]) -> tuple[tuple[float, float, str], ...]:

@@ -16,6 +16,7 @@ from appliance.store.migrations import (
     version_9,
     version_11,
     version_12,
+    version_13,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -32,4 +33,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_9.STATEMENTS,
     version_11.STATEMENTS,
     version_12.STATEMENTS,
+    version_13.STATEMENTS,
 )

@@ -101,6 +101,7 @@ def test_what_was_found_and_what_was_served_until_then_is_stored(
     machine.during["two"] = hang.call
     machine.run()
     assert "give up silent two on /dev/sda" in machine.log
+    assert machine.world.detached == [["sda"]], "a shutdown would come across its file system"
     assert machine.rows("SELECT first_byte FROM lba_range WHERE step_id = 1 AND part = 'two'") == [
         (1 << 20,)
     ]

@@ -14,11 +14,11 @@ from appliance.campaign.site import pause
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.wishes import Wish, grant_idle, take_wishes
 from appliance.errors import Refusal
+from appliance.evidence import Figure
 from appliance.report.rows import select_campaign as select_reported
 from appliance.report.views import make_report
 from appliance.store.connect import open_database, transaction
 from appliance.store.cycles import BootSample, insert_sample
-from appliance.verdict import Figure
 from tests.unit.campaign.wishing import answer_to, ask
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 

@@ -100,6 +100,8 @@ class World:
     lines: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     """The console."""
     drives: tuple[Drive, ...] = ()
+    detached: list[list[str]] = field(default_factory=list)
+    """Devices whose mounts were taken out of the tree."""
     numbers: dict[str, str] = field(default_factory=dict)
     """The kernel's, by name: another one for a drive that was plugged in anew."""
     sets: dict[str, str] = field(default_factory=dict)
@@ -323,6 +325,7 @@ class World:
         monkeypatch.setattr(patience, "_BLOCK", self.path.parent / "block")
         monkeypatch.setattr(silent_drives, "read_number", lambda name: self.numbers.get(name, "1"))
         monkeypatch.setattr(drive_threads, "release_ballast", lambda: False)
+        monkeypatch.setattr(drive_threads, "detach_mounts", self.detached.append)
         monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
         monkeypatch.setattr(power, "read_rtc_s", lambda: self.kernel_started_at + self.now_s)
         monkeypatch.setattr(

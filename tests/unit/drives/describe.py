@@ -5,16 +5,17 @@
 
 from collections.abc import Iterator
 
-from appliance.campaign.gathered_health import read_health
+from appliance.campaign.gathered_health import find_unread_health, read_health
 from appliance.drives.asking import Answer
 from appliance.drives.details import DriveDetails
 from appliance.drives.health import Health
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_offer, may_write
+from appliance.evidence import Evidence
 from appliance.policy import parse_policy
 from appliance.store.health import HealthRow, Moment
 from appliance.units import format_drive_size, printable
-from appliance.verdict import Evidence, Judged, judge
+from appliance.verdict import Judged, judge
 from tests.unit.drives.machines import FOLDER, NAMES, FoundMachine, load_machine
 
 _MOMENTS: tuple[Moment, ...] = ("before", "after")
@@ -105,7 +106,8 @@ def judge_health(machine: FoundMachine) -> dict[str, Judged]:
     for number, drive in enumerate(machine.drives):
         answer = machine.answers.get(drive.path)
         health = answer.health if answer else None
-        figures, doubts = read_health(_rows(number, drive, health) if health else ())
+        rows = _rows(number, drive, health) if health else []
+        figures, doubts = read_health(rows)
         evidence.append(
             Evidence(
                 drive_id=number,
@@ -116,6 +118,7 @@ def judge_health(machine: FoundMachine) -> dict[str, Judged]:
                 figures=figures,
                 doubts=doubts,
                 hybrid=bool(answer and answer.details and answer.details.hybrid),
+                health_unread=find_unread_health(rows),
             )
         )
     judged = judge(parse_policy(""), evidence)

@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 
 from tests.lab.devices import chipset_for, qemu_arguments
+from tests.lab.drive_table import DrivesError
 from tests.lab.drives import (
     DEFAULT_DRIVES,
-    DrivesError,
     ModelledDrive,
     name_drives,
     nbdkit_command,
     parse_drives,
 )
+from tests.lab.flash import Learning
+from tests.lab.solid_state import FastCells, Heat
+from tests.lab.timing import Timing, Zones, read_timing
 
 CONTRACT = """
 [[drive]]
@@ -72,11 +75,103 @@ def test_start_file_is_looked_up_beside_the_description() -> None:
         ("[[drive]]\nserial = 'A'\nread_only = true", "read_only is for scsi and usb only"),
         ("[[drive]]\nserial = 'A'\nnamespaces = 2", "namespaces is for nvme only"),
         ("[[drive]]\nserial = 'A'\nbus = 'nvme'\nnamespaces = 0", "from 1 to 9"),
+        *(
+            (f"[[drive]]\nserial = 'A'\nmodel = {lines}", complaint)
+            for lines, complaint in (
+                ("'ssd'\nrate = '0'", "rate must be bytes per second such as 20M"),
+                ("'ssd'\nrate = true", "rate must be a size"),
+                ("'hdd'\nlatency_s = 0.1", "latency_s is for model sshd and ssd only"),
+                ("'ssd'\nrate_outer = '2M'", "rate_outer is for model hdd and sshd only"),
+                ("'hdd'\nrate_outer = '2M'", "rate_outer needs rate_inner beside it"),
+                ("'hdd'\nrate_outer = '1M'\nrate_inner = '2M'", "quickest at its rim"),
+                ("'hdd'\npromote_after = 2", "promote_after is for model sshd only"),
+                ("'sshd'\npromote_after = 0", 'from 1 to 1000, or "never"'),
+                ("'sshd'\npromote_after = 'late'", 'from 1 to 1000, or "never"'),
+                ("'sshd'\npromote_after = true", 'from 1 to 1000, or "never"'),
+                ("'sshd'\npromote_idle_s = -1", "promote_idle_s must be seconds"),
+                (
+                    "'sshd'\npromote_after = 'never'\npromote_limit = '1M'",
+                    'promote_limit says nothing where promote_after is "never"',
+                ),
+                ("'sshd'\npromote_idle_s = 1\npromote_delay_s = 1", "two ways: give one of them"),
+                ("'sshd'\nflash_keeps = 1", "flash_keeps must be true or false"),
+                ("'sshd'\nnand = '1M'\nwrite_buffer = '2M'", "cannot be larger"),
+                ("'sshd'\nflash_keeps = false\nwrite_buffer = '2M'", "write_buffer needs flash"),
+                ("'sshd'\nwrite_buffer_idle_s = 2", "needs write_buffer beside it"),
+                ("'ssd'\nslc = '1M'", "slc needs tlc_rate beside it"),
+                ("'ssd'\ntlc_rate = '1M'", "tlc_rate needs slc beside it"),
+                (
+                    "'ssd'\nslc = '1M'\ntlc_rate = '2M'\nslc_rate = '2M'",
+                    "or there is no cliff",
+                ),
+                (
+                    "'ssd'\nthrottle_rate = '1M'",
+                    "throttle_rate needs throttle_after or throttle_after_s beside it",
+                ),
+                ("'ssd'\nthrottle_after_s = 5", "throttle_after_s needs throttle_rate"),
+            )
+        ),
     ],
 )
 def test_mistake_is_named(toml: str, complaint: str) -> None:
     with pytest.raises(DrivesError, match=complaint):
         parse_drives(toml)
+
+
+def test_what_decides_about_time_is_read() -> None:
+    disk, hybrid, ssd = parse_drives("""
+[[drive]]
+serial = "D"
+model = "hdd"
+rate_outer = "18M"
+rate_inner = "9M"
+rate = "20M"
+[[drive]]
+serial = "H"
+model = "sshd"
+latency_s = 0.001
+promote_after = 3
+promote_idle_s = 5
+promote_limit = "4M"
+write_buffer = "1M"
+write_buffer_idle_s = 2
+[[drive]]
+serial = "S"
+model = "ssd"
+slc = "64M"
+slc_rate = "40M"
+tlc_rate = "5M"
+slc_idle_s = 3
+slc_refill = "8M"
+throttle_after = "256M"
+throttle_after_s = 60
+throttle_rate = "2M"
+throttle_cool_s = 20
+""")
+    mib = 1 << 20
+    assert disk.timing == Timing(rate_bytes_s=20 * mib, zones=Zones(18 * mib, 9 * mib))
+    assert hybrid.timing == Timing(
+        latency_s=0.001,
+        learning=Learning(
+            promote_after=3,
+            idle_s=5,
+            limit_bytes=4 * mib,
+            write_buffer_bytes=mib,
+            write_buffer_idle_s=2,
+        ),
+    )
+    assert ssd.timing == Timing(
+        cells=FastCells(64 * mib, 5 * mib, 40 * mib, idle_s=3, refill_bytes_s=8 * mib),
+        heat=Heat(2 * mib, after_bytes=256 * mib, after_s=60, cool_s=20),
+    )
+    assert parse_drives('[[drive]]\nserial = "N"\nmodel = "sshd"\npromote_after = "never"')[
+        0
+    ].timing == Timing(learning=Learning(promote_after=0))
+
+
+def test_what_is_not_said_is_as_with_the_usual_drives() -> None:
+    (drive,) = parse_drives(CONTRACT)
+    assert drive.timing == DEFAULT_DRIVES[1].timing == Timing()
 
 
 def test_files_get_names_of_their_own_whatever_the_serial() -> None:
@@ -163,6 +258,8 @@ def test_model_gets_its_parameters() -> None:
         "fault=slow@2G+1G x10",
     ):  # fmt: skip
         assert word in words
+    (word,) = (word for word in words if word.startswith("timing="))
+    assert read_timing(word.removeprefix("timing=")) == drive.timing
 
 
 def test_sectors_reach_every_bus_that_has_them() -> None:

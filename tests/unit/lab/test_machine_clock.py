@@ -52,6 +52,45 @@ def test_without_such_a_machine_it_waits_by_the_hosts(monkeypatch: pytest.Monkey
     assert times.host_s == pytest.approx(100.4)
 
 
+@pytest.mark.parametrize("pace", [1.0, 0.2])
+def test_it_says_how_long_it_waited(monkeypatch: pytest.MonkeyPatch, pace: float) -> None:
+    times = _Times(pace)
+    machine_s = times.machine_s
+    waited_s = _clock(monkeypatch, times, is_there=True).wait(0.03)
+    assert waited_s == pytest.approx(times.machine_s - machine_s, abs=1e-6)
+    assert _clock(monkeypatch, times, is_there=False).wait(0.03) == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_it_counts_the_time_in_which_there_is_power(
+    monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    times = _Times(pace=0.5)
+    clock = _clock(monkeypatch, times, is_there=is_there)
+    passed_s = 10.0 if is_there else 20.0
+    for power_on in (1, 2):
+        clock.power_on()
+        clock.tick()
+        for _ in range(20):
+            times.sleep(1)
+            clock.tick()
+        assert clock.now_s() == pytest.approx(power_on * passed_s, abs=1e-3)
+        clock.power_off()
+        times.sleep(100)
+        clock.tick()
+
+
+def test_a_timer_without_a_place_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = _Times(pace=1)
+    clock = _clock(monkeypatch, times, is_there=True)
+    clock.power_on()
+    clock.tick()
+    monkeypatch.setattr(times, "execute", lambda *_, **__: "portw[0x0608] = 0xffffffff\r\n")
+    clock.tick()
+    assert clock.now_s() == 0
+    assert clock.wait(0.25) == pytest.approx(0.25)
+
+
 def test_it_does_not_wait_for_a_machine_that_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     times = _Times(pace=0)
     _clock(monkeypatch, times, is_there=True).wait(0.4)

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.campaign import any_loss, describe_stick
-from tests.lab.drives import DrivesError, parse_stick
+from tests.lab.drive_table import DrivesError
+from tests.lab.drives import parse_stick
 from tests.lab.served_stick import stick_command
 from tests.lab.stick_faults import Room, parse_stick_faults
 

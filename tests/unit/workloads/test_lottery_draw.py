@@ -58,13 +58,12 @@ def test_seeds_and_repetitions_draw_differently() -> None:
     assert len(orders) == 4
 
 
-def test_seq_and_nth_run_on_over_repetitions_and_touch_begins_anew() -> None:
+def test_seq_and_nth_run_on_over_repetitions() -> None:
     second = draw_tickets(TICKETS, seed=1, repetition=2)
     own = [draw for draw in second if draw.file == "a"]
 
     assert [draw.seq for draw in second] == list(range(101, 201))
     assert [draw.nth for draw in own] == [5, 6, 7, 8]
-    assert [draw.touch for draw in own] == [1, 2, 3, 4]
 
 
 def test_parts_and_the_names_of_their_rows() -> None:

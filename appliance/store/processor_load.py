@@ -1,0 +1,49 @@
+"""How long a processor was at its limit, by the parts of a step."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.measure.processor_load import LoadSample
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRow:
+    """A part of a step."""
+
+    part: str
+    """Empty: what lies between the parts."""
+    seconds: float
+    """How long it was looked at."""
+    full_s: float
+    """How long of that a processor was at its limit."""
+
+
+def add_load(
+    connection: sqlite3.Connection, step_id: int, part: str, samples: Sequence[LoadSample]
+) -> None:
+    """Add what was seen to what is stored of the part."""
+    if not samples:
+        return
+    connection.execute(
+        """
+        INSERT INTO processor_load (step_id, part, seconds, full_s) VALUES (?, ?, ?, ?)
+        ON CONFLICT (step_id, part) DO UPDATE SET seconds = seconds + excluded.seconds,
+            full_s = full_s + excluded.full_s
+        """,
+        (
+            step_id,
+            part,
+            sum(each.seconds for each in samples),
+            sum(each.seconds for each in samples if each.is_full),
+        ),
+    )
+
+
+def select_loads(connection: sqlite3.Connection, step_id: int) -> tuple[LoadRow, ...]:
+    """All parts of a step of which it is known."""
+    rows = connection.execute(
+        "SELECT part, seconds, full_s FROM processor_load WHERE step_id = ? ORDER BY part",
+        (step_id,),
+    )
+    return tuple(LoadRow(*row) for row in rows)

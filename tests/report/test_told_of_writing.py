@@ -1,0 +1,81 @@
+"""What is told of drives that are written from end to end, without a machine: where it falls."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from math import exp
+
+import pytest
+
+from appliance.report.figures import StepFigures, Workload
+from appliance.report.workload_findings import find_workload_findings
+from appliance.report.workload_rows import ActivityRow, StepRow
+from tests.lab.claims import NOTHING, Truth, judge
+from tests.lab.drives import ModelledDrive, parse_drives
+from tests.lab.simulated_boots import make_clockwork
+from tests.lab.told import Finding, Page
+
+_MIB = 1 << 20
+_SEEDS = 50
+_NOISE = 0.1
+"""Standard deviation of the logarithms of a request's time."""
+_WORK_S = 0.002
+_ZONES = 'model = "hdd"\nrate_outer = "180M"\nrate_inner = "80M"'
+_EVEN = 'model = "ssd"\nrate = "100M"'
+_CLIFF = 'model = "ssd"\nslc = "1G"\nslc_rate = "150M"\ntlc_rate = "40M"'
+_LOW_CLIFF = 'model = "ssd"\nslc = "1G"\nslc_rate = "100M"\ntlc_rate = "50M"'
+_HOT = 'model = "ssd"\nrate = "150M"\nthrottle_after = "2G"\nthrottle_rate = "30M"'
+
+
+@pytest.mark.parametrize(
+    ("keys", "truth"),
+    [
+        (_EVEN, Truth("A", NOTHING, "writing")),
+        (_ZONES, Truth("A", NOTHING, "writing")),
+        (_CLIFF, Truth("A", "falls", "writing", ((150, 165), (40, 44), (950, 1050)))),
+        (_LOW_CLIFF, Truth("A", "falls", "writing", ((98, 110), (50, 55), (950, 1050)))),
+        (_HOT, Truth("A", "falls", "writing", ((150, 165), (30, 33), (1950, 2100)))),
+    ],
+)
+def test_a_fall_is_told_where_it_is_and_nowhere_else(keys: str, truth: Truth) -> None:
+    (drive,) = parse_drives(f'[[drive]]\nserial = "A"\nsize = "4G"\n{keys}')
+    wrong = [why for seed in range(_SEEDS) if (why := judge(_make_page(drive, seed), truth)[1])]
+    assert len(wrong) <= 0.01 * _SEEDS, wrong[:3]
+
+
+def _make_page(drive: ModelledDrive, seed: int) -> Page:
+    step = StepFigures(
+        step=StepRow(1, 0, "verify", 1, drive.serial, "done", "", 1, 0, None, None, ("write",)),
+        label=drive.serial,
+        color=0,
+        reference=True,
+        place="drive",
+        figures=(),
+        cache_figures=(),
+        tickets=(),
+        activity=tuple(_write(drive, seed)),
+        dirty=(),
+        slices=(),
+        ranges=(),
+        devices={},
+    )
+    findings = find_workload_findings((Workload("verify", (0,), "", (step,)),))
+    return Page("", tuple(Finding(each.kind, each.subject, each.text) for each in findings))
+
+
+def _write(drive: ModelledDrive, seed: int) -> Iterator[ActivityRow]:
+    """From the first byte to the last; in each second what was finished in it, none in some."""
+    chance, clockwork, now_s = random.Random(seed), make_clockwork(drive), 0.0
+    second = ActivityRow(1, drive.serial, 1.0, 0, 0, 0, 0, 0.0)
+    for offset in range(0, drive.size_bytes, _MIB):
+        access = clockwork.write(offset, _MIB, now_s=now_s)
+        busy_s = access.seconds * exp(chance.gauss(0, _NOISE))
+        now_s += busy_s + _WORK_S
+        if chance.random() < 0.002:
+            now_s += chance.uniform(0.2, 2.0)  # a part was stored
+        while now_s > second.t_s:
+            yield second
+            second = replace(second, t_s=second.t_s + 1.0, write_bytes=0, busy_s=0.0)
+        moved, worked_s = second.write_bytes + _MIB, second.busy_s + busy_s
+        second = replace(second, write_bytes=moved, busy_s=worked_s)
+    yield second
