@@ -16,13 +16,15 @@ from appliance.campaign.booted_array import (
     BootedDrives,
     check_root,
     check_settings,
+    find_members,
+    read_settings,
     read_table_uuid,
     select_booted_array,
 )
 from appliance.campaign.database_copy import copy_when_due
-from appliance.campaign.drive_threads import drive_work
+from appliance.campaign.drive_threads import drive_work, side_work
 from appliance.campaign.journal import record, refuse
-from appliance.campaign.kept_sample import KeptSample, keep_sample
+from appliance.campaign.kept_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
 from appliance.campaign.keys import Consoles
 from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
@@ -151,19 +153,37 @@ def _keep(
     try:
         mount_fat(stick)
         slot = this_boot.slot or 0
-        disk = find_root_disk(slot)
-        drive = next((drive for drive in drives if drive.name == disk), None)
         keep_sample(
             KeptSample(
                 boot_id=this_boot.boot_id,
                 entry=entry_name(slot, charted=this_boot.charted),
-                drive="" if drive is None else drive.identity,
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
+                root=_find_root(slot, drives),
                 sample=None if isinstance(sample, KaltstartError) else sample,
             )
         )
     except (KaltstartError, OSError) as error:
         refuse(None, this_boot, (str(error),))
+
+
+def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+    """What this boot came from; None where it is not known: no sample is taken then."""
+    try:
+        disk = find_root_disk(slot)
+        members = find_members(disk, drives)
+        if members is None:
+            return None
+        drive, cache, set_uuid = members
+        if cache is None:
+            return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
+        with side_work("the array", tell=tell_nobody) as hand:
+            reading = partial(read_settings, drive, set_uuid=set_uuid)
+            settings = hand.do(reading, "reading how it runs")
+        return KeptRoot(
+            read_table_uuid(disk), KeptDrive.of(drive), KeptDrive.of(cache), set_uuid, settings
+        )
+    except KaltstartError:
+        return None
 
 
 def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:
