@@ -40,6 +40,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     fresh = database.with_name("copy.new")
     try:
         fresh.write_bytes(newest.read_bytes())
+        _disarm(fresh)
         sync_path(fresh)
         if database.exists():
             os.link(database, kept)
@@ -49,7 +50,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
         sync_path(database.parent)
         fresh.replace(database)
         sync_path(database.parent)
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         raise StickTrouble(f"the copy cannot be put in place: {error}") from error
     finally:
         with suppress(OSError):
@@ -83,6 +84,15 @@ def _look_at(database: Path) -> int | None:
             f"whether the database is damaged cannot be told: {error}; nothing was changed",
             hint="end what else uses it, and try it again",
         ) from error
+
+
+def _disarm(copy: Path) -> None:
+    """What it waited for has come, or not, since it was made: no later start is its end."""
+    with closing(sqlite3.connect(copy, autocommit=True)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute(
+            "UPDATE cycle SET state = 'planned', attempts = attempts - 1 WHERE state = 'armed'"
+        )
 
 
 def _can_be_read(path: Path) -> bool:

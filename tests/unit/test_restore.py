@@ -16,6 +16,7 @@ from appliance.store.connect import open_database
 from appliance.store.copies import check_whole, find_copies, keep_copy
 from appliance.store.events import insert_event
 from appliance.store.restore import restore_copy
+from tests.report.database import make_database
 
 
 def _say(connection: sqlite3.Connection, event: str) -> None:
@@ -67,6 +68,19 @@ def test_the_newest_copy_that_is_whole_takes_its_place(database: Path) -> None:
         "damaged-1.sqlite",
         *(path.name for path in find_copies(database)),
     }
+
+
+def test_what_a_copy_waited_for_is_not_waited_for_any_more(tmp_path: Path) -> None:
+    """A sample that lies on KALTSTART by now is of a later boot."""
+    path = tmp_path / "kaltstart.sqlite"
+    state = "SELECT state, attempts FROM cycle ORDER BY id LIMIT 1"
+    with closing(make_database(path)) as connection:
+        connection.execute("UPDATE cycle SET state = 'armed', attempts = 2 WHERE id = 1")
+        assert keep_copy(connection) == ""
+    _spoil(path)
+    restore_copy(path)
+    with closing(open_database(path)) as connection:
+        assert tuple(connection.execute(state).fetchone()) == ("planned", 1)
 
 
 def test_a_copy_that_is_spoilt_too_is_passed_over(database: Path) -> None:
