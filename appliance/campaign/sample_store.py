@@ -3,7 +3,6 @@
 The sample is committed before any drive is asked for its count.
 """
 
-import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from appliance.store.cycles import (
     update_cold_proof,
 )
 from appliance.units import printable
+from appliance.workloads.kept import sync_folder, write_durably
 
 _CHART_TIMEOUT_S = 300
 _CHARTS = Path("/run/log")
@@ -128,7 +128,9 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
             raise StepFailed("systemd-bootchart left no chart")
         folder = RAW / f"cycle-{cycle.id}"
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(charts[-1], folder / "bootchart.svg")
+        # Power is about to go.
+        write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
+        sync_folder(RAW)
     except (KaltstartError, OSError) as error:
         record(
             site.connection,

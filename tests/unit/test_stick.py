@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +134,19 @@ def test_data_is_checked_before_it_is_mounted(tools: Tools) -> None:
     assert [command[0] for command in tools.commands] == ["fsck.ext4", "mount"]
     assert all("/dev/sdc6" in command for command in tools.commands)
     assert module.RAW.is_dir()
+
+
+@pytest.mark.parametrize("fsck_code", [0, 4])
+def test_nothing_on_the_stick_can_be_started_or_be_a_device(tools: Tools, fsck_code: int) -> None:
+    """Other machines write on it."""
+    tools.fsck_code = fsck_code
+    with suppress(StickTrouble):
+        mount_data(STICK)
+    mount_fat(STICK)
+    options = [command[command.index("-o") + 1] for command in tools.commands if "-o" in command]
+    assert len(options) == 2
+    for each in options:
+        assert {"nosuid", "nodev", "noexec"} <= set(each.split(","))
 
 
 def test_what_was_repaired_is_told(tools: Tools) -> None:

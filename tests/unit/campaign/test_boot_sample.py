@@ -1,5 +1,6 @@
 """The sample of a measured boot: what is stored of it, and how it is known that it was cold."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,19 @@ def test_a_spindle_that_stopped_before_a_warm_boot_did_not_lose_power(world: Wor
     assert [(boot["valid"], boot["cold_proof"]) for boot in world.boots()] == [(1, "unproven")]
 
 
+def note_syncs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """What is flushed from now on, as it is called by then."""
+    synced: list[Path] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return synced
+
+
 def test_a_chart_is_kept_with_its_cycle(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +215,11 @@ def test_a_chart_is_kept_with_its_cycle(
     monkeypatch.setattr(sample_store, "run", run)
     monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
     monkeypatch.setattr(sample_store, "RAW", tmp_path / "raw")
+    synced = note_syncs(monkeypatch)
     store(world, charted=True)
+    # The power goes right behind it.
+    folder = tmp_path / "raw/cycle-2"
+    assert synced[-3:] == [folder / "bootchart.svg.new", folder, folder.parent]
     assert commands == [["systemctl", "stop", "kaltstart-bootchart.service"]]
     assert (tmp_path / "raw/cycle-2/bootchart.svg").read_text() == "<svg/>"
     assert world.lines[-1][1]["charted"] == 1

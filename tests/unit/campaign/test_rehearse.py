@@ -1,5 +1,7 @@
 """Learning how long a shutdown takes, by one restart."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.campaign.advance import Outcome
@@ -75,6 +77,14 @@ def test_a_key_stops_it(world: World) -> None:
     assert world.campaign().state == "paused"
     assert world.campaign().rehearsed_at is None
     assert world.campaign().power_actions == 0
+    assert world.power_rows == []
+
+
+def test_a_key_after_the_countdown_stops_it(world: World) -> None:
+    """While it was stored that the machine restarts."""
+    world.make_campaign(wake_margin_s=None)
+    assert rehearse(replace(world.site(), is_stopped=lambda: True), 1) is Outcome.PAUSED
+    assert world.campaign().state == "paused"
     assert world.power_rows == []
 
 

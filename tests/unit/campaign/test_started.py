@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.superblock import Superblock
 from appliance.campaign import engine, journal, screen, started, stick_plan
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
@@ -15,7 +17,8 @@ from appliance.campaign.site import leave
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
-from appliance.errors import StickTrouble
+from appliance.errors import StepFailed, StickTrouble
+from appliance.store.arrays import insert_array
 from appliance.store.campaigns import (
     count_power_action,
     knows_plan,
@@ -119,6 +122,44 @@ def test_a_drive_of_an_unknown_campaign_is_left_to_a_person(
     appliance = _start(machine, monkeypatch)
     assert machine.log == []
     assert "drive LAB-HDD-1 carries" in appliance.status.message
+
+
+def _superblock(set_uuid: str) -> Superblock:
+    return Superblock("backing", True, "a", set_uuid, "", 512, 512 << 10)
+
+
+def test_a_member_of_an_unknown_array_is_left_to_a_person(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.drives = (replace(HDD, file_system="bcache"),)
+    monkeypatch.setattr(started, "read_superblock", lambda _: _superblock(array_set_uuid(1)))
+    appliance = _start(machine, monkeypatch)
+    assert machine.log == []
+    assert "drive LAB-HDD-1 carries" in appliance.status.message
+
+
+@pytest.mark.parametrize("whose", ["known", "somebody else's", "unreadable", "none"])
+def test_a_member_of_an_array_that_is_no_surprise_starts(
+    machine: World, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    set_uuid = array_set_uuid(1)
+    machine.make_campaign([HDD, SSD], roles=["backing", "cache"])
+    connection = open_database(machine.path)
+    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
+    update_campaign_state(connection, 1, "done")
+    connection.close()
+    if whose == "somebody else's":
+        set_uuid = "b0a4a9c8-7c0c-4d4e-9f0a-0b9b0c0d0e0f"
+
+    def read_superblock(path: str) -> Superblock | None:
+        if whose == "unreadable":
+            raise StepFailed(f"{path}: a bcache superblock of an unknown kind")
+        return None if whose == "none" else _superblock(set_uuid)
+
+    machine.drives = (replace(HDD, file_system="bcache"),)
+    monkeypatch.setattr(started, "read_superblock", read_superblock)
+    _start(machine, monkeypatch)
+    assert "it runs" in machine.log
 
 
 def test_a_drive_of_a_campaign_that_is_known_starts(
