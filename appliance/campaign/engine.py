@@ -6,7 +6,7 @@ campaign and never restarts the machine.
 
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -31,6 +31,7 @@ from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_l
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.opening import open_stick, show_trouble
+from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.resume import resume_campaign
@@ -67,7 +68,7 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
     select_unreported_campaign,
 )
-from appliance.store.connect import telling_stick_trouble
+from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.requests import (
     Request,
@@ -165,6 +166,9 @@ class Appliance:
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         self._tidy_firmware()
+        if owed := read_owed_pause():
+            self._pause_unfinished(owed)
+            pay_pause()
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -274,11 +278,16 @@ class Appliance:
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
-            with telling_stick_trouble():
+            with telling_stick_trouble(), self._waiting_for(error):
                 pause(self.site, campaign_id, str(error))
         except StickTrouble as second:
             # Of two troubles with the stick the first one says more.
             raise (error if isinstance(error, StickTrouble) else second) from second
+
+    def _waiting_for(self, error: Exception) -> AbstractContextManager[None]:
+        """For other programs that hold the database, where nobody has waited for them in vain."""
+        is_trouble = isinstance(error, StickTrouble)
+        return impatient(self.connection) if is_trouble else nullcontext()
 
     def _advance(self, campaign_id: int) -> None:
         hold_if_asked(self.site, campaign_id)
@@ -332,6 +341,7 @@ class Appliance:
         try:
             self._pause_unfinished(said)
         except (sqlite3.Error, OSError, KaltstartError) as second:
+            owe_pause(said)
             take_back_departure(self.this_boot)
             announce("campaign-paused", reason=f"{said}; then {second}")
         # Last: where /run is full, this fails too.
@@ -344,8 +354,11 @@ class Appliance:
         What could not be taken back is added to the hint of `error`.
         """
         # Mostly it takes nothing, which is the trouble itself: the pause is for where it does.
-        with suppress(sqlite3.Error, OSError, KaltstartError):
-            self._pause_unfinished(str(error))
+        try:
+            with self._waiting_for(error):
+                self._pause_unfinished(str(error))
+        except (sqlite3.Error, OSError, KaltstartError):
+            owe_pause(str(error))
         left = take_back_departure(self.this_boot)
         if left:
             said = (

@@ -17,6 +17,7 @@ PATIENCE_S = 20.0
 """Of who can be told to try again."""
 LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
+_SHORT_PATIENCE_S = 2.0
 RESTORE_HINT = (
     "in the shell of page Machine `python3 -m appliance rescue` copies it to KALTSTART as it is, "
     "and `python3 -m appliance restore` puts the newest copy of it in its place"
@@ -155,6 +156,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
+
+
+@contextmanager
+def impatient(connection: sqlite3.Connection) -> Iterator[None]:
+    """Who holds the database was waited for, and is not waited for again in this block."""
+    (patience_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute(f"PRAGMA busy_timeout = {round(_SHORT_PATIENCE_S * 1000)}")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):  # closed by now
+            connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
 
 
 @contextmanager
