@@ -23,6 +23,7 @@ EVENTS = (
     *(N_("cycle-armed"), N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
     N_("drive-silent"),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
+    N_("identity-unknown"),
     *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
     *(N_("no-chart"), N_("no-copy"), N_("no-verdict")),
     *(

@@ -28,6 +28,7 @@ from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
 from appliance.campaign.keys import find_consoles
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
+from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives
 from appliance.campaign.opening import open_stick, show_trouble
@@ -65,6 +66,7 @@ from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
     count_power_action,
+    select_campaign_drives,
     select_unfinished_campaign,
     select_unreported_campaign,
 )
@@ -444,7 +446,23 @@ class Appliance:
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         image = f"Kaltstart {VERSION}"
         record(self.connection, self.this_boot, "campaign-start", image, campaign_id=campaign_id)
+        self._warn_of_silence(campaign_id)
         return campaign_id
+
+    def _warn_of_silence(self, campaign_id: int) -> None:
+        """Of released drives that tell nobody who they are: one in its place is not noticed."""
+        in_doubt = {drive.identity for drive in find_drives() if drive.serial_doubt}
+        for row in select_campaign_drives(self.connection, campaign_id):
+            if row.released and noted_identity(row) is None:
+                record(
+                    self.connection,
+                    self.this_boot,
+                    "identity-unknown",
+                    f"{row.identity} does not answer who it is, so it is known only by what the "
+                    "kernel has noted and by what Kaltstart leaves on it: do not change it",
+                    campaign_id=campaign_id,
+                    level="warning" if row.identity in in_doubt else "info",
+                )
 
     # Requests
 

@@ -4,6 +4,7 @@ Runs from the drive under test. Until the sample is committed it does nothing bu
 fails, the appliance is next and knows from the database what was due.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -30,7 +31,7 @@ from appliance.campaign.live_drives import find_booted_drives, find_released_dri
 from appliance.campaign.sample_store import Due, store_sample
 from appliance.campaign.site import Countdown, Site, leave
 from appliance.campaign.states import armed_cycle
-from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
@@ -62,6 +63,9 @@ from appliance.store.cycles import BootSample, select_cycles
 from appliance.units import printable
 from appliance.workloads.reference_os import entry_name
 
+_STICK_WAIT_S = 300
+_STICK_POLL_S = 2
+
 
 def measure_boot() -> None:
     """Measure this boot, store the sample, go on with the campaign."""
@@ -72,8 +76,7 @@ def measure_boot() -> None:
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:
-        drives = find_settled_drives()
-        stick = find_stick(drives)
+        drives, stick = _await_stick(this_boot)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
@@ -100,6 +103,27 @@ def measure_boot() -> None:
             refuse(None, this_boot, (error.message,))
             _keep(this_boot, stick, drives, sample, reason=error.message)
             _give_back(this_boot, connection.close)
+
+
+def _await_stick(this_boot: ThisBoot) -> tuple[Sequence[Drive], Stick]:
+    """The drives here, and the stick among them: without it the sample is lost.
+
+    It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
+    put that right. Raises StickTrouble.
+    """
+    give_up_s = monotonic_s() + _STICK_WAIT_S
+    told = ""
+    while True:
+        drives = find_settled_drives()
+        try:
+            return drives, find_stick(drives)
+        except StickTrouble as error:
+            if monotonic_s() >= give_up_s:
+                raise
+            if error.message != told:
+                told = error.message
+                refuse(None, this_boot, (f"{told}: the sample waits for it",))
+        time.sleep(_STICK_POLL_S)
 
 
 def _store(

@@ -183,7 +183,8 @@ def _ask_released(drive: Drive) -> tuple[str, str, str, int]:
     Raises Refusal where it is not who the kernel takes it for.
     """
     try:
-        asked = ask_identity(drive)
+        # Once more: one that spins up answers late, and what it says now guards it from here on.
+        asked = ask_identity(drive) or ask_identity(drive)
     except StillRunning as error:
         raise Refusal(f"{drive.path} does not answer who it is", hint=error.hint) from error
     check_asked(drive, None, asked)

@@ -17,8 +17,9 @@ from appliance.campaign.kept_sample import KeptRoot, KeptSample, keep_sample, re
 from appliance.campaign.measure import measure_boot
 from appliance.campaign.site import pause
 from appliance.errors import StepFailed, StickTrouble
+from appliance.stick import Stick
 from tests.unit.campaign.test_array_boot_measured import booted_array
-from tests.unit.campaign.world import HDD, World, install_uuid
+from tests.unit.campaign.world import HDD, STICK, World, install_uuid
 
 __all__ = ["booted_array"]
 
@@ -346,6 +347,46 @@ def test_a_figure_that_is_none_is_not_believed(
     found["sample"][field] = value
     path.write_text(json.dumps(found))
     assert read_kept() is None
+
+
+@pytest.mark.parametrize(
+    "trouble", ["the Kaltstart stick is not found", "there are 2 Kaltstart sticks"]
+)
+def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
+    booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """The stick resets itself; or somebody has plugged in another one, and takes it out again."""
+    del fat
+    looks = 0
+
+    def find_stick(_: object) -> Stick:
+        nonlocal looks
+        looks += 1
+        if looks < 4:
+            raise StickTrouble(trouble)
+        return STICK
+
+    monkeypatch.setattr(measure, "find_stick", find_stick)
+    measure_boot()
+    assert booted.states()[0] == "done"
+    assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
+    told = [fields["reason"] for event, fields in booted.lines if event == "refused"]
+    assert told == [f"{trouble}: the sample waits for it"]
+
+
+def test_a_stick_is_not_waited_for_for_ever(
+    booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del fat
+
+    def find_stick(_: object) -> Stick:
+        raise StickTrouble("there are 2 Kaltstart sticks")
+
+    monkeypatch.setattr(measure, "find_stick", find_stick)
+    began_s = booted.now_s
+    measure_boot()
+    assert booted.log[-1] == "reboot"
+    assert 300 <= booted.now_s - began_s < 310
 
 
 def test_nothing_is_kept_by_a_boot_that_is_stored(booted: World, fat: Path) -> None:

@@ -1,7 +1,7 @@
 """A plan that was started stays started, whatever the stick forgets."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,10 @@ from appliance.campaign.site import leave
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
+from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.model import Drive
 from appliance.errors import StepFailed, StickTrouble
+from appliance.stick import Stick
 from appliance.store.arrays import insert_array
 from appliance.store.campaigns import (
     count_power_action,
@@ -27,6 +30,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
+from appliance.store.queries import select_events
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
 
 _PLAN = """\
@@ -122,6 +126,39 @@ def test_a_drive_of_an_unknown_campaign_is_left_to_a_person(
     appliance = _start(machine, monkeypatch)
     assert machine.log == []
     assert "drive LAB-HDD-1 carries" in appliance.status.message
+
+
+@pytest.mark.parametrize(
+    ("doubt", "level"), [("", "info"), ("the number is the dock's", "warning")]
+)
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_released_drive_that_does_not_say_who_it_is_is_told(
+    machine: World, monkeypatch: pytest.MonkeyPatch, doubt: str, level: str, *, answers: bool
+) -> None:
+    machine.drives = (replace(HDD, serial_doubt=doubt),)
+    if answers:
+        machine.answers = {HDD.serial: AskedIdentity(HDD.serial, "", HDD.model, HDD.size_bytes)}
+    appliance = Appliance(Status(), STICK, open_database(machine.path), DriveList())
+    appliance.status.plan = {"toml": ""}
+    monkeypatch.setattr(engine, "start_campaign", _start_released)
+    appliance._admit(_PLAN)
+    told = [
+        (event.detail.split(",")[0], event.level)
+        for event in select_events(appliance.connection, limit=9)
+        if event.event == "identity-unknown"
+    ]
+    said = f"{HDD.serial} does not answer who it is"
+    assert told == ([] if answers else [(said, level)])
+
+
+def _start_released(
+    connection: sqlite3.Connection, text: str, *, drives: Sequence[Drive], stick: Stick
+) -> int:
+    """A number in doubt is released with the model and the size."""
+    lines = f'model = "{HDD.model}"\nsize = {HDD.size_bytes}\n'
+    if drives[0].serial_doubt:
+        text = text.replace("[[workload]]", f"{lines}[[workload]]")
+    return start_campaign(connection, text, drives=drives, stick=stick)
 
 
 def _superblock(set_uuid: str) -> Superblock:
