@@ -17,6 +17,7 @@ from appliance.errors import Refusal, StepFailed
 from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, update_uninstalled
 from appliance.store.steps import delete_file_system, select_file_system
+from appliance.workloads.reference_os import root_partuuid
 
 
 def check_drive_marks(
@@ -44,6 +45,29 @@ def check_drive_marks(
         raise Refusal(
             f"drive {row.identity} no longer carries the partition table that the step before left",
             blame="drive",
+        )
+    check_content(row, drive)
+
+
+def describe_content(drive: Drive) -> str:
+    """What is on a drive as far as it tells: its partition table's GUID, and a file system."""
+    return f"{drive.disk_uuid}/{drive.file_system}"
+
+
+def check_content(row: CampaignDriveRow, drive: Drive) -> None:
+    """Raises Refusal where this campaign has not written to the drive and somebody else has.
+
+    Power may have gone between the release and the first write, and come back in months. An
+    installation that was cut leaves nothing, a part of what was there, or its own partitions.
+    """
+    if row.released_content is None or root_partuuid(row.slot) in drive.partition_uuids:
+        return
+    table_uuid, _, file_system = row.released_content.partition("/")
+    if drive.disk_uuid not in {"", table_uuid} or drive.file_system not in {"", file_system}:
+        raise Refusal(
+            f"drive {row.identity} does not carry what it did when it was released, and nothing "
+            "of this campaign",
+            hint="if it may be erased as it is now, start the plan once more",
         )
 
 

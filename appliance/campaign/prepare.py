@@ -6,6 +6,7 @@ from appliance.campaign.arrays import find_members
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
+from appliance.campaign.marks import check_content
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import hold_if_asked
@@ -117,6 +118,7 @@ def _install(
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
         drive = await_drive(partial(find_released_drive, row=row), tell=site.tell)
+        check_content(row, drive)
         record(
             site.connection,
             site.this_boot,

@@ -11,6 +11,7 @@ from dataclasses import astuple
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
+from appliance.campaign.marks import describe_content
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
 from appliance.drives.asked_identity import ask_identity, check_asked
@@ -152,6 +153,7 @@ def start_campaign(
                 released_model=drive.model,
                 released_size_bytes=drive.size_bytes,
                 asked=asked.get(planned.identity, ("", "", "", 0)),
+                released_content=describe_content(drive) if planned.released else None,
             )
         for cycle in cycles:
             insert_cycle(

@@ -50,6 +50,8 @@ class CampaignDriveRow:
     asked_size_bytes: int = 0
     mark_uuid: str = ""
     """GUID of the empty partition table that this campaign's last step left; empty without one."""
+    released_content: str | None = None
+    """What was on it when it was released; None once this campaign has written to it."""
 
     @property
     def identity(self) -> str:
@@ -147,6 +149,7 @@ def insert_campaign_drive(
     released_model: str,
     released_size_bytes: int,
     asked: tuple[str, str, str, int] = ("", "", "", 0),
+    released_content: str | None = None,
 ) -> None:
     """A drive's part in a campaign, with the bus and the medium that it was just seen with.
 
@@ -156,8 +159,8 @@ def insert_campaign_drive(
         """
         INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
                                     released_size_bytes, asked_serial, asked_wwn, asked_model,
-                                    asked_size_bytes, transport, rotational)
-        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
+                                    asked_size_bytes, released_content, transport, rotational)
+        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
         """,
         (
             campaign_id,
@@ -167,6 +170,7 @@ def insert_campaign_drive(
             released_model,
             released_size_bytes,
             *asked,
+            released_content,
             drive_id,
         ),
     )
@@ -233,7 +237,7 @@ def select_campaign_drives(
         SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
-               cd.asked_size_bytes, cd.mark_uuid
+               cd.asked_size_bytes, cd.mark_uuid, cd.released_content
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
@@ -263,7 +267,7 @@ def update_installed(
     """The reference OS is on the drive, whole, in the partition table with this GUID."""
     connection.execute(
         """
-        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?
+        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?, released_content = NULL
         WHERE campaign_id = ? AND drive_id = ?
         """,
         (timestamp(), install_uuid, campaign_id, drive_id),
@@ -281,9 +285,9 @@ def update_marked(
 
 
 def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """The reference OS is about to be overwritten."""
+    """Whatever is on the drive is about to be overwritten."""
     connection.execute(
-        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = ''"
+        "UPDATE campaign_drive SET install_uuid = '', mark_uuid = '', released_content = NULL"
         " WHERE campaign_id = ? AND drive_id = ?",
         (campaign_id, drive_id),
     )

@@ -17,6 +17,7 @@ from appliance.store.migrations import (
     version_11,
     version_12,
     version_13,
+    version_15,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -34,4 +35,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_11.STATEMENTS,
     version_12.STATEMENTS,
     version_13.STATEMENTS,
+    version_15.STATEMENTS,
 )

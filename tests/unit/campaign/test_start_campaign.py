@@ -318,3 +318,13 @@ def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
     world.campaign_id = started(connection)
     assert asked == [HDD.serial, HDD.serial, SSD.serial]
     assert all(noted_identity(row) is not None for row in world.drive_rows())
+
+
+def test_what_a_released_drive_carries_is_stored(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    hdd = replace(HDD, disk_uuid="table-1", file_system="ext4")
+    read_only = BOTH.replace('erase = "LAB-SSD-1"\n', "").replace(BOOT, "")
+    text = read_only + '[[workload]]\nkind = "surface"\n'
+    world.campaign_id = started(connection, text, drives=(hdd, SSD, STICK_DRIVE))
+    assert [row.released_content for row in world.drive_rows()] == ["table-1/ext4", None]

@@ -270,6 +270,28 @@ def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwrit
     assert machine.log.count("mark /dev/sda") == 2
 
 
+@pytest.mark.parametrize(("now", "state"), [("table-1", "done"), ("table-2", "failed")])
+def test_a_disk_that_was_used_between_its_release_and_its_first_step_is_not_overwritten(
+    machine: Machine, now: str, state: str
+) -> None:
+    machine.plans = (lottery(),)
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.execute("UPDATE campaign_drive SET install_uuid = '', released_content = 'table-1/'")
+    connection.close()
+    hdd, ssd = machine.world.drives
+    machine.world.drives = (replace(hdd, disk_uuid=now, partition_uuids=()), ssd)
+    machine.add_steps(HDD)
+    machine.run()
+    (step,) = machine.steps()
+    assert step.state == state
+    if state == "failed":
+        assert "does not carry what it did when it was released" in step.reason
+        assert not [entry for entry in machine.log if entry.startswith(("clear", "make"))]
+    else:
+        assert machine.world.drive_rows()[0].released_content is None
+
+
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:
     machine.plans = (lottery(), lottery("xfs"))
     connection = open_database(machine.world.path)
