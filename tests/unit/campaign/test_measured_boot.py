@@ -86,6 +86,15 @@ def test_a_measured_boot_stores_its_sample_and_arms_the_next(booted: World) -> N
     assert boot_s >= 20.5
 
 
+def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World) -> None:
+    booted.site().connection.execute(
+        "UPDATE cycle SET alarm_at = 'q026-11-21T03:20:00.000Z' WHERE state = 'armed'"
+    )
+    measure_boot()
+    assert booted.states()[0] == "done"
+    assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
+
+
 def test_behind_its_sample_a_measured_boot_copies_the_database(booted: World) -> None:
     """A campaign of boots may go on for weeks without a start of the appliance."""
     measure_boot()
