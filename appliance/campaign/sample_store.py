@@ -49,7 +49,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
     if cycle.alarm_at:
-        # A clock that cannot be read must not cost the sample, nor a time that the stick has spoilt.
+        # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
         with suppress(StepFailed, ValueError):
             skew_s = power.read_rtc_s() - monotonic_s() - parse_timestamp(cycle.alarm_at)
     sample = replace(sample, wake_skew_s=skew_s)
