@@ -261,10 +261,15 @@ def _rescue(options: argparse.Namespace) -> int:
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from appliance.stick import DATABASE
-    from appliance.store.copies import restore_copy
+    from appliance.stick import DATABASE, DATABASE_LOCK, hold_alone
+    from appliance.store.restore import restore_copy
 
     del options
+    hold_alone(
+        DATABASE_LOCK,
+        held="the engine uses the database; nothing was changed",
+        hint="that is for a database which it cannot use, and says so",
+    )
     copy, damaged = restore_copy(DATABASE)
     print(f"{copy.name} was put in place; the damaged one is kept as {damaged.name}.")
     print("Restart the machine.")
@@ -276,7 +281,11 @@ def _engine(options: argparse.Namespace) -> int:
     from appliance.stick import RUN, hold_alone
 
     del options
-    hold_alone(RUN / "engine.lock")
+    hold_alone(
+        RUN / "engine.lock",
+        held="the engine is at work already",
+        hint="ask it in the interface, on any console",
+    )
     drives = DriveList()
     drives.start()
     # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.

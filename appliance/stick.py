@@ -23,6 +23,8 @@ FAT = RUN / "fat"
 DATA = Path("/var/lib/kaltstart")
 DATABASE = DATA / "kaltstart.sqlite"
 RAW = DATA / "raw"
+DATABASE_LOCK = RUN / "database.lock"
+"""Held by the engine while it uses the database, and by who puts another one in its place."""
 
 DISK_UUID = "182e6314-744f-40ec-a3ff-af5d1fadfd67"
 """GUID of the stick's partition table.
@@ -249,17 +251,19 @@ def _check_usable(min_free_bytes: int) -> None:
         )
 
 
-def hold_alone(lock: Path) -> None:
-    """Until this process ends no other one can do the same. Raises Refusal where one has."""
+def hold_alone(lock: Path, *, held: str, hint: str) -> int:
+    """Until the descriptor is closed, or this process ends, no other one can do the same.
+
+    Raises Refusal where one does, which says `held` and `hint`.
+    """
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Refusal(
-            "the engine is at work already", hint="ask it in the interface, on any console"
-        ) from None
+        raise Refusal(held, hint=hint) from None
+    return descriptor
 
 
 def mount_fat(stick: Stick) -> None:

@@ -23,6 +23,7 @@ EVENTS = (
     *(N_("cycle-armed"), N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
     N_("drive-silent"),
     *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
+    N_("identity-unknown"),
     *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
     *(N_("no-chart"), N_("no-copy"), N_("no-restart"), N_("no-verdict")),
     *(
@@ -34,8 +35,8 @@ EVENTS = (
     ),
     N_("power-key"),
     *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
-    *(N_("sample-damaged"), N_("sample-kept")),
-    N_("report-incomplete"),
+    *(N_("sample-damaged"), N_("sample-kept"), N_("sample-restored"), N_("sample-unused")),
+    *(N_("report-incomplete"), N_("state-damaged")),
     *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
     *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
     *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
@@ -95,6 +96,8 @@ SENTENCES = (
     N_("too many restarts; something makes the machine restart"),
     N_("{count} restarts are the limit of this campaign"),
     N_("none of the campaign's drives is in this machine"),
+    N_("its state was damaged on the stick"),
+    N_("{row}: damaged on the stick, and put back from a copy of the database"),
     N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
     N_(
         "The plan does not start by itself: it was started before, "
@@ -112,7 +115,10 @@ SENTENCES = (
     N_("the count before is not known"),
     N_("no power-cycle count was read"),
     N_("the drive offers no power-cycle count"),
-    N_("the machine was restarted without power-off"),
+    N_("asked for warm, and nothing shows whether power stayed: {what}"),
+    N_("a count of 0 is none"),
+    N_("{source} did not rise over the restart: {counts}"),
+    N_("asked for warm, and {source} did not stand still: {counts}"),
     N_("the machine did not start anew"),
     # Whether a drive may be used, and what is not as it could be.
     N_("this is the Kaltstart stick itself"),

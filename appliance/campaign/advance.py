@@ -10,7 +10,7 @@ from enum import Enum
 from functools import partial
 
 from appliance.campaign import power
-from appliance.campaign.attempts import find_drive_row
+from appliance.campaign.attempts import find_drive_row, pass_over_kept
 from appliance.campaign.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
@@ -140,6 +140,8 @@ def _arm_and_leave(
 ) -> Outcome:
     array = departure.booted.array
     entry = entry_name(row.slot, charted=cycle.charted)
+    # Of a stick that does not let go of it the next start could not tell whose it is.
+    pass_over_kept(site, campaign.id, "the boot that left it is not waited for")
     with transaction(site.connection):
         update_armed(
             site.connection,

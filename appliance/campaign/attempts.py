@@ -1,13 +1,25 @@
 """A measured boot that gave no sample: noted, tried again, and given up after the last attempt."""
 
+import json
+from dataclasses import asdict
+
 from appliance.campaign import power
+from appliance.campaign.booted_array import compare_settings, select_booted_array
 from appliance.campaign.journal import record
-from appliance.campaign.kept_sample import KeptSample, forget_kept, read_kept
+from appliance.campaign.kept_sample import (
+    KeptDrive,
+    KeptRoot,
+    KeptSample,
+    forget_kept,
+    is_kept,
+    read_kept,
+)
 from appliance.campaign.site import Site, disarm, load_campaign
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import read_loader_variable
 from appliance.console import announce
-from appliance.errors import Blame
+from appliance.errors import Blame, KaltstartError, Refusal
+from appliance.plan import parse_plan
 from appliance.store.campaigns import (
     CampaignDriveRow,
     CampaignRow,
@@ -44,10 +56,16 @@ def settle_armed(site: Site, campaign_id: int) -> None:
         disarm(site)
         return
     kept = read_kept()
-    if kept is not None and _is_of(site, kept, cycle) and kept.sample is not None:
-        _take_over(site, campaign, cycle, kept, kept.sample)
-        return
-    if kept is not None and _is_of(site, kept, cycle):
+    is_of_it = kept is not None and _is_of(site, kept, cycle)
+    doubt = ""
+    if kept is not None and is_of_it and kept.sample is not None:
+        doubt = _find_doubt(site, campaign, find_drive_row(site, cycle), kept.root)
+        if not doubt:
+            _take_over(site, campaign, cycle, kept, kept.sample)
+            return
+    if doubt:
+        reason = f"its sample was kept on KALTSTART and is not used: {doubt}"
+    elif kept is not None and is_of_it:
         reason = f"its sample could not be stored: {kept.reason}"
     elif power.entry_is_armed(site.this_boot):
         reason = "the boot loader did not take the one-shot entry"
@@ -60,6 +78,27 @@ def settle_armed(site: Site, campaign_id: int) -> None:
     selected = read_loader_variable("LoaderEntrySelected")
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
     fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame="other")
+    pass_over_kept(site, campaign_id, doubt or "no boot that was due left it")
+
+
+def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
+    """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
+
+    Before each arming: what is found afterwards, that boot has left. Raises StickTrouble.
+    """
+    if not is_kept():
+        return
+    kept = read_kept()
+    if kept is None or (kept.sample and not knows_sample(site.connection, kept.boot_id)):
+        left = json.dumps(asdict(kept)) if kept else "its content is no sample"
+        record(
+            site.connection,
+            site.this_boot,
+            "sample-unused",
+            f"what was kept on KALTSTART is not used: {why}: {left}",
+            campaign_id=campaign_id,
+            level="warning",
+        )
     forget_kept()
 
 
@@ -68,23 +107,60 @@ def _is_of(site: Site, kept: KeptSample, cycle: CycleRow) -> bool:
     return (
         cycle.left_at is not None
         and kept.entry == cycle.entry
-        and kept.drive == find_drive_row(site, cycle).identity
         and kept.boot_id not in {cycle.armed_boot_id, site.this_boot.boot_id}
         and not knows_sample(site.connection, kept.boot_id)
     )
 
 
+def _find_doubt(
+    site: Site, campaign: CampaignRow, row: CampaignDriveRow, root: KeptRoot | None
+) -> str:
+    """Why a kept sample may not be of the boot that was armed; empty where nothing says so.
+
+    The same as a measured boot looks at before it stores its sample.
+    """
+    if root is None:
+        return "what it was started from is not known"
+    if not row.install_uuid or root.table_uuid != row.install_uuid:
+        return "it was started from another reference OS"
+    try:
+        array = select_booted_array(site.connection, campaign.id, row)
+        _check_kept_drive(root.drive, row)
+        if array is None:
+            return "it was started from an array" if root.cache or root.set_uuid else ""
+        plan = parse_plan(campaign.plan_toml).array
+        if plan is None or root.cache is None or root.set_uuid.lower() != array.set_uuid.lower():
+            return "it was not started from the array"
+        _check_kept_drive(root.cache, array.cache)
+        compare_settings(root.settings, plan)
+    except KaltstartError as error:
+        return error.message
+    return ""
+
+
+def _check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
+    """See that it is the drive that was released. Raises Refusal."""
+    is_named = kept.serial == row.serial if row.serial else kept.wwn == row.wwn
+    is_same_wwn = not row.wwn or kept.wwn == row.wwn
+    is_model = row.released_model in {kept.model, kept.bare_model or kept.model}
+    if not (is_named and is_same_wwn and is_model and kept.size_bytes == row.released_size_bytes):
+        raise Refusal(f"it was not started from drive {row.identity}")
+
+
 def _take_over(
     site: Site, campaign: CampaignRow, cycle: CycleRow, kept: KeptSample, sample: BootSample
 ) -> None:
-    """A sample that the database did not take when it was measured."""
+    """A sample that the database did not take when it was measured.
+
+    Whether its drive kept or lost its power on the way, nobody has asked it.
+    """
     why = f"the sample was kept on KALTSTART ({kept.reason})"
     with transaction(site.connection):
         insert_sample(
             site.connection,
             cycle.id,
             sample,
-            cold_proof="warm" if cycle.power == "warm" else "unproven",
+            cold_proof="unproven",
             cold_reason=f"{why}, and the drive's power-cycle count was not read",
         )
         record(

@@ -139,26 +139,55 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
             )
 
 
+def find_members(disk: str, found: Sequence[Drive]) -> tuple[Drive, Drive | None, str] | None:
+    """The drives below a root on `disk`, by its kernel name, and the UUID of their set.
+
+    A drive by itself has no second one, and an empty UUID. None where they are not found.
+    """
+    alone = next((drive for drive in found if drive.name == disk), None)
+    if alone is not None:
+        return alone, None, ""
+    backing = next((each for each in found if linked(control(each.name) / "dev") == disk), None)
+    set_uuid = linked(control(backing.name) / "cache") if backing is not None else ""
+    cache = next((each for each in found if linked(control(each.name) / "set") == set_uuid), None)
+    if backing is None or cache is None or not set_uuid:
+        return None
+    return backing, cache, set_uuid
+
+
 def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
     """See that the array of `backing`, which the initrd has started, runs as the plan says.
 
     Nobody else hears of it when set-array (mkosi.images/initrd) fails or has nothing to go by: the
     array then runs with bcache's defaults. Raises StepFailed, ArrayStuckError.
     """
+    compare_settings(read_settings(backing, set_uuid=set_uuid), plan)
+
+
+def read_settings(backing: Drive, *, set_uuid: str) -> dict[str, str]:
+    """What the array of `backing` runs with, by the names of bcache's control files."""
     own, common = control(backing.name), set_folder(set_uuid)
+    now = {name: read(own / name) for name in ("sequential_cutoff", "writeback_percent")}
+    now["cache_mode"] = parse_choice(read(own / "cache_mode"))
+    for name in ("congested_read_threshold_us", "congested_write_threshold_us"):
+        now[name] = read(common / name)
+    return now
+
+
+def compare_settings(now: Mapping[str, str], plan: ArrayPlan) -> None:
+    """Pure. Raises StepFailed where `now`, of `read_settings`, is not what the plan says."""
     wanted = {
-        own / "cache_mode": plan.cache_mode,
-        own / "sequential_cutoff": format_amount(plan.sequential_cutoff_bytes),
-        own / "writeback_percent": str(plan.writeback_percent),
-        common / "congested_read_threshold_us": str(plan.congested_read_threshold_us),
-        common / "congested_write_threshold_us": str(plan.congested_write_threshold_us),
+        "cache_mode": plan.cache_mode,
+        "sequential_cutoff": format_amount(plan.sequential_cutoff_bytes),
+        "writeback_percent": str(plan.writeback_percent),
+        "congested_read_threshold_us": str(plan.congested_read_threshold_us),
+        "congested_write_threshold_us": str(plan.congested_write_threshold_us),
     }
-    for file, text in wanted.items():
-        now = parse_choice(read(file)) if file.name == "cache_mode" else read(file)
-        if now != text:
+    for name, text in wanted.items():
+        if now.get(name) != text:
             raise StepFailed(
-                f"the array did not boot with the plan's settings: {file.name} is {now!r} and not "
-                f"{text!r}",
+                f"the array did not boot with the plan's settings: {name} is {now.get(name)!r} and "
+                f"not {text!r}",
                 blame="other",
             )
 

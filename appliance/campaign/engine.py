@@ -6,7 +6,7 @@ campaign and never restarts the machine.
 
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -29,9 +29,11 @@ from appliance.campaign.judging import check_policy
 from appliance.campaign.keys import Keyboards, find_consoles
 from appliance.campaign.leavings import find_unknown_campaign
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
+from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
 from appliance.campaign.opening import open_stick, show_trouble
+from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.resume import resume_campaign
@@ -67,13 +69,19 @@ from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignRow,
     count_power_action,
+    select_campaign_drives,
     select_unfinished_campaign,
     select_unreported_campaign,
 )
-from appliance.store.connect import telling_stick_trouble
+from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.events import knows_earlier_start
-from appliance.store.requests import Request, select_new_requests, update_request
+from appliance.store.requests import (
+    Request,
+    select_new_requests,
+    select_request,
+    update_request,
+)
 from appliance.store.wishes import is_pause_asked
 
 _AUTOSTART_S = 10
@@ -178,6 +186,9 @@ class Appliance:
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         self._tidy_firmware()
+        if owed := read_owed_pause():
+            self._pause_unfinished(owed)
+            pay_pause()
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -189,8 +200,7 @@ class Appliance:
             self._consider_plan(autostart=campaign is None)
         while True:
             self._idle()
-            for request in select_new_requests(self.connection):
-                self._answer(request)
+            self._answer_requests()
             self._obey_power_key()
             self._look_at_drives()
             time.sleep(_POLL_S)
@@ -295,11 +305,16 @@ class Appliance:
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
-            with telling_stick_trouble():
+            with telling_stick_trouble(), self._waiting_for(error):
                 pause(self.site, campaign_id, str(error))
         except StickTrouble as second:
             # Of two troubles with the stick the first one says more.
             raise (error if isinstance(error, StickTrouble) else second) from second
+
+    def _waiting_for(self, error: Exception) -> AbstractContextManager[None]:
+        """For other programs that hold the database, where nobody has waited for them in vain."""
+        is_trouble = isinstance(error, StickTrouble)
+        return impatient(self.connection) if is_trouble else nullcontext()
 
     def _advance(self, campaign_id: int) -> None:
         hold_if_asked(self.site, campaign_id)
@@ -365,6 +380,7 @@ class Appliance:
         try:
             self._pause_unfinished(said)
         except (sqlite3.Error, OSError, KaltstartError) as second:
+            owe_pause(said)
             take_back_departure(self.this_boot)
             announce("campaign-paused", reason=f"{said}; then {second}")
         # Last: where /run is full, this fails too.
@@ -377,8 +393,11 @@ class Appliance:
         What could not be taken back is added to the hint of `error`.
         """
         # Mostly it takes nothing, which is the trouble itself: the pause is for where it does.
-        with suppress(sqlite3.Error, OSError, KaltstartError):
-            self._pause_unfinished(str(error))
+        try:
+            with self._waiting_for(error):
+                self._pause_unfinished(str(error))
+        except (sqlite3.Error, OSError, KaltstartError):
+            owe_pause(str(error))
         left = take_back_departure(self.this_boot)
         if left:
             said = (
@@ -476,9 +495,32 @@ class Appliance:
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         image = f"Kaltstart {VERSION}"
         record(self.connection, self.this_boot, "campaign-start", image, campaign_id=campaign_id)
+        self._warn_of_silence(campaign_id)
         return campaign_id
 
+    def _warn_of_silence(self, campaign_id: int) -> None:
+        """Of released drives that tell nobody who they are: one in its place is not noticed."""
+        in_doubt = {drive.identity for drive in find_drives() if drive.serial_doubt}
+        for row in select_campaign_drives(self.connection, campaign_id):
+            if row.released and noted_identity(row) is None:
+                record(
+                    self.connection,
+                    self.this_boot,
+                    "identity-unknown",
+                    f"{row.identity} does not answer who it is, so it is known only by what the "
+                    "kernel has noted and by what Kaltstart leaves on it: do not change it",
+                    campaign_id=campaign_id,
+                    level="warning" if row.identity in in_doubt else "info",
+                )
+
     # Requests
+
+    def _answer_requests(self) -> None:
+        """Each as it is by then: the campaign that one lets run refuses what waits beside it."""
+        for waiting in select_new_requests(self.connection):
+            request = select_request(self.connection, waiting.id)
+            if request is not None and request.state == "new":
+                self._answer(request)
 
     def _void_old_requests(self) -> None:
         for request in select_new_requests(self.connection):

@@ -1,8 +1,8 @@
 """The end of a campaign: its report on the stick, its last console line."""
 
+from appliance.campaign.database_copy import copy_database
 from appliance.campaign.journal import record
 from appliance.campaign.judging import judge_again, judge_campaign, tell_no_verdict
-from appliance.campaign.opening import copy_database
 from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.errors import StickTrouble

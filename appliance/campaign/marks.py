@@ -26,6 +26,7 @@ from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uni
 from appliance.store.connect import transaction
 from appliance.store.steps import delete_file_system, select_file_system
 from appliance.workloads.drive_ends import DriveEnds, read_ends
+from appliance.workloads.reference_os import root_partuuid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ def check_drive_marks(
     if row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over:
         ends = hand.do(partial(read_ends, drive.path), "looking at both its ends")
         _check_ends(row, ends, has_doubt=bool(drive.serial_doubt))
+    check_content(row, drive)
 
 
 def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> None:
@@ -121,6 +123,28 @@ def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> N
     raise Refusal(
         f"drive {row.identity} no longer carries what the last step left on it", blame="drive"
     )
+
+
+def describe_content(drive: Drive) -> str:
+    """What is on a drive as far as it tells: its partition table's GUID, and a file system."""
+    return f"{drive.disk_uuid}/{drive.file_system}"
+
+
+def check_content(row: CampaignDriveRow, drive: Drive) -> None:
+    """Raises Refusal where this campaign has not written to the drive and somebody else has.
+
+    Power may have gone between the release and the first write, and come back in months. An
+    installation that was cut leaves nothing, a part of what was there, or its own partitions.
+    """
+    if row.released_content is None or root_partuuid(row.slot) in drive.partition_uuids:
+        return
+    table_uuid, _, file_system = row.released_content.partition("/")
+    if drive.disk_uuid not in {"", table_uuid} or drive.file_system not in {"", file_system}:
+        raise Refusal(
+            f"drive {row.identity} does not carry what it did when it was released, and nothing "
+            "of this campaign",
+            hint="if it may be erased as it is now, start the plan once more",
+        )
 
 
 def check_file_system(

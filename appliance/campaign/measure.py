@@ -4,6 +4,7 @@ Runs from the drive under test. Until the sample is committed it does nothing bu
 fails, the appliance is next and knows from the database what was due.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -16,18 +17,21 @@ from appliance.campaign.booted_array import (
     BootedDrives,
     check_root,
     check_settings,
+    find_members,
+    read_settings,
     read_table_uuid,
     select_booted_array,
 )
-from appliance.campaign.drive_threads import drive_work
+from appliance.campaign.database_copy import copy_when_due
+from appliance.campaign.drive_threads import drive_work, side_work
 from appliance.campaign.journal import record, refuse
-from appliance.campaign.kept_sample import KeptSample, keep_sample
+from appliance.campaign.kept_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
 from appliance.campaign.keys import Consoles, Keyboards
 from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
 from appliance.campaign.site import Countdown, Site, leave
 from appliance.campaign.states import armed_cycle
-from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
@@ -59,6 +63,9 @@ from appliance.store.cycles import BootSample, select_cycles
 from appliance.units import printable
 from appliance.workloads.reference_os import entry_name
 
+_STICK_WAIT_S = 300
+_STICK_POLL_S = 2
+
 
 def measure_boot() -> None:
     """Measure this boot, store the sample, go on with the campaign."""
@@ -69,8 +76,7 @@ def measure_boot() -> None:
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:
-        drives = find_settled_drives()
-        stick = find_stick(drives)
+        drives, stick = _await_stick(this_boot)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
@@ -98,6 +104,27 @@ def measure_boot() -> None:
             refuse(None, this_boot, (error.message,))
             _keep(this_boot, stick, drives, sample, reason=error.message)
             _give_back(this_boot, connection.close)
+
+
+def _await_stick(this_boot: ThisBoot) -> tuple[Sequence[Drive], Stick]:
+    """The drives here, and the stick among them: without it the sample is lost.
+
+    It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
+    put that right. Raises StickTrouble.
+    """
+    give_up_s = monotonic_s() + _STICK_WAIT_S
+    told = ""
+    while True:
+        drives = find_settled_drives()
+        try:
+            return drives, find_stick(drives)
+        except StickTrouble as error:
+            if monotonic_s() >= give_up_s:
+                raise
+            if error.message != told:
+                told = error.message
+                refuse(None, this_boot, (f"{told}: the sample waits for it",))
+        time.sleep(_STICK_POLL_S)
 
 
 def _store(
@@ -132,6 +159,7 @@ def _store(
         )
     else:
         store_sample(site, due, booted, sample)
+        copy_when_due(site.connection, site.this_boot)
     _go_on(site, campaign.id, keyboards)
 
 
@@ -154,19 +182,37 @@ def _keep(
     try:
         mount_fat(stick)
         slot = this_boot.slot or 0
-        disk = find_root_disk(slot)
-        drive = next((drive for drive in drives if drive.name == disk), None)
         keep_sample(
             KeptSample(
                 boot_id=this_boot.boot_id,
                 entry=entry_name(slot, charted=this_boot.charted),
-                drive="" if drive is None else drive.identity,
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
+                root=_find_root(slot, drives),
                 sample=None if isinstance(sample, KaltstartError) else sample,
             )
         )
     except (KaltstartError, OSError) as error:
         refuse(None, this_boot, (str(error),))
+
+
+def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+    """What this boot came from; None where it is not known: no sample is taken then."""
+    try:
+        disk = find_root_disk(slot)
+        members = find_members(disk, drives)
+        if members is None:
+            return None
+        drive, cache, set_uuid = members
+        if cache is None:
+            return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
+        with side_work("the array", tell=tell_nobody) as hand:
+            reading = partial(read_settings, drive, set_uuid=set_uuid)
+            settings = hand.do(reading, "reading how it runs")
+        return KeptRoot(
+            read_table_uuid(disk), KeptDrive.of(drive), KeptDrive.of(cache), set_uuid, settings
+        )
+    except KaltstartError:
+        return None
 
 
 def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:

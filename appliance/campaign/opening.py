@@ -1,9 +1,13 @@
 """Opening the stick when the appliance starts, and telling people when that fails."""
 
+import os
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 
 from appliance import fat
+from appliance.campaign.database_copy import copy_database
 from appliance.campaign.journal import record
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.thisboot import ThisBoot, read_this_boot
@@ -12,17 +16,23 @@ from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import (
     DATABASE,
+    DATABASE_LOCK,
     FAT,
     Stick,
     find_stick,
+    hold_alone,
     make_data_partition,
     mount_data,
     mount_fat,
     writable_fat,
 )
-from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged
-from appliance.store.connect import LONG_PATIENCE_S, open_database, transaction
-from appliance.store.copies import check_whole, keep_copy
+from appliance.store.connect import (
+    LONG_PATIENCE_S,
+    RESTORE_HINT,
+    open_database,
+    telling_stick_trouble,
+)
+from appliance.store.mending import Mended, mend_rows
 
 _MAX_TOLD = 20
 
@@ -30,7 +40,7 @@ _MAX_TOLD = 20
 def open_stick() -> tuple[Stick, sqlite3.Connection]:
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
-    Raises StickTrouble or StepFailed.
+    Raises StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
     """
     stick = find_stick(find_settled_drives())
     if not stick.data_path:
@@ -45,52 +55,64 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
     mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
     mount_fat(stick)
     mended += _restore_seed()
-    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
+    lock = hold_alone(
+        DATABASE_LOCK,
+        held="a copy of the database is being put in its place",
+        hint="wait until that is done, and restart the machine",
+    )
     try:
-        check_whole(connection)
-    except StickTrouble:
-        connection.close()
+        connection = _open_database(repaired, mended)
+    except BaseException:
+        os.close(lock)  # a person may put a copy in its place
         raise
-    this_boot = read_this_boot()
-    _discard_damaged(connection, this_boot)
-    if repaired:
-        record(connection, this_boot, "data-repaired", repaired, level="warning")
-    for note in mended:
-        record(connection, this_boot, "kaltstart-mended", note, level="warning")
-    copy_database(connection, this_boot)
     return stick, connection
 
 
-def copy_database(
-    connection: sqlite3.Connection, this_boot: ThisBoot, *, is_end: bool = False
-) -> None:
-    """A copy beside it, where there is room; that one could not be made is noted."""
+def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
+    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
-        keep_copy(connection, is_end=is_end)
-    except (sqlite3.Error, OSError) as error:
-        record(connection, this_boot, "no-copy", str(error), level="warning")
+        with _telling_unreadable():
+            this_boot = read_this_boot()
+            mend_rows(connection, note=partial(_note_mended, connection, this_boot))
+            if repaired:
+                record(connection, this_boot, "data-repaired", repaired, level="warning")
+            for note in mended:
+                record(connection, this_boot, "kaltstart-mended", note, level="warning")
+            copy_database(connection, this_boot)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _discard_damaged(connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
-    # Of a draw alone nothing can be taken back: the report leaves it out.
-    damaged = find_damaged(connection, tables=("boot_sample", "result"))
-    if not damaged:
-        return
-    with transaction(connection):
-        for row in damaged[:_MAX_TOLD]:
-            detail = f"{row.what}: {DAMAGED}"
-            record(
-                connection,
-                this_boot,
-                "sample-damaged",
-                detail,
-                campaign_id=row.campaign_id,
-                level="error",
-            )
-        if len(damaged) > _MAX_TOLD:
-            detail = f"and {len(damaged) - _MAX_TOLD} more"
-            record(connection, this_boot, "sample-damaged", detail, level="error")
-        discard_damaged(connection, damaged)
+@contextmanager
+def _telling_unreadable() -> Iterator[None]:
+    """Whatever SQLite has against the database at a start is told to people, who can do something.
+
+    Raises StickTrouble.
+    """
+    try:
+        with telling_stick_trouble():
+            yield
+    except sqlite3.Error as error:
+        raise StickTrouble(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
+
+
+def _note_mended(
+    connection: sqlite3.Connection, this_boot: ThisBoot, mended: Sequence[Mended]
+) -> None:
+    for row in mended[:_MAX_TOLD]:
+        record(
+            connection,
+            this_boot,
+            row.event,
+            row.detail,
+            campaign_id=row.campaign_id,
+            level="warning" if row.event == "sample-restored" else "error",
+        )
+    if len(mended) > _MAX_TOLD:
+        detail = f"and {len(mended) - _MAX_TOLD} more"
+        record(connection, this_boot, "sample-damaged", detail, level="error")
 
 
 def _restore_seed() -> tuple[str, ...]:

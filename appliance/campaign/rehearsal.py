@@ -1,6 +1,7 @@
 """How long before the alarm power must go: learned by one restart, where the plan says nothing."""
 
 import math
+from contextlib import suppress
 
 from appliance.campaign import power
 from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
@@ -47,7 +48,9 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         return Outcome.LEAVING
     # From the request to the kernel's next start: firmware and loader are in it, so it errs on the
     # long side.
-    took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
+    took_s = 0.0
+    with suppress(ValueError):  # a time that the stick has spoilt
+        took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
     known = 0 < took_s < _MAX_REHEARSAL_S and not is_time_set_since(
         site.connection, campaign_id, _EVENT
     )

@@ -3,7 +3,6 @@
 The sample is committed before any drive is asked for its count.
 """
 
-import shutil
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from appliance.store.cycles import (
     update_cold_proof,
 )
 from appliance.units import printable
+from appliance.workloads.kept import sync_folder, write_durably
 
 _CHART_TIMEOUT_S = 300
 _CHARTS = Path("/run/log")
@@ -49,17 +49,17 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
     if cycle.alarm_at:
-        with suppress(StepFailed):  # a clock that cannot be read must not cost the sample
+        # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
+        with suppress(StepFailed, ValueError):
             skew_s = power.read_rtc_s() - monotonic_s() - parse_timestamp(cycle.alarm_at)
     sample = replace(sample, wake_skew_s=skew_s)
-    unchecked = "warm" if cycle.power == "warm" else "unproven"
     with transaction(site.connection):
         insert_sample(
             site.connection,
             cycle.id,
             sample,
-            cold_proof=unchecked,
-            cold_reason="" if unchecked == "warm" else "the drive's power-cycle count was not read",
+            cold_proof="unproven",
+            cold_reason="the drive's power-cycle count was not read",
         )
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
     afters = [read_power_cycles(drive) for drive in booted.all]
@@ -129,7 +129,9 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
             raise StepFailed("systemd-bootchart left no chart")
         folder = RAW / f"cycle-{cycle.id}"
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(charts[-1], folder / "bootchart.svg")
+        # Power is about to go.
+        write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
+        sync_folder(RAW)
     except (KaltstartError, OSError) as error:
         record(
             site.connection,

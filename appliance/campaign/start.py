@@ -12,6 +12,7 @@ from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign import power
+from appliance.campaign.marks import describe_content
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
 from appliance.campaign.thisboot import read_this_boot
@@ -157,6 +158,7 @@ def start_campaign(
                 released_size_bytes=drive.size_bytes,
                 asked=asked[planned.identity],
                 serial_doubt=drive.serial_doubt,
+                released_content=describe_content(drive) if planned.released else None,
             )
         for cycle in cycles:
             insert_cycle(
@@ -188,7 +190,8 @@ def _ask(drive: Drive, *, is_released: bool) -> tuple[str, str, str, int]:
     Raises Refusal where it is not who the kernel takes it for, or is released and hangs.
     """
     try:
-        asked = ask_identity(drive)
+        # Once more: one that spins up answers late, and what it says now guards it from here on.
+        asked = ask_identity(drive) or ask_identity(drive)
     except StillRunning as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's

@@ -119,13 +119,13 @@ class StepPower:
         if site.countdown(
             "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
         ):
-            self._stay(part)
+            self.take_back(part)
             return False
         self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):
             update_power_off_left(connection, power_off_id)
         if site.is_stopped():
-            self._stay(part)
+            self.take_back(part)
             power.clear_alarm()
             return False
         # Nobody can be told anything, nor ask for anything: the database is closed by then.
@@ -143,8 +143,8 @@ class StepPower:
         asking = partial(read_power_cycles, self.drive)
         return self.hand.do(asking, "reading its power-cycle count")
 
-    def _stay(self, part: str) -> None:
-        """A person stopped it."""
+    def take_back(self, part: str) -> None:
+        """It did not happen, or does not count: the next one is the first."""
         with transaction(self.site.connection):
             delete_power_off(self.site.connection, self.step.id, part)
 

@@ -270,7 +270,7 @@ class StepRun:
             self.place = replace(self.place, part=part, part_number=number)
             self._show_progress(part, 0, 0)
             if part in workload.cold_parts:
-                self._come_from_power_off(part, partial(workload.write_last, bench))
+                self._come_from_power_off(part, workload, bench)
             if self._watch:
                 hand.do(self._watch.begin_part, "looking at the array")
             served_before = select_served(connection, self.step.id)
@@ -304,15 +304,25 @@ class StepRun:
         # What came in the last moment is still of this workload.
         hand.raise_interrupt()
 
-    def _come_from_power_off(self, part: str, write_last: Callable[[], None]) -> None:
+    def _come_from_power_off(self, part: str, workload: Workload, bench: Bench) -> None:
         """Return only in the start after the power-off that `part` wants."""
         if self._power is None:
             raise StepFailed(f"{part} wants a power-off, which is for drives by themselves")
         if self._power.settle(part):
-            return
+            look = partial(workload.doubt_power_off, bench)
+            with _failing_as_step(part):
+                doubt = self._hand.do(look, "looking at the last write")
+            if not doubt:
+                return
+            # In this order: where power goes in between, it is doubted once more, and not believed.
+            self._power.take_back(part)
+            believe = partial(workload.believe_next_power_off, bench)
+            self._hand.do(believe, "noting what is known of the last write")
+            with transaction(self.site.connection):
+                self._record("step-note", f"{part}: {doubt}")
         with transaction(self.site.connection):
             self._store_rest()
-        self._power.leave_before(part, write_last=write_last)
+        self._power.leave_before(part, write_last=partial(workload.write_last, bench))
         raise StoppedByPersonError
 
     def _after_power(self, bench: Bench) -> Bench:

@@ -1,6 +1,7 @@
 """The workloads of a campaign, one step after the other, each on one drive or on the array."""
 
 from appliance.campaign.arrays import find_members, take_apart_array
+from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
@@ -128,6 +129,7 @@ def _run_step(run: StepRun) -> None:
         _fail(run.site, run.step, error)
     except SkippedByPersonError:
         return
+    copy_when_due(run.site.connection, run.site.this_boot)
 
 
 def _is_over(site: Site, step: StepRow) -> bool:

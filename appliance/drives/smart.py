@@ -128,28 +128,52 @@ def _counted(value: object, source: str) -> PowerCycles | None:
 def judge_coldness(
     before: PowerCycles, after: PowerCycles, *, power: str, boot_id_changed: bool
 ) -> ColdProof:
-    """What the counts before a power-off and after the next start prove. Pure.
+    """What the counts before a power-off, or a restart, and after the next start prove. Pure.
 
-    A rise by exactly one of a count of power-ons is the only proof: emulated drives and some
-    bridges show the same number for ever, and more than one power-on means that the power was
-    switched another time as well. Where `before` comes from the database, `after` alone has the
-    source.
+    A rise by exactly one of a count of power-ons is the only proof of cold: emulated drives and
+    some bridges show the same number for ever, and more than one power-on means that the power was
+    switched another time as well. Warm is what a count above zero shows that did not rise. Where
+    `before` comes from the database, `after` alone has the source.
     """
-    if power == "warm":
-        return ColdProof("warm", "the machine was restarted without power-off")
     if not boot_id_changed:
         return ColdProof("unproven", "the machine did not start anew")
+    doubt = _doubt_count(before, after)
+    if power == "warm":
+        # Of a drive that was switched on no count is 0.
+        if not doubt and before.count == after.count == 0:
+            doubt = "a count of 0 is none"
+        if doubt:
+            said = f"asked for warm, and nothing shows whether power stayed: {doubt}"
+            return ColdProof("unproven", said)
+        return _judge_warmth(after.source, before.count or 0, after.count or 0)
+    if doubt:
+        return ColdProof("unproven", doubt)
+    return _judge_rise(after.source, before.count or 0, after.count or 0)
+
+
+def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
+    """Why nothing follows from the two counts; empty where something does."""
     if before.count is None or after.count is None:
         missing = before if before.count is None else after
-        return ColdProof("unproven", missing.reason or "no power-cycle count was read")
-    counts = f"{before.count} → {after.count}"
-    rise = after.count - before.count
+        return missing.reason or "no power-cycle count was read"
     if not after.is_of_power:
-        return ColdProof(
-            "unproven", f"{after.source} counts starts of the spindle, not power-ons: {counts}"
-        )
+        counts = f"{before.count} → {after.count}"
+        return f"{after.source} counts starts of the spindle, not power-ons: {counts}"
+    return ""
+
+
+def _judge_warmth(source: str, before: int, after: int) -> ColdProof:
+    counts = f"{before} → {after}"
+    if after != before:
+        return ColdProof("unproven", f"asked for warm, and {source} did not stand still: {counts}")
+    return ColdProof("warm", f"{source} did not rise over the restart: {counts}")
+
+
+def _judge_rise(source: str, before: int, after: int) -> ColdProof:
+    counts = f"{before} → {after}"
+    rise = after - before
     if rise == 1:
-        return ColdProof("proven", f"{after.source} rose by one: {counts}")
+        return ColdProof("proven", f"{source} rose by one: {counts}")
     if rise == 0:
         doubt = "did not rise although the machine was powered off"
     else:
@@ -160,10 +184,12 @@ def judge_coldness(
 def join_proofs(proofs: Mapping[str, ColdProof]) -> ColdProof:
     """What the proofs of an array's drives, by their identity, prove of its boot. Pure.
 
-    Cold is only what was cold on each of them: one that kept its power kept what its RAM had.
+    Cold is only what was cold on each of them: one that kept its power kept what its RAM had. Warm
+    is only what was warm on each.
     """
-    doubts = {name: proof for name, proof in proofs.items() if proof.proof != "proven"}
-    if len(proofs) == 1 or any(proof.proof == "warm" for proof in doubts.values()):
+    if len(proofs) == 1:
         return next(iter(proofs.values()))
+    doubts = {name: proof for name, proof in proofs.items() if proof.proof == "unproven"}
     said = "; ".join(f"{name}: {proof.reason}" for name, proof in (doubts or proofs).items())
-    return ColdProof("unproven" if doubts else "proven", said)
+    joined = "unproven" if doubts else next(iter(proofs.values())).proof
+    return ColdProof(joined, said)

@@ -4,6 +4,7 @@ The sentence is the most telling of the findings, shortened; all of it stands am
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -158,13 +159,21 @@ def _range(boot_s: Sequence[float]) -> str:
 
 
 def _say_proofs(all_series: Sequence[Series]) -> str:
-    proofs = [proof for series in all_series for proof, _ in series.proofs]
+    counts = Counter[tuple[str, str]]()
+    for series in all_series:
+        for (power, proof, _), number in series.count_proofs().items():
+            counts[power, proof] += number
     parts = [
-        f"{proofs.count(proof)} {proof}" for proof in ("proven", "unproven") if proof in proofs
+        f"{counts['cold', proof]} {proof}"
+        for proof in ("proven", "unproven")
+        if counts["cold", proof]
     ]
-    warm = proofs.count("warm")
     told = [f"Cold boots: {', '.join(parts)}."] if parts else []
-    return " ".join([*told, *([f"{count(warm, 'warm boot')}."] if warm else [])])
+    if warm := counts["warm", "warm"]:
+        told.append(f"{count(warm, 'warm boot')}.")
+    if doubtful := counts["warm", "unproven"]:
+        told.append(f"{count(doubtful, 'boot')} asked for warm, unproven.")
+    return " ".join(told)
 
 
 def _answer_by_verdicts(verdicts: VerdictsView) -> AnswerView:

@@ -162,10 +162,11 @@ def _describe_drive_state(boot: BootRow, own: Sequence[BootRow]) -> str:
         other.position < boot.position and other.state in {"done", "failed"} for other in own
     )
     power = {
-        "proven": "power-cycled, proven",
-        "unproven": "powered off, not proven",
-        "warm": "kept power",
-    }[boot.cold_proof]
+        ("cold", "proven"): "power-cycled, proven",
+        ("cold", "unproven"): "powered off, not proven",
+        ("warm", "warm"): "kept power",
+        ("warm", "unproven"): "restarted, not proven that it kept power",
+    }.get((boot.power, boot.cold_proof), boot.cold_proof)
     earlier = "no earlier boot" if before == 0 else f"{before} earlier boot{'s' * (before > 1)}"
     return f"{power}; {earlier}"
 

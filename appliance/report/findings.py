@@ -281,19 +281,19 @@ def _range(boot_s: Sequence[float]) -> str:
 
 def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
     """One sentence per proof and reason; drives that share it are named together."""
-    drives: dict[tuple[str, str], list[str]] = {}
-    boots: dict[tuple[str, str], int] = {}
+    drives: dict[tuple[str, str, str], list[str]] = {}
+    boots: dict[tuple[str, str, str], int] = {}
     for series in all_series:
-        for (proof, reason), count in sorted(series.count_proofs().items()):
+        for (power, proof, reason), count in sorted(series.count_proofs().items()):
             # Of a proven boot only the fact is told: its counts differ from boot to boot.
-            key = (proof, reason if proof == "unproven" else "")
+            key = (power, proof, reason if proof == "unproven" else "")
             if series.label not in drives.setdefault(key, []):
                 drives[key].append(series.label)
             boots[key] = boots.get(key, 0) + count
     return [
         Finding(
             # What is proven is no doubt.
-            "flat" if key[0] == "proven" else "proof",
+            "flat" if key[1] == "proven" else "proof",
             ", ".join(names),
             _say_proof(*key, count=boots[key]),
         )
@@ -301,7 +301,7 @@ def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
     ]
 
 
-def _say_proof(proof: str, reason: str, *, count: int) -> str:
+def _say_proof(power: str, proof: str, reason: str, *, count: int) -> str:
     boots = _count(count, "boot")
     if proof == "proven":
         return f"cold: proven ({boots}); the drive's power-cycle count rose."
@@ -310,6 +310,8 @@ def _say_proof(proof: str, reason: str, *, count: int) -> str:
             f"warm ({boots}): the machine restarted without a power-off, so the drive's own memory"
             " stayed filled. These are no cold boots."
         )
+    if power == "warm":
+        return f"warm: unproven ({boots}): {reason or 'no reason was recorded'}."
     return f"cold: unproven ({boots}), because {reason or 'no reason was recorded'}."
 
 

@@ -35,6 +35,8 @@ class Series:
     """`cold_proof` and its reason for each value of `boot_s`."""
     page_caches: tuple[str, ...]
     """The page cache each value of `boot_s` met."""
+    powers: tuple[str, ...]
+    """cold | warm: what was asked for before each value of `boot_s`."""
 
     @property
     def spread(self) -> float | None:
@@ -107,9 +109,11 @@ class Series:
         wanted = stats.count_for_median(deviation, share=KNOWN_TO)
         return max(0, wanted - len(self.settled_boot_s))
 
-    def count_proofs(self) -> Counter[tuple[str, str]]:
-        """How many boots have each proof and reason."""
-        return Counter(self.proofs)
+    def count_proofs(self) -> Counter[tuple[str, str, str]]:
+        """How many boots have what was asked for, its proof and its reason."""
+        return Counter(
+            (power, *proof) for power, proof in zip(self.powers, self.proofs, strict=True)
+        )
 
 
 @lru_cache(maxsize=64)
@@ -140,6 +144,7 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
         given_up=printable(drive.failed_reason),
         proofs=tuple((boot.cold_proof, printable(boot.cold_reason)) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),
+        powers=tuple(boot.power for boot, _ in valid),
     )
 
 

@@ -58,6 +58,8 @@ class CampaignDriveRow:
     be left of the mark."""
     serial_doubt: str = ""
     """Why its serial number may be other drives' too; empty where it is its own."""
+    released_content: str | None = None
+    """What was on it when it was released; None once this campaign has written to it."""
 
     @property
     def identity(self) -> str:
@@ -156,6 +158,7 @@ def insert_campaign_drive(
     released_size_bytes: int,
     asked: tuple[str, str, str, int] = ("", "", "", 0),
     serial_doubt: str = "",
+    released_content: str | None = None,
 ) -> None:
     """A drive's part in a campaign, with the bus and the medium that it was just seen with.
 
@@ -166,8 +169,10 @@ def insert_campaign_drive(
         """
         INSERT INTO campaign_drive (campaign_id, drive_id, role, released, slot, released_model,
                                     released_size_bytes, asked_serial, asked_wwn, asked_model,
-                                    asked_size_bytes, serial_doubt, transport, rotational)
-        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational FROM drive WHERE id = ?
+                                    asked_size_bytes, serial_doubt, released_content, transport,
+                                    rotational)
+        SELECT ?, id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, transport, rotational
+        FROM drive WHERE id = ?
         """,
         (
             campaign_id,
@@ -178,6 +183,7 @@ def insert_campaign_drive(
             released_size_bytes,
             *asked,
             serial_doubt,
+            released_content,
             drive_id,
         ),
     )
@@ -255,7 +261,7 @@ def select_campaign_drives(
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
                cd.asked_size_bytes, cd.mark_uuid, cd.mark_sha256,
-               cd.written_over, cd.serial_doubt
+               cd.written_over, cd.serial_doubt, cd.released_content
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
@@ -286,7 +292,7 @@ def update_installed(
     """The reference OS is on the drive, whole, in the partition table with this GUID."""
     connection.execute(
         """
-        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?
+        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?, released_content = NULL
         WHERE campaign_id = ? AND drive_id = ?
         """,
         (timestamp(), install_uuid, campaign_id, drive_id),
@@ -313,10 +319,10 @@ def update_marks(
 
 
 def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """The reference OS is about to be overwritten."""
+    """Whatever is on the drive is about to be overwritten."""
     connection.execute(
         "UPDATE campaign_drive SET install_uuid = '', mark_uuid = '', mark_sha256 = '',"
-        " written_over = 0 WHERE campaign_id = ? AND drive_id = ?",
+        " written_over = 0, released_content = NULL WHERE campaign_id = ? AND drive_id = ?",
         (campaign_id, drive_id),
     )
 

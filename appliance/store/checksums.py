@@ -8,7 +8,7 @@ row that no longer gives it is not believed. Row numbers are left out: a merge g
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 DAMAGED = "damaged on the stick: what is stored there is not what was measured"
@@ -23,13 +23,15 @@ class Damaged:
     """boot_sample | result | ticket"""
     key: int
     """cycle_id of a boot_sample, id of a result, rowid of a ticket."""
-    campaign_id: int
+    campaign_id: int | None
     what: str
     """The row as people know it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sealed:
+class SealedTable:
+    """A table whose rows have checksums."""
+
     key: str
     owner: str
     """The column by which rows are stored together."""
@@ -39,10 +41,13 @@ class _Sealed:
     """SQL: what a row `s` is joined with, to be named."""
     campaign: str
     what: str
+    words: Mapping[str, tuple[object, ...]]
+    """Columns that hold one of these only; the first one claims the least."""
 
 
-_TABLES = {
-    "boot_sample": _Sealed(
+_PAGE_CACHE = ("partial", "cold", "warm", "bypass", "bounded")
+SEALED = {
+    "boot_sample": SealedTable(
         "cycle_id",
         "cycle_id",
         (
@@ -54,8 +59,13 @@ _TABLES = {
         "c.campaign_id",
         "coalesce(nullif(d.serial, ''), d.wwn) || ' cycle ' || c.cycle"
         " || iif(c.charted, ' charted', '')",
+        {
+            "cold_proof": ("unproven", "proven", "warm"),
+            "page_cache": _PAGE_CACHE,
+            "valid": (0, 1),
+        },
     ),
-    "result": _Sealed(
+    "result": SealedTable(
         "id",
         "step_id",
         (
@@ -66,8 +76,14 @@ _TABLES = {
         "step t ON t.id = s.step_id",
         "t.campaign_id",
         "t.kind || ' on ' || t.device || ', ' || s.variant || ' ' || s.metric",
+        {
+            "page_cache": _PAGE_CACHE,
+            "page_cache_proof": ("unproven", "proven"),
+            "began_cold": ("", "proven", "unproven"),
+            "valid": (0, 1),
+        },
     ),
-    "ticket": _Sealed(
+    "ticket": SealedTable(
         "rowid",
         "step_id",
         (
@@ -77,6 +93,7 @@ _TABLES = {
         "step t ON t.id = s.step_id",
         "t.campaign_id",
         "t.kind || ' on ' || t.device || ', ' || s.pass || ' draw ' || s.seq",
+        {"page_cache": _PAGE_CACHE},
     ),
 }  # fmt: skip
 
@@ -86,7 +103,7 @@ def seal(connection: sqlite3.Connection, table: str, owner: int) -> None:
 
     In the transaction that stored the rows: they are still those that were handed over.
     """
-    sealed = _TABLES[table]
+    sealed = SEALED[table]
     rows = connection.execute(
         f"SELECT {sealed.key}, {', '.join(sealed.columns)} FROM {table}"
         f" WHERE {sealed.owner} = ? AND checksum IS NULL",
@@ -102,7 +119,7 @@ def find_damaged(
     connection: sqlite3.Connection,
     *,
     campaign_id: int | None = None,
-    tables: Iterable[str] = tuple(_TABLES),
+    tables: Iterable[str] = tuple(SEALED),
 ) -> tuple[Damaged, ...]:
     """The rows of one campaign, or of all, that are not what was stored."""
     return tuple(
@@ -116,12 +133,21 @@ def find_damaged(
 def discard_damaged(connection: sqlite3.Connection, damaged: Iterable[Damaged]) -> None:
     """No page and no verdict believes these rows from here on. What they hold stays."""
     for row in damaged:
-        sealed = _TABLES[row.table]
+        sealed = SEALED[row.table]
         reason = {"boot_sample": "cold_reason", "result": "proof_reason"}.get(row.table)
+        changes = "".join(
+            f", {column} = iif({column} IN ({_quote(words)}), {column}, {_quote(words[:1])})"
+            for column, words in sealed.words.items()
+            if column != "valid"
+        )
         if reason is None:
-            continue  # a draw counts for nothing by itself
+            # A draw counts for nothing by itself: no checksum agrees, so the report leaves it out.
+            connection.execute(
+                f"UPDATE {row.table} SET checksum = -1{changes} WHERE {sealed.key} = ?", (row.key,)
+            )
+            continue
         connection.execute(
-            f"UPDATE {row.table} SET valid = 0, {reason} = ?, checksum = NULL"
+            f"UPDATE {row.table} SET valid = 0, {reason} = ?, checksum = NULL{changes}"
             f" WHERE {sealed.key} = ?",
             (DAMAGED, row.key),
         )
@@ -132,10 +158,16 @@ def discard_damaged(connection: sqlite3.Connection, damaged: Iterable[Damaged]) 
         seal(connection, row.table, owner)
 
 
+def is_as_sealed(table: str, row: sqlite3.Row) -> bool:
+    """Whether a whole row of `table` gives the checksum that was stored with it."""
+    values = [row[column] for column in SEALED[table].columns]
+    return row["checksum"] is not None and _checksum(values) == row["checksum"]
+
+
 def _select_sealed(
     connection: sqlite3.Connection, table: str, campaign_id: int | None
 ) -> sqlite3.Cursor:
-    sealed = _TABLES[table]
+    sealed = SEALED[table]
     columns = ", ".join(f"s.{column}" for column in sealed.columns)
     mine = "" if campaign_id is None else f" AND {sealed.campaign} = {int(campaign_id)}"
     return connection.execute(
@@ -144,5 +176,10 @@ def _select_sealed(
     )
 
 
+def _quote(words: Iterable[object]) -> str:
+    return ", ".join(repr(word) for word in words)
+
+
 def _checksum(values: Sequence[object]) -> int:
-    return zlib.crc32(json.dumps(list(values)).encode())
+    # A text that a bit has turned into bytes gives another sum, too.
+    return zlib.crc32(json.dumps(list(values), default=repr).encode())

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.errors import StickTrouble
-from appliance.store.copies import RESTORE_HINT
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -18,6 +17,16 @@ PATIENCE_S = 20.0
 """Of who can be told to try again."""
 LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
+_SHORT_PATIENCE_S = 2.0
+RESTORE_HINT = (
+    "in the shell of page Machine `python3 -m appliance rescue` copies it to KALTSTART as it is, "
+    "and `python3 -m appliance restore` puts the newest copy of it in its place"
+)
+"""What a person can do with a damaged database."""
+DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
+_LET_GO = "end what was started in a shell (sqlite3, a copy)"
+_PLUG_IN = "see that the stick is plugged in well and not full, and restart the machine"
 _OF_THE_STICK = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -51,8 +60,7 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
         if connection is not None:
             connection.close()
         raise StickTrouble(
-            f"the database {path} cannot be used: {error}",
-            hint=f"free the partition kaltstart-data; of a damaged file {RESTORE_HINT}",
+            f"the database {path} cannot be used: {error}", hint=_advise(error)
         ) from error
     return connection
 
@@ -67,9 +75,24 @@ def open_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _advise(error: sqlite3.Error) -> str:
+    """What a person can do about a database that cannot be opened."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in DAMAGED_FILE:
+        return RESTORE_HINT
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return _LET_GO
+    if code == sqlite3.SQLITE_FULL:
+        return "copy old results away and delete them from kaltstart-data"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"{_PLUG_IN}; if it stays so, {RESTORE_HINT}"
+    return _PLUG_IN
+
+
 def _connect(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, autocommit=True, timeout=PATIENCE_S)
     connection.row_factory = sqlite3.Row
+    connection.text_factory = decode_text
     connection.execute("PRAGMA synchronous = EXTRA")
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
@@ -80,7 +103,10 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
-        raise StickTrouble(f"{name} is not a database of Kaltstart", hint="move it away")
+        raise StickTrouble(
+            f"{name} is not a database of Kaltstart",
+            hint=f"move it away; of one that was, and is damaged, {RESTORE_HINT}",
+        )
     if version < 0:
         raise StickTrouble(
             f"{name} has schema version {version}, which no program writes: it is damaged",
@@ -105,6 +131,14 @@ def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> No
             connection.execute(f"PRAGMA user_version = {version + 1}")
 
 
+def decode_text(raw: bytes) -> str:
+    """A stored text, which a bit that turned on the stick may have made undecodable.
+
+    Read as it is, its row is found damaged by its checksum, and the others stay readable.
+    """
+    return raw.decode("utf-8", "replace")
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All or nothing, on stable storage when the block has ended.
@@ -125,6 +159,18 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
+def impatient(connection: sqlite3.Connection) -> Iterator[None]:
+    """Who holds the database was waited for, and is not waited for again in this block."""
+    (patience_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute(f"PRAGMA busy_timeout = {round(_SHORT_PATIENCE_S * 1000)}")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):  # closed by now
+            connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
+
+
+@contextmanager
 def telling_stick_trouble() -> Iterator[None]:
     """Around what needs the database. Raises StickTrouble where its file cannot be reached.
 
@@ -136,8 +182,8 @@ def telling_stick_trouble() -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             raise StickTrouble(
                 "nothing can be stored: another program holds the database and does not let go",
-                hint="end what was started in a shell (sqlite3, a copy); what was stored is kept, "
-                "and the campaign can go on from there after a restart",
+                hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
+                "after a restart",
             ) from error
         if not _is_of_the_stick(error):
             raise

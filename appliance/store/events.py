@@ -28,6 +28,14 @@ def insert_event(
     )
 
 
+def select_newest_detail(connection: sqlite3.Connection, event: str) -> str:
+    """What was noted with this event last; empty where it never was."""
+    row = connection.execute(
+        "SELECT detail FROM event WHERE event = ? ORDER BY seq DESC LIMIT 1", (event,)
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
 def select_campaign_at_work(connection: sqlite3.Connection, boot_id: str) -> int | None:
     """The newest campaign that is not done and did something in this boot."""
     row = connection.execute(

@@ -6,7 +6,7 @@ Reads only: neither that file nor this stick's database is ever changed here.
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 from appliance.errors import UnusableDatabase
 from appliance.store.connect import SCHEMA_VERSION, migrate
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
 
 type Identity = tuple[str, str, str, str | None, int, int, str]
@@ -52,6 +53,9 @@ _IDENTITIES = """
 
 _MAX_VALUE_BYTES = 10 << 20
 """Of one text or row: far above what this program stores."""
+_MAX_DEFINITIONS = 1000
+_MAX_SCHEMA_BYTES = 1 << 20
+"""Of all definitions: each of the two is some twenty times what this program makes."""
 _LOOK_S = 20.0
 _LOAD_S = 600.0
 _EVERY_INSTRUCTIONS = 100_000
@@ -158,6 +162,11 @@ def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]
 def _opened(source: Path) -> Iterator[sqlite3.Connection]:
     """`source`, known to be one of ours of a version that is known here."""
     with telling_unusable(source):
+        with suppress(OSError):  # SQLite says so itself
+            if exceeds_schema(
+                source, max_definitions=_MAX_DEFINITIONS, max_bytes=_MAX_SCHEMA_BYTES
+            ):
+                raise _make_unusable(source, _NOT_OURS)
         uri = f"{source.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
             connection.row_factory = sqlite3.Row

@@ -154,6 +154,17 @@ class Workload(Protocol):
         """
         return
 
+    def doubt_power_off(self, bench: Bench) -> str:  # noqa: ARG002 - see write_last
+        """In the start after it: why the power-off is to be made once more; empty where it counts.
+
+        Raises StepFailed.
+        """
+        return ""
+
+    def believe_next_power_off(self, bench: Bench) -> None:  # noqa: ARG002 - see write_last
+        """One was doubted, and is taken back by now: of the next one that is no reason any more."""
+        return
+
     def close(self) -> None:
         """Let go of what is held from part to part, such as RAM. Called once, whatever happened."""
         return

@@ -26,14 +26,14 @@ def keep(path: Path, text: str) -> None:
         write_durably(path, text)
 
 
-def write_durably(path: Path, text: str) -> None:
-    """Replace the file so that after power loss there is the old text or the new one.
+def write_durably(path: Path, content: str | bytes) -> None:
+    """Replace the file so that after power loss there is the old content or the new one.
 
     Raises OSError.
     """
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w") as out:
-        out.write(text)
+    with fresh.open("wb") as out:
+        out.write(content.encode() if isinstance(content, str) else content)
         out.flush()
         os.fsync(out.fileno())
     fresh.replace(path)

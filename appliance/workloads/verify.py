@@ -22,6 +22,7 @@ from appliance.workloads.kept import keep
 from appliance.workloads.verify_io import (
     Found,
     carries_run,
+    is_last_write_missing,
     opened_direct,
     read_stretch,
     write_last,
@@ -41,6 +42,10 @@ _MEMORY = "verify.json"
 _DIRECT = "O_DIRECT"
 _LOOKS = 4
 """Requests of each stretch whose beginning is looked at after an interruption."""
+_DOUBT = (
+    "after the first power-off the last write was not on the drive; whether it had been made is "
+    "not known, so the power was cut once more"
+)
 _LABELS = {WRITE: "writing", READ: "reading back", READ_COLD: "reading back after the power-off"}
 
 
@@ -74,6 +79,8 @@ class _Memory:
     """First byte and the byte after the last of what was wrong before any power-off."""
     hopeless: dict[str, _Hopeless] = field(default_factory=dict)
     """By phase."""
+    doubted: bool = False
+    """Whether a power-off was made once more, as its last write was not on the drive."""
 
     def save(self, raw: Path) -> None:
         keep(raw / _MEMORY, json.dumps(asdict(self)))
@@ -196,6 +203,31 @@ class VerifyWorkload(Workload):
         with opened_direct(bench.device, os.O_RDWR) as fd:
             write_last(fd, self._pattern, self._last_blocks)
 
+    @override
+    def doubt_power_off(self, bench: Bench) -> str:
+        """The first time that the last write is missing: mains power may have gone before it.
+
+        Only the second time the drive has lost it. What a drive has lost of before is no such case.
+        """
+        if self._memory.doubted:
+            return ""
+        blocks = [
+            block
+            for block in self._last_blocks
+            if not any(
+                first < block.end_byte and block.first_byte < end for first, end in self._memory.bad
+            )
+        ]
+        with opened_direct(bench.device, os.O_RDONLY) as fd:
+            if not is_last_write_missing(fd, self._pattern, blocks):
+                return ""
+        return _DOUBT
+
+    @override
+    def believe_next_power_off(self, bench: Bench) -> None:
+        self._memory.doubted = True
+        self._memory.save(bench.raw)
+
     @property
     def _last_blocks(self) -> tuple[Extent, ...]:
         return plan_last_blocks(self._pieces, seed=self._plan.seed)
@@ -269,7 +301,8 @@ class VerifyWorkload(Workload):
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_read_bytes", device_bytes, state),
         )
-        return PartResult(results, ranges=tuple(ranges), notes=_explain(found))
+        doubt = (_DOUBT,) if is_cold and number == 0 and self._memory.doubted else ()
+        return PartResult(results, ranges=tuple(ranges), notes=(*doubt, *_explain(found)))
 
     def _remember(self, bench: Bench, part: str, found: Found, state: CacheState) -> None:
         """Under the part's name: one that is repeated takes the place of its first try."""
@@ -339,6 +372,7 @@ def _read_kept(raw: Path) -> _Memory | None:
             stretches={part: _Stretch(**stretch) for part, stretch in kept["stretches"].items()},
             bad=[(int(first), int(end)) for first, end in kept["bad"]],
             hopeless={phase: _Hopeless(**each) for phase, each in kept["hopeless"].items()},
+            doubted=bool(kept.get("doubted", False)),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -20,6 +20,7 @@ from appliance.measure.samples import LbaRange
 from appliance.workloads.verify_layout import BLOCK_BYTES
 from appliance.workloads.verify_pattern import (
     CHUNK_BYTES,
+    FIRST,
     SECTOR_BYTES,
     Extent,
     Pattern,
@@ -180,6 +181,25 @@ def carries_run(fd: int, pattern: Pattern, requests: Iterable[Extent]) -> bool:
         if pattern.is_ours(buffer[start : start + SECTOR_BYTES]):
             return True
     return False
+
+
+def is_last_write_missing(fd: int, pattern: Pattern, blocks: Iterable[Extent]) -> bool:
+    """Whether `blocks` hold what this run wrote there, and not all of it the last generation.
+
+    False as well where a block has lost even that: no write that was not made does this.
+    """
+    buffer = make_buffer(CHUNK_BYTES)
+    generations = set()
+    for block in blocks:
+        try:
+            _transfer(os.preadv, fd, buffer, block)
+        except OSError:
+            continue  # the reading finds it, and says so
+        start = block.first_byte % CHUNK_BYTES
+        for at in range(0, block.size_bytes, SECTOR_BYTES):
+            sector = bytes(buffer[start + at : start + at + SECTOR_BYTES])
+            generations.add(pattern.find_generation(sector, block.first_byte + at))
+    return FIRST in generations and None not in generations
 
 
 def _make_buffer(pattern: Pattern) -> mmap.mmap:

@@ -52,6 +52,12 @@ class Pattern:
         magic, run_id, _, _ = _HEADER.unpack_from(sector)
         return bool(magic == _MAGIC and run_id == self._run_id)
 
+    def find_generation(self, sector: bytes, address: int) -> int | None:
+        """Which one of this run's a sector of `address` is; None where it is not one."""
+        magic, run_id, generation, said = _HEADER.unpack_from(sector)
+        is_own = magic == _MAGIC and run_id == self._run_id and said == address
+        return int(generation) if is_own else None
+
     def diagnose(
         self, expected: bytearray, got: memoryview, address: int, *, is_cold: bool
     ) -> tuple[LbaRange, ...]:

@@ -22,6 +22,7 @@ class Boot:
     cold_proof: str = "unproven"
     cold_reason: str = NO_COUNT
     reason: str = ""
+    power: str = "cold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _add_boot(
     connection: sqlite3.Connection, campaign: int, drive: int, position: int, boot: Boot
 ) -> None:
     failed = boot.boot_s is None
-    power = "warm" if boot.cold_proof == "warm" else "cold"
+    power = "warm" if boot.cold_proof == "warm" else boot.power
     at = f"2026-11-21T03:{22 + position:02}:00.000Z"
     cycle = connection.execute(
         "INSERT INTO cycle (campaign_id, drive_id, position, cycle, charted, power, state,"

@@ -18,6 +18,7 @@ def _series(
     skipped: int = 0,
     given_up: str = "",
     proof: tuple[str, str] = PROVEN,
+    power: str = "cold",
 ) -> Series:
     return Series(
         label=label,
@@ -29,6 +30,7 @@ def _series(
         skipped=skipped,
         given_up=given_up,
         proofs=(proof,) * len(boot_s),
+        powers=(power,) * len(boot_s),
         page_caches=("cold",) * len(boot_s),
     )
 
@@ -243,7 +245,8 @@ def test_cold_is_called_proven_only_where_it_is() -> None:
                 _series(1.0, 1.0, label="P"),
                 _series(1.0, 1.0, label="U", proof=NO_COUNT),
                 _series(1.0, label="V", proof=NO_COUNT),
-                _series(1.0, label="W", proof=("warm", "")),
+                _series(1.0, label="W", proof=("warm", ""), power="warm"),
+                _series(1.0, label="X", proof=("unproven", "asked for warm, and"), power="warm"),
             ]
         )
         if finding.kind == "proof" or "cold: proven" in finding.text
@@ -251,6 +254,7 @@ def test_cold_is_called_proven_only_where_it_is() -> None:
     assert proofs == [
         ("P", "cold: proven (2 boots); the drive's power-cycle count rose."),
         ("U, V", "cold: unproven (3 boots), because the drive offers no power-cycle count."),
+        ("X", "warm: unproven (1 boot): asked for warm, and."),
         (
             "W",
             (

@@ -124,6 +124,21 @@ def test_every_figure_has_its_cache_state(report: Path) -> None:
     assert "cold power-cycled, proven; 1 earlier boot proven" in words
 
 
+def test_a_restart_that_nothing_shows_to_be_warm_is_not_called_so(tmp_path: Path) -> None:
+    said = "asked for warm, and nothing shows whether power stayed: no power-cycle count was read"
+    boots = [
+        Boot(1, 20.0, power="warm", cold_reason=said),
+        Boot(2, 20.0, power="warm", cold_reason=said),
+        Boot(3, 20.0, cold_proof="warm", cold_reason="ATA attribute 12 did not rise"),
+    ]
+    words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words
+    assert "1 warm boot. 2 boots asked for warm, unproven." in words
+    assert "Cold boots" not in words
+    assert f"warm: unproven (2 boots): {said}." in words
+    assert "restarted, not proven that it kept power; no earlier boot" in words
+    assert "kept power; 2 earlier boots" in words
+
+
 def test_charted_boots_count_as_earlier_boots(tmp_path: Path) -> None:
     boots = [Boot(1, 20.0), Boot(1, 25.0, charted=1), Boot(2, 20.0)]
     words = _read(_export(tmp_path, [Disk("A", "disk", boots=boots)])).words

@@ -59,6 +59,7 @@ def make_series(drive: Drive, factors: Sequence[float]) -> Series:
         role=drive.role,
         cycles=tuple(range(1, len(boot_s) + 1)),
         boot_s=boot_s,
+        powers=("cold",) * len(boot_s),
         planned=max(1, len(boot_s)),
         failed=0,
         skipped=0,

@@ -56,6 +56,7 @@ def _simulate(
         given_up="",
         proofs=(("warm", ""),) * boots,
         page_caches=("cold",) * boots,
+        powers=("warm",) * boots,
     )
 
 

@@ -1,15 +1,21 @@
-"""Copies of the database, and what becomes of a damaged one."""
+"""Copies of the database: which one is replaced, and when none is."""
 
+import re
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from appliance.errors import StickTrouble
+from appliance.store import copies
+from appliance.store.checksums import seal
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, keep_copy, restore_copy
+from appliance.store.copies import check_whole, find_copies, is_copy_due, keep_copy
 from appliance.store.events import insert_event
+from tests.report.database import make_database
 
 
 def _say(connection: sqlite3.Connection, event: str) -> None:
@@ -42,7 +48,7 @@ def database(tmp_path: Path) -> Path:
     with closing(open_database(path)) as connection:
         for event in ("first", "second"):
             _say(connection, event)
-            assert keep_copy(connection)
+            assert keep_copy(connection) == ""
         _say(connection, "third")
     return path
 
@@ -67,42 +73,87 @@ def test_a_spoilt_page_is_found_at_once(database: Path) -> None:
     assert "appliance restore" in caught.value.hint
 
 
-def test_the_newest_copy_that_is_whole_takes_its_place(database: Path) -> None:
-    _spoil(database)
-    spoilt = database.read_bytes()
-    copy, kept = restore_copy(database)
-    assert (copy.name, kept.name) == ("kaltstart.copy-2.sqlite", "damaged-1.sqlite")
-    assert kept.read_bytes() == spoilt
-    assert _events(database) == ["first", "second"]
+@dataclass
+class _Room:
+    f_bavail: int
+    f_frsize: int
+
+
+def test_a_copy_there_is_no_room_for_is_not_begun_and_it_is_said_why(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    almost_full = _Room(1000, 4096)
+    monkeypatch.setattr(copies, "os", SimpleNamespace(statvfs=lambda _: almost_full))
+    before = _contents(database)
     with closing(open_database(database)) as connection:
-        check_whole(connection)
+        said = keep_copy(connection)
+    assert re.fullmatch(r"a copy needs \d+ MiB, and kaltstart-data has \d+ MiB left", said)
+    assert _contents(database) == before
 
 
-def test_a_copy_that_is_spoilt_too_is_passed_over(database: Path) -> None:
+def test_a_large_database_is_copied_at_the_end_of_a_campaign_only(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "_QUICK_BYTES", 0)
+    with closing(open_database(database)) as connection:
+        assert "at the end of a campaign only" in keep_copy(connection)
+        assert keep_copy(connection, is_end=True) == ""
+
+
+def test_no_copy_is_replaced_by_what_is_damaged(database: Path) -> None:
     _spoil(database)
-    _spoil(database.with_name("kaltstart.copy-2.sqlite"))
-    restore_copy(database)
-    assert _events(database) == ["first"]
+    before = _contents(database)
+    with closing(open_database(database)) as connection:
+        assert "damaged" in keep_copy(connection)
+    assert _contents(database) == before
 
 
-def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> None:
-    before = database.read_bytes()
-    with pytest.raises(StickTrouble, match="not damaged"):
-        restore_copy(database)
-    assert database.read_bytes() == before
-    _spoil(database)
-    for number in (1, 2):
-        database.with_name(f"kaltstart.copy-{number}.sqlite").unlink()
-    spoilt = database.read_bytes()
-    with pytest.raises(StickTrouble, match="no copy"):
-        restore_copy(database)
-    assert database.read_bytes() == spoilt
+def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "kaltstart.sqlite"
+    with closing(make_database(path)) as connection:
+        seal(connection, "boot_sample", 1)
+        assert keep_copy(connection) == ""
+        connection.execute("UPDATE boot_sample SET boot_s = boot_s + 1 WHERE cycle_id = 1")
+        before = _contents(path)
+        assert "damaged" in keep_copy(connection)
+    assert _contents(path) == before
 
 
-def test_the_journal_of_a_damaged_database_stays_with_it(database: Path) -> None:
-    _spoil(database)
-    journal = database.with_name(f"{database.name}-journal")
-    journal.write_bytes(b"half a transaction")
-    _, kept = restore_copy(database)
-    assert not journal.exists()
-    assert kept.with_name(f"{kept.name}-journal").read_bytes() == b"half a transaction"
+def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
+    """The database was lost, and the next start has made another one."""
+    database.unlink()
+    before = _contents(database)
+    with closing(open_database(database)) as connection:
+        _say(connection, "ready")
+        said = keep_copy(connection)
+    assert said.startswith("the copies beside the database hold more than it")
+    assert "appliance restore" in said
+    assert _contents(database) == before
+
+
+def _contents(database: Path) -> list[bytes]:
+    """Of both copies; empty for one that is not there."""
+    return [path.read_bytes() if path.exists() else b"" for path in find_copies(database)]
+
+
+def test_a_copy_is_due_behind_each_sample_of_a_small_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kaltstart.sqlite"
+    with closing(make_database(path)) as connection:
+        assert is_copy_due(connection)
+        keep_copy(connection)
+        assert not is_copy_due(connection), "nothing has come since"
+        connection.execute("DELETE FROM boot_sample WHERE cycle_id = 1")
+        _say(connection, "without it")
+        keep_copy(connection)
+        keep_copy(connection)
+        connection.execute(
+            "INSERT INTO boot_sample SELECT 1, boot_id, at, boot_s, firmware_s, loader_s, kernel_s,"
+            " initrd_s, userspace_s, session_s, io_quiet_s, read_bytes, read_ios, wake_skew_s,"
+            " cold_proof, cold_reason, NULL, page_cache, valid, NULL, NULL FROM boot_sample"
+            " WHERE cycle_id = 2"
+        )
+        assert is_copy_due(connection)
+        monkeypatch.setattr(copies, "_PER_SAMPLE_BYTES", path.stat().st_size)
+        assert not is_copy_due(connection), "a large one waits for more"

@@ -1,6 +1,7 @@
 """Finding the stick, and refusing what would write to the wrong one or to none."""
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -186,6 +187,19 @@ def test_data_is_checked_before_it_is_mounted(tools: Tools) -> None:
     assert module.RAW.is_dir()
 
 
+@pytest.mark.parametrize("fsck_code", [0, 4])
+def test_nothing_on_the_stick_can_be_started_or_be_a_device(tools: Tools, fsck_code: int) -> None:
+    """Other machines write on it."""
+    tools.fsck_code = fsck_code
+    with suppress(StickTrouble):
+        mount_data(STICK)
+    mount_fat(STICK)
+    options = [command[command.index("-o") + 1] for command in tools.commands if "-o" in command]
+    assert len(options) == 2
+    for each in options:
+        assert {"nosuid", "nodev", "noexec"} <= set(each.split(","))
+
+
 def test_what_was_repaired_is_told(tools: Tools) -> None:
     tools.fsck_code = 1
     assert "repaired /dev/sdc6" in mount_data(STICK)
@@ -305,6 +319,8 @@ def test_what_kaltstart_is_mounted_as(
 
 def test_a_second_engine_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "run" / "engine.lock"
-    module.hold_alone(lock)
+    descriptor = module.hold_alone(lock, held="at work already", hint="ask it")
     with pytest.raises(Refusal, match="at work already"):
-        module.hold_alone(lock)
+        module.hold_alone(lock, held="at work already", hint="ask it")
+    os.close(descriptor)
+    module.hold_alone(lock, held="at work already", hint="ask it")

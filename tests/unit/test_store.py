@@ -323,6 +323,32 @@ def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) 
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("code", "advice", "restores"),
+    [
+        (sqlite3.SQLITE_CORRUPT, "appliance rescue", True),
+        (sqlite3.SQLITE_NOTADB, "appliance rescue", True),
+        (sqlite3.SQLITE_IOERR | (1 << 8), "plugged in well", True),
+        (sqlite3.SQLITE_BUSY, "end what was started in a shell", False),
+        (sqlite3.SQLITE_FULL, "delete them from kaltstart-data", False),
+        (sqlite3.SQLITE_CANTOPEN, "plugged in well", False),
+    ],
+)
+def test_a_copy_is_advised_only_where_the_database_may_be_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int, advice: str, *, restores: bool
+) -> None:
+    def fail(_: str) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("no")
+        error.sqlite_errorcode = code
+        raise error
+
+    monkeypatch.setattr(connect, "_connect", fail)
+    with pytest.raises(StickTrouble, match="cannot be used: no") as trouble:
+        open_database(path)
+    assert advice in trouble.value.hint
+    assert ("appliance restore" in trouble.value.hint) == restores
+
+
 def test_reading_needs_a_database_and_makes_none(path: Path) -> None:
     with pytest.raises(StickTrouble, match="cannot be read"):
         open_read_only(path)

@@ -18,6 +18,7 @@ from appliance.store.migrations import (
     version_12,
     version_13,
     version_14,
+    version_15,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -36,4 +37,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_12.STATEMENTS,
     version_13.STATEMENTS,
     version_14.STATEMENTS,
+    version_15.STATEMENTS,
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance import drive_thread
-from appliance.campaign import boot_sample, engine, keys, measure
+from appliance.campaign import boot_sample, engine, keys, measure, owed_pause
 from appliance.campaign.thisboot import ThisBoot
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.startup import Startup
@@ -19,6 +19,12 @@ def nobody_at_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "_INPUT", tmp_path / "no-input")
     monkeypatch.setattr(keys, "find_consoles", tuple)
     monkeypatch.setattr(engine, "find_consoles", tuple)
+
+
+@pytest.fixture(autouse=True)
+def nothing_owed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test leaves a note in the /run of the machine it runs on."""
+    monkeypatch.setattr(owed_pause, "_NOTE", tmp_path / "run/pause-due")
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,8 @@ class Machine:
     """What a part has found of its drive by the middle."""
     cold_parts: frozenset[str] = frozenset()
     """Of the workload: what wants a power-off before it."""
+    doubts: list[str] = field(default_factory=list)
+    """What it has against the power-off that was made."""
 
     def read(self, name: str, read_bytes: int) -> None:
         """The device has served something more, in one request."""
@@ -182,6 +184,15 @@ class Machine:
         how = "silent " if is_silent else ""
         self.log.append(f"give up {how}{part} on {place.device}")
         return self.leftover
+
+    def doubt_power_off(self, _: Bench) -> str:
+        """Why it is to be made once more."""
+        return self.doubts.pop() if self.doubts else ""
+
+    def believe_next_power_off(self, _: Bench) -> None:
+        """It was taken back."""
+        stored = self.rows("SELECT part FROM power_off")
+        self.log.append(f"believe the next; power-offs: {stored}")
 
     def write_last(self, place: Bench) -> None:
         """Right before the power goes."""

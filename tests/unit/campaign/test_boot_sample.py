@@ -1,5 +1,6 @@
 """The sample of a measured boot: what is stored of it, and how it is known that it was cold."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -150,11 +151,17 @@ def test_without_a_proof_the_reason_is_stored(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "valid"),
-    [(41, 41, 1), (41, 42, 0), (41, None, 1), (None, 42, 1), (None, None, 1)],
+    ("before", "after", "proof", "valid"),
+    [
+        (41, 41, "warm", 1),
+        (41, 42, "unproven", 0),
+        (41, None, "unproven", 1),
+        (None, 42, "unproven", 1),
+        (None, None, "unproven", 1),
+    ],
 )
-def test_a_warm_boot_counts_only_if_the_drive_kept_its_power(
-    world: World, before: int | None, after: int | None, valid: int
+def test_a_warm_boot_is_one_only_if_the_drive_shows_that_it_kept_its_power(
+    world: World, before: int | None, after: int | None, proof: str, valid: int
 ) -> None:
     world.make_campaign(power="warm")
     world.counts = {} if before is None else {HDD.path: before}
@@ -162,7 +169,7 @@ def test_a_warm_boot_counts_only_if_the_drive_kept_its_power(
     world.counts = {} if after is None else {HDD.path: after}
     store(world)
     (boot,) = world.boots()
-    assert (boot["power"], boot["cold_proof"], boot["wake_skew_s"]) == ("warm", "warm", None)
+    assert (boot["power"], boot["cold_proof"], boot["wake_skew_s"]) == ("warm", proof, None)
     assert boot["valid"] == valid
     assert ("lost power" in str(boot["cold_reason"])) is not bool(valid)
     assert world.log == ["smart /dev/sda"]
@@ -175,7 +182,20 @@ def test_a_spindle_that_stopped_before_a_warm_boot_did_not_lose_power(world: Wor
     start_measured(world)
     world.counts = {HDD.path: 42}
     store(world)
-    assert [boot["valid"] for boot in world.boots()] == [1]
+    assert [(boot["valid"], boot["cold_proof"]) for boot in world.boots()] == [(1, "unproven")]
+
+
+def note_syncs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """What is flushed from now on, as it is called by then."""
+    synced: list[Path] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return synced
 
 
 def test_a_chart_is_kept_with_its_cycle(
@@ -195,7 +215,11 @@ def test_a_chart_is_kept_with_its_cycle(
     monkeypatch.setattr(sample_store, "run", run)
     monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
     monkeypatch.setattr(sample_store, "RAW", tmp_path / "raw")
+    synced = note_syncs(monkeypatch)
     store(world, charted=True)
+    # The power goes right behind it.
+    folder = tmp_path / "raw/cycle-2"
+    assert synced[-3:] == [folder / "bootchart.svg.new", folder, folder.parent]
     assert commands == [["systemctl", "stop", "kaltstart-bootchart.service"]]
     assert (tmp_path / "raw/cycle-2/bootchart.svg").read_text() == "<svg/>"
     assert world.lines[-1][1]["charted"] == 1

@@ -49,6 +49,69 @@ def test_a_campaign_that_is_resumed_is_counted_before_a_panic_may_restart(
     assert not world.restarts_after_panic, "idle again"
 
 
+def test_a_start_in_the_middle_of_a_campaign_is_counted_before_anything_happens(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever restarts the machine: some of it does so without a panic."""
+    seen: list[tuple[bool, int]] = []
+    counted: list[int] = []
+
+    def countdown(*_: object) -> bool:
+        counted.append(world.campaign().power_actions)
+        return False
+
+    monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
+    monkeypatch.setattr(appliance.screen, "countdown", countdown)
+    appliance.connection.execute("UPDATE campaign SET state = 'preparing'")
+    for number in (1, 2, 3):
+        appliance._resume_after_start(world.campaign())
+        assert (counted[-1], seen[-1]) == (number, (True, number))
+
+
+def test_a_machine_that_restarts_again_and_again_ends_with_a_pause(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the starts themselves is counted here."""
+    seen: list[tuple[bool, int]] = []
+    monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
+    limit = world.campaign().max_power_actions
+    for _ in range(limit + 3):
+        if world.campaign().state != "paused":
+            appliance._resume_after_start(world.campaign())
+    assert len(seen) == limit
+    assert world.campaign().state == "paused"
+    assert world.campaign().reason.startswith("too many restarts")
+
+
+@pytest.mark.parametrize("on_finish", ["poweroff", "reboot"])
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_stop_after_the_last_countdown_keeps_the_power_on(
+    appliance: Appliance,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    on_finish: str,
+    *,
+    is_stopped: bool,
+) -> None:
+    """It comes while it is stored that power goes."""
+
+    def countdown(*_: object) -> bool:
+        if is_stopped:
+            insert_request(appliance.connection, "stop", {}, at="2026-11-21", boot_id="boot-0")
+        return False
+
+    monkeypatch.setattr(engine, "store_health", lambda *_: None)
+    monkeypatch.setattr(engine, "finish", lambda *_: None)
+    monkeypatch.setattr(engine, "wait_for_the_end", lambda: None)
+    monkeypatch.setattr(engine, "knows_earlier_start", lambda *_: True)
+    monkeypatch.setattr(appliance.screen, "countdown", countdown)
+    appliance.connection.execute("UPDATE campaign SET on_finish = ?", (on_finish,))
+    appliance._finish(1)
+    action = "power-off" if on_finish == "poweroff" else "reboot"
+    assert world.log == (["clear alarm"] if is_stopped else ["clear alarm", action])
+    assert world.campaign().power_actions == 1
+
+
 def test_trouble_leaves_a_machine_that_stands_still(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

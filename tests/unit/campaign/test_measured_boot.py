@@ -1,15 +1,19 @@
 """A measured boot: whether it was due, and all of it from the start-up to the next."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.campaign import boot_sample, measure, power
+from appliance.campaign import boot_sample, database_copy, measure, power
 from appliance.campaign.measure import _find_due, measure_boot
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import Refusal, StepFailed, StickTrouble, UnreadableProgram
 from appliance.measure.startup import Startup
+from appliance.stick import MIN_FREE_BYTES, Stick
+from appliance.store.connect import open_database
+from appliance.store.copies import find_copies
 from appliance.store.requests import insert_request, select_new_requests
 from appliance.store.wishes import update_pause_asked
 from tests.unit.campaign.world import SSD, Consoles, World, installed, start_measured
@@ -80,6 +84,62 @@ def test_a_measured_boot_stores_its_sample_and_arms_the_next(booted: World) -> N
     boot_s = boot["boot_s"]
     assert isinstance(boot_s, float)
     assert boot_s >= 20.5
+
+
+def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World) -> None:
+    booted.site().connection.execute(
+        "UPDATE cycle SET alarm_at = 'q026-11-21T03:20:00.000Z' WHERE state = 'armed'"
+    )
+    measure_boot()
+    assert booted.states()[0] == "done"
+    assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
+
+
+def test_behind_its_sample_a_measured_boot_copies_the_database(booted: World) -> None:
+    """A campaign of boots may go on for weeks without a start of the appliance."""
+    measure_boot()
+    (copy,) = [path for path in find_copies(booted.path) if path.exists()]
+    with closing(open_database(copy)) as copied:
+        assert copied.execute("SELECT boot_s FROM boot_sample").fetchall() != []
+
+
+@pytest.mark.parametrize("failing", ["is_copy_due", "keep_copy"])
+def test_a_copy_that_cannot_be_made_costs_no_boot(
+    booted: World, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(database_copy, "keep_copy", fail)
+    monkeypatch.setattr(database_copy, failing, fail)
+    measure_boot()
+    assert booted.states()[:2] == ["done", "armed"]
+    assert booted.log[-1] == "power-off"
+    assert ("no-copy", "[Errno 28] No space left on device") in booted.events()
+
+
+def test_no_copy_is_made_behind_each_sample_of_a_large_database(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_copy, "is_copy_due", lambda _: False)
+    measure_boot()
+    assert not any(path.exists() for path in find_copies(booted.path))
+
+
+def test_a_sample_needs_no_reserve_on_the_stick(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there already, and so small that it fits where nothing else is to be started."""
+    asked: list[int] = []
+
+    def mount_data(_: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
+        asked.append(min_free_bytes)
+        return ""
+
+    monkeypatch.setattr(measure, "mount_data", mount_data)
+    measure_boot()
+    assert asked == [0]
+    assert booted.states()[0] == "done"
 
 
 def test_a_key_keeps_the_sample_and_goes_back_to_the_appliance(
@@ -235,7 +295,10 @@ def test_without_its_stick_it_says_so_and_goes_back(
     monkeypatch.setattr(measure, "find_stick", find_stick)
     measure_boot()
     assert booted.log == ["disarm", "unmount", "reboot"]
-    assert booted.lines == [("refused", {"reason": "the Kaltstart stick is not found"})]
+    assert booted.lines == [
+        ("refused", {"reason": f"the Kaltstart stick is not found{more}"})
+        for more in (": the sample waits for it", "")
+    ]
     assert booted.states() == ["armed", "planned", "planned", "planned"]
 
 

@@ -1,5 +1,6 @@
 """What the boot loader and the clock are told, and that they are asked whether they took it."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,6 +153,27 @@ def test_where_no_entry_can_be_kept(
     assert bool(said) == bool(told)
     grubenv.unlink()
     assert bool(power.explain_no_entry(this_boot)) == (this_boot is BIOS and bool(kind))
+
+
+def test_grubs_block_is_read_from_the_stick_and_not_from_memory(
+    grubenv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stick that forgets, or takes no writes, is found out only there."""
+    asked: list[tuple[str, int, int, int]] = []
+    advise, read = os.posix_fadvise, os.read
+
+    def note(descriptor: int, offset: int, length: int, advice: int) -> None:
+        asked.append((str(Path(f"/proc/self/fd/{descriptor}").readlink()), offset, length, advice))
+        advise(descriptor, offset, length, advice)
+
+    def read_after(descriptor: int, length: int) -> bytes:
+        assert asked, "read before what memory holds was dropped"
+        return read(descriptor, length)
+
+    monkeypatch.setattr(os, "posix_fadvise", note)
+    monkeypatch.setattr(os, "read", read_after)
+    assert not power.entry_is_armed(BIOS)
+    assert asked == [(str(grubenv), 0, 0, os.POSIX_FADV_DONTNEED)]
 
 
 def test_an_entry_grub_has_taken_is_no_longer_armed(grubenv: Path) -> None:

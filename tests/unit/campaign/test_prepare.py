@@ -19,6 +19,7 @@ from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
 from appliance.store.campaigns import CampaignDriveRow
+from appliance.workloads.reference_os import root_partuuid
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
 PLAN = """
@@ -346,3 +347,51 @@ def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
         prepared(world)
     assert installer.calls == []
     assert world.campaign().state == "preparing", "it goes on once that is mended"
+
+
+_RELEASED = "table-1/ext4"
+
+
+def _contain(world: World, drive: Drive) -> None:
+    """What was on it when it was released, and what is on it now."""
+    world.site().connection.execute("UPDATE campaign_drive SET released_content = ?", (_RELEASED,))
+    world.drives = (drive,)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"disk_uuid": "table-2", "file_system": "ext4"},
+        {"disk_uuid": "table-1", "file_system": "xfs"},
+        {"disk_uuid": "table-2", "partition_uuids": (root_partuuid(2),)},
+    ],
+)
+def test_a_drive_that_somebody_has_used_since_its_release_is_not_written_to(
+    world: World, installer: Installer, now: dict[str, object]
+) -> None:
+    """Power went before the first write, and came back months later."""
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
+    prepare(world.site(), 1, stick=STICK, progress=lambda *_: None)
+    assert installer.calls == []
+    assert "does not carry what it did when it was released" in world.drive_rows()[0].failed_reason
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"disk_uuid": "table-1", "file_system": "ext4"},
+        {"disk_uuid": "", "file_system": ""},
+        {"disk_uuid": "table-1", "file_system": ""},
+        {"disk_uuid": "table-2", "partition_uuids": (root_partuuid(1),)},
+    ],
+    ids=["as released", "cleared", "half cleared", "half installed"],
+)
+def test_an_installation_that_was_cut_is_made_again(
+    world: World, installer: Installer, now: dict[str, object]
+) -> None:
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
+    prepare(world.site(), 1, stick=STICK, progress=lambda *_: None)
+    assert len(installer.calls) == 1
+    assert world.drive_rows()[0].released_content is None, "from here on its marks are known"

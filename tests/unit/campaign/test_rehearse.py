@@ -1,5 +1,7 @@
 """Learning how long a shutdown takes, by one restart."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.campaign.advance import Outcome
@@ -56,6 +58,14 @@ def test_a_time_that_cannot_be_gives_the_default(world: World, took_s: float) ->
     assert "gave no usable time" in world.events()[-1][1]
 
 
+def test_a_time_that_the_stick_has_spoilt_gives_the_default(world: World) -> None:
+    world.make_campaign(wake_margin_s=None)
+    rehearse(world.site(), 1)
+    world.site().connection.execute("UPDATE campaign SET rehearsed_at = 'q026-11-21T03:20:00Z'")
+    assert rehearse(world.site(), 1) is None
+    assert world.campaign().wake_margin_s == 120
+
+
 def test_a_time_that_was_set_in_between_gives_the_default(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
     for said in ("before it", "five minutes back"):
@@ -75,6 +85,14 @@ def test_a_key_stops_it(world: World) -> None:
     assert world.campaign().state == "paused"
     assert world.campaign().rehearsed_at is None
     assert world.campaign().power_actions == 0
+    assert world.power_rows == []
+
+
+def test_a_key_after_the_countdown_stops_it(world: World) -> None:
+    """While it was stored that the machine restarts."""
+    world.make_campaign(wake_margin_s=None)
+    assert rehearse(replace(world.site(), is_stopped=lambda: True), 1) is Outcome.PAUSED
+    assert world.campaign().state == "paused"
     assert world.power_rows == []
 
 

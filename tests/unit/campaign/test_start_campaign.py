@@ -348,3 +348,30 @@ def test_a_boot_test_is_refused_where_the_initrd_lacks_the_drives_driver(
     # Drives are tested otherwise all the same.
     read_only = plan("LAB-HDD-1", "LAB-SSD-1", boot='[[workload]]\nkind = "surface"\n')
     started(connection, read_only)
+
+
+def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
+    world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It spins up; what it says now guards it before each writing."""
+    asked: list[str] = []
+
+    def ask_identity(drive: Drive) -> AskedIdentity | None:
+        asked.append(drive.serial)
+        is_late = drive.serial == HDD.serial and asked.count(HDD.serial) == 1
+        return None if is_late else AskedIdentity(drive.serial, "", drive.model, drive.size_bytes)
+
+    monkeypatch.setattr(start, "ask_identity", ask_identity)
+    world.campaign_id = started(connection)
+    assert asked == [HDD.serial, HDD.serial, SSD.serial]
+    assert all(noted_identity(row) is not None for row in world.drive_rows())
+
+
+def test_what_a_released_drive_carries_is_stored(
+    world: World, connection: sqlite3.Connection
+) -> None:
+    hdd = replace(HDD, disk_uuid="table-1", file_system="ext4")
+    read_only = BOTH.replace('erase = "LAB-SSD-1"\n', "").replace(BOOT, "")
+    text = read_only + '[[workload]]\nkind = "surface"\n'
+    world.campaign_id = started(connection, text, drives=(hdd, SSD, STICK_DRIVE))
+    assert [row.released_content for row in world.drive_rows()] == ["table-1/ext4", None]

@@ -1,7 +1,7 @@
 """A plan that was started stays started, whatever the stick forgets."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,11 @@ from appliance.campaign.site import leave
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
+from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
-from appliance.errors import StickTrouble
+from appliance.errors import StepFailed, StickTrouble
+from appliance.stick import Stick
 from appliance.store.arrays import insert_array
 from appliance.store.campaigns import (
     count_power_action,
@@ -28,6 +31,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
+from appliance.store.queries import select_events
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
 
 _PLAN = """\
@@ -125,6 +129,77 @@ def test_a_drive_of_an_unknown_campaign_is_left_to_a_person(
     assert "drive LAB-HDD-1 carries" in appliance.status.message
 
 
+@pytest.mark.parametrize(
+    ("doubt", "level"), [("", "info"), ("the number is the dock's", "warning")]
+)
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_released_drive_that_does_not_say_who_it_is_is_told(
+    machine: World, monkeypatch: pytest.MonkeyPatch, doubt: str, level: str, *, answers: bool
+) -> None:
+    machine.drives = (replace(HDD, serial_doubt=doubt),)
+    if answers:
+        machine.answers = {HDD.serial: AskedIdentity(HDD.serial, "", HDD.model, HDD.size_bytes)}
+    appliance = Appliance(Status(), STICK, open_database(machine.path), DriveList())
+    appliance.status.plan = {"toml": ""}
+    monkeypatch.setattr(engine, "start_campaign", _start_released)
+    appliance._admit(_PLAN)
+    told = [
+        (event.detail.split(",")[0], event.level)
+        for event in select_events(appliance.connection, limit=9)
+        if event.event == "identity-unknown"
+    ]
+    said = f"{HDD.serial} does not answer who it is"
+    assert told == ([] if answers else [(said, level)])
+
+
+def _start_released(
+    connection: sqlite3.Connection, text: str, *, drives: Sequence[Drive], stick: Stick
+) -> int:
+    """A number in doubt is released with the model and the size."""
+    lines = f'model = "{HDD.model}"\nsize = {HDD.size_bytes}\n'
+    if drives[0].serial_doubt:
+        text = text.replace("[[workload]]", f"{lines}[[workload]]")
+    return start_campaign(connection, text, drives=drives, stick=stick)
+
+
+def _superblock(set_uuid: str) -> Superblock:
+    return Superblock("backing", True, "a", set_uuid, "", 512, 512 << 10)
+
+
+def test_a_member_of_an_unknown_array_is_left_to_a_person(
+    machine: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.drives = (replace(HDD, file_system="bcache"),)
+    monkeypatch.setattr(leavings, "read_superblock", lambda _: _superblock(array_set_uuid(1)))
+    appliance = _start(machine, monkeypatch)
+    assert machine.log == []
+    assert "drive LAB-HDD-1 carries" in appliance.status.message
+
+
+@pytest.mark.parametrize("whose", ["known", "somebody else's", "unreadable", "none"])
+def test_a_member_of_an_array_that_is_no_surprise_starts(
+    machine: World, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    set_uuid = array_set_uuid(1)
+    machine.make_campaign([HDD, SSD], roles=["backing", "cache"])
+    connection = open_database(machine.path)
+    insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid)
+    update_campaign_state(connection, 1, "done")
+    connection.close()
+    if whose == "somebody else's":
+        set_uuid = "b0a4a9c8-7c0c-4d4e-9f0a-0b9b0c0d0e0f"
+
+    def read_superblock(path: str) -> Superblock | None:
+        if whose == "unreadable":
+            raise StepFailed(f"{path}: a bcache superblock of an unknown kind")
+        return None if whose == "none" else _superblock(set_uuid)
+
+    machine.drives = (replace(HDD, file_system="bcache"),)
+    monkeypatch.setattr(leavings, "read_superblock", read_superblock)
+    _start(machine, monkeypatch)
+    assert "it runs" in machine.log
+
+
 def test_a_drive_of_a_campaign_that_is_known_starts(
     machine: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +225,7 @@ _OWN_TABLE, _OWN_FILE_SYSTEM = make_table_uuid(), make_file_system_uuid()
         ("", "63b6e1f0-5ae4-4a2c-9f0e-3c50d0a53c1b", False, False),
         ("", "", False, False),
     ],
+    ids=["our table", "our file system", "our pattern", "a table", "a file system", "nothing"],
 )
 def test_a_stick_that_forgets_all_erases_once_on_a_bios_machine(
     machine: World,
@@ -183,32 +259,6 @@ def test_a_drive_that_an_earlier_campaign_of_this_stick_had_released_starts(
     machine.drives = (replace(HDD, disk_uuid=_OWN_TABLE),)
     _start(machine, monkeypatch)
     assert "it runs" in machine.log
-
-
-@pytest.mark.parametrize(
-    ("set_uuid", "is_known", "runs"),
-    [
-        (array_set_uuid(3), False, False),
-        (array_set_uuid(3), True, True),
-        ("63b6e1f0-5ae4-4a2c-9f0e-3c50d0a53c1b", False, True),  # somebody else's
-    ],
-)
-def test_a_drive_of_an_unknown_array_is_left_to_a_person(
-    machine: World, monkeypatch: pytest.MonkeyPatch, set_uuid: str, *, is_known: bool, runs: bool
-) -> None:
-    superblock = Superblock("backing", True, "", set_uuid, "", 512, 1 << 19)
-    monkeypatch.setattr(leavings, "read_superblock", lambda _: superblock)
-    if is_known:
-        machine.make_campaign([HDD, SSD], roles=["backing", "cache"])
-        connection = open_database(machine.path)
-        insert_array(
-            connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=set_uuid
-        )
-        update_campaign_state(connection, 1, "done")
-        connection.close()
-    machine.drives = (replace(HDD, file_system="bcache"),)
-    _start(machine, monkeypatch)
-    assert ("it runs" in machine.log) == runs
 
 
 def test_a_drive_that_goes_right_then_is_no_bug(

@@ -2,12 +2,14 @@
 
 import errno
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from appliance.campaign import power, step_power
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.site import Site
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.step_power import TooManyPowerActionsError
 from appliance.campaign.step_run import StoppedByPersonError
@@ -121,6 +123,65 @@ def test_a_count_of_spindle_starts_proves_no_power_off(machine: Machine) -> None
     ((proof, reason),) = machine.rows("SELECT cold_proof, cold_reason FROM power_offs")
     assert proof == "unproven"
     assert "7 → 8" in str(reason)
+
+
+def test_a_power_off_that_is_doubted_is_made_once_more(machine: Machine) -> None:
+    _leave(machine)
+    _come_back(machine, counts=1)
+    machine.doubts = ["the last write was not on the drive"]
+    before = machine.world.campaign().power_actions
+    _leave(machine)
+    assert machine.world.campaign().power_actions == before + 1
+    assert "two" not in machine.log
+    assert machine.log[-3:-1] == ["write last on /dev/sda", "cut power in order"]
+    assert "believe the next; power-offs: []" in machine.log
+    noted = [detail for event, detail in machine.world.events() if event == "step-note"]
+    assert noted[-1].endswith("two: the last write was not on the drive")
+    assert machine.rows("SELECT power_cycles_before, back_at FROM power_offs") == [(8, None)]
+    _come_back(machine, counts=1)
+    machine.run()
+    assert machine.rows("SELECT cold_proof, power_cycles_after FROM power_offs") == [("proven", 9)]
+    assert [step.state for step in machine.steps()] == ["done"]
+
+
+def test_a_power_off_that_is_doubted_again_and_again_ends_the_step(machine: Machine) -> None:
+    machine.doubts = ["no"] * 99
+    for _ in range(4):
+        _leave(machine)
+        _come_back(machine, counts=1)
+    machine.run()
+    (step,) = machine.steps()
+    assert step.state == "failed"
+
+
+def test_after_a_key_in_the_countdown_the_doubted_one_does_not_count(machine: Machine) -> None:
+    _leave(machine)
+    _come_back(machine, counts=1)
+    machine.doubts = ["no"]
+    machine.world.key = True
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert machine.rows("SELECT count(*) FROM power_offs") == [(0,)]
+    machine.world.key = False
+    _leave(machine)
+    assert "two" not in machine.log
+
+
+def test_a_key_after_the_countdown_keeps_the_power_on(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it was stored that power goes."""
+    site = machine.world.site
+
+    def stopped() -> Site:
+        return replace(site(), is_stopped=lambda: True)
+
+    monkeypatch.setattr(machine.world, "site", stopped)
+    with pytest.raises(StoppedByPersonError):
+        machine.run()
+    assert "write last on /dev/sda" not in machine.log
+    assert machine.rows("SELECT count(*) FROM power_offs") == [(0,)]
+    assert machine.world.log[-1] == "clear alarm"
 
 
 def test_a_key_keeps_the_power_on(machine: Machine) -> None:

@@ -1,7 +1,7 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
 import errno
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import VerifyPlan
 from appliance.run import StillRunning
 from appliance.store.connect import open_database
+from appliance.store.copies import find_copies
 from tests.unit.campaign.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
 
@@ -54,6 +55,18 @@ def test_drives_take_turns_and_every_byte_is_accounted_for(machine: Machine) -> 
     ]
     assert [line[0] for line in machine.world.lines] == ["step-done", "step-done"]
     assert ("step-note", "lottery on LAB-HDD-1: one: all well") in machine.world.events()
+
+
+def test_behind_a_step_the_database_is_copied(machine: Machine) -> None:
+    machine.run()
+    parts = []
+    for path in find_copies(machine.world.path):
+        with closing(open_database(path)) as copy:
+            parts.append(copy.execute("SELECT step_id, name FROM part").fetchall())
+    assert [[tuple(row) for row in each] for each in parts] == [
+        [(1, "one"), (1, "two")],
+        [(1, "one"), (1, "two"), (2, "one"), (2, "two")],
+    ]
 
 
 def test_a_part_knows_what_the_drive_has_served_for_its_files(machine: Machine) -> None:
@@ -399,6 +412,28 @@ def test_a_drive_that_takes_no_mark_is_known_by_what_it_has(
     connection.close()
     bare.run()
     assert bare.steps()[2].state == "failed"
+
+
+@pytest.mark.parametrize(("now", "state"), [("table-1", "done"), ("table-2", "failed")])
+def test_a_disk_that_was_used_between_its_release_and_its_first_step_is_not_overwritten(
+    machine: Machine, now: str, state: str
+) -> None:
+    machine.plans = (lottery(),)
+    connection = open_database(machine.world.path)
+    connection.execute("DELETE FROM step")
+    connection.execute("UPDATE campaign_drive SET install_uuid = '', released_content = 'table-1/'")
+    connection.close()
+    hdd, ssd = machine.world.drives
+    machine.world.drives = (replace(hdd, disk_uuid=now, partition_uuids=()), ssd)
+    machine.add_steps(HDD)
+    machine.run()
+    (step,) = machine.steps()
+    assert step.state == state
+    if state == "failed":
+        assert "does not carry what it did when it was released" in step.reason
+        assert not [entry for entry in machine.log if entry.startswith(("clear", "make"))]
+    else:
+        assert machine.world.drive_rows()[0].released_content is None
 
 
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:

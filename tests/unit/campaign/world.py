@@ -329,7 +329,7 @@ class World:
         monkeypatch.setattr(started, "_VARIABLE", self.path.parent / "efivars/started")
         for module in (live_drives, measure):
             monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
-        for module in (boot_sample, live_drives, sample_store):
+        for module in (boot_sample, live_drives, measure, sample_store):
             monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
@@ -338,7 +338,8 @@ class World:
             monkeypatch.setattr(module, "read_ends", self.read_ends)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
-        monkeypatch.setattr(live_drives, "time", SimpleNamespace(sleep=self.sleep))
+        for module in (live_drives, measure):
+            monkeypatch.setattr(module, "time", SimpleNamespace(sleep=self.sleep))
         monkeypatch.setattr(patience, "_BLOCK", self.path.parent / "block")
         monkeypatch.setattr(silent_drives, "read_number", lambda name: self.numbers.get(name, "1"))
         monkeypatch.setattr(drive_threads, "release_ballast", lambda: False)

@@ -149,9 +149,40 @@ def test_counts_of_one_and_the_same_start_prove_nothing() -> None:
     assert (found.proof, found.reason) == ("unproven", "the machine did not start anew")
 
 
-def test_a_restart_is_warm_whatever_the_counts_say() -> None:
-    found = judge_coldness(ATA5, ATA6, power="warm", boot_id_changed=True)
-    assert (found.proof, found.reason) == ("warm", "the machine was restarted without power-off")
+def test_a_restart_is_warm_where_the_drive_counted_no_power_on() -> None:
+    found = judge_coldness(PowerCycles(5), ATA5, power="warm", boot_id_changed=True)
+    assert found == ColdProof("warm", "ATA attribute 12 did not rise over the restart: 5 → 5")
+
+
+NOTHING_SHOWS = "asked for warm, and nothing shows whether power stayed: "
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (ATA5, ATA6, "asked for warm, and ATA attribute 12 did not stand still: 5 → 6"),
+        (ATA6, ATA5, "asked for warm, and ATA attribute 12 did not stand still: 6 → 5"),
+        (NONE, NONE, NOTHING_SHOWS + NONE.reason),
+        (ATA5, NONE, NOTHING_SHOWS + NONE.reason),
+        (PowerCycles(None), ATA5, NOTHING_SHOWS + "no power-cycle count was read"),
+        (
+            PowerCycles(0),
+            PowerCycles(0, "NVMe SMART log"),
+            NOTHING_SHOWS + "a count of 0 is none",
+        ),
+        (
+            PowerCycles(57),
+            PowerCycles(57, parse_power_cycles(captured("sas-57")).source),
+            NOTHING_SHOWS
+            + "SCSI start-stop log counts starts of the spindle, not power-ons: 57 → 57",
+        ),
+    ],
+)
+def test_a_restart_of_which_the_drive_tells_nothing_is_not_called_warm(
+    before: PowerCycles, after: PowerCycles, reason: str
+) -> None:
+    found = judge_coldness(before, after, power="warm", boot_id_changed=True)
+    assert found == ColdProof("unproven", reason)
 
 
 def test_a_count_kept_without_its_source_is_enough() -> None:
@@ -174,6 +205,7 @@ def test_several_drives_were_cold_only_if_each_was() -> None:
     assert join_proofs({"A": STOOD, "B": ROSE}) == ColdProof("unproven", "A: did not rise")
 
 
-def test_several_drives_are_warm_for_one_reason() -> None:
-    warm = ColdProof("warm", "restarted")
-    assert join_proofs({"A": warm, "B": warm}) == warm
+def test_several_drives_were_warm_only_if_each_was() -> None:
+    warm = ColdProof("warm", "stood")
+    assert join_proofs({"A": warm, "B": warm}) == ColdProof("warm", "A: stood; B: stood")
+    assert join_proofs({"A": warm, "B": STOOD}) == ColdProof("unproven", "B: did not rise")

@@ -285,6 +285,83 @@ def test_a_flush_that_lied_shows_after_the_power_off(make: Make) -> None:
     assert lab.value("read", "mismatch_bytes") == 0
 
 
+def test_a_last_write_that_may_not_have_been_made_is_lost_only_the_second_time(make: Make) -> None:
+    """Mains power goes while the stick is let go of, seconds before it."""
+    lab = make(plan(power_cycle=True))
+    lab.run(lab.start(), until="read-cold-00")
+    workload = lab.start()
+    said = workload.doubt_power_off(lab.bench)
+    assert "the last write was not on the drive" in said
+    assert lab.start().doubt_power_off(lab.bench) == said
+    workload.believe_next_power_off(lab.bench)
+    workload.write_last(lab.bench)
+    workload = lab.start()
+    assert workload.doubt_power_off(lab.bench) == ""
+    lab.run(workload)
+    assert lab.ranges("read-cold") == []
+    assert lab.value("read-cold", "mismatch_bytes") == 0
+    assert lab.stored["read-cold-00"].notes == (said,)
+
+
+@pytest.mark.parametrize("kept_blocks", [0, 20])
+def test_a_drive_that_loses_it_twice_has_lost_it(make: Make, kept_blocks: int) -> None:
+    lab = make(plan(power_cycle=True))
+    lab.run(lab.start(), until="read-cold-00")
+    before = bytes(lab.drive.data)
+
+    def lose() -> int:
+        calls = len(lab.drive.log)
+        lab.start().write_last(lab.bench)
+        written = [at for name, at, _ in lab.drive.log[calls:] if name == "write"]
+        for at in written[kept_blocks:]:
+            lab.drive.data[at : at + 4096] = before[at : at + 4096]
+        return (len(written) - kept_blocks) * 4096
+
+    lost = lose()
+    workload = lab.start()
+    assert workload.doubt_power_off(lab.bench) != ""
+    workload.believe_next_power_off(lab.bench)
+    assert lose() == lost
+    workload = lab.start()
+    assert workload.doubt_power_off(lab.bench) == ""
+    lab.run(workload)
+    assert {each.kind for each in lab.ranges("read-cold")} == {"lost"}
+    assert lab.value("read-cold", "mismatch_bytes") == lost
+
+
+@pytest.mark.parametrize("content", [bytes(4096), b"\xff" * 4096])
+def test_what_no_missing_write_leaves_is_believed_at_once(make: Make, content: bytes) -> None:
+    lab = make(plan(power_cycle=True))
+    workload = lab.start()
+    lab.run(workload, until="read-cold-00")
+    before = bytes(lab.drive.data)
+    workload.write_last(lab.bench)
+    at = next(at for name, at, _ in reversed(lab.drive.log) if name == "write")
+    lab.drive.data[:] = before
+    lab.drive.data[at : at + 4096] = content
+    assert lab.start().doubt_power_off(lab.bench) == ""
+
+
+def test_a_power_off_after_the_last_write_is_not_doubted(make: Make) -> None:
+    """Neither for a block that was wrong before it, nor for one that cannot be read."""
+    lab = make(plan(power_cycle=True))
+    workload = lab.start()
+    lab.run(workload, until="read-cold-00")
+    workload.write_last(lab.bench)
+    lab.drive.unreadable = {next(at for name, at, _ in reversed(lab.drive.log) if name == "write")}
+    assert lab.start().doubt_power_off(lab.bench) == ""
+
+
+def test_a_block_that_was_wrong_before_does_not_hide_that_the_write_is_missing(make: Make) -> None:
+    lab = make(plan(power_cycle=True))
+    workload = lab.start()
+    lab.run(workload, until="read-00")
+    at = workload._last_blocks[5].first_byte
+    lab.drive.data[at : at + 512] = bytes(512)
+    lab.run(workload, until="read-cold-00")
+    assert lab.start().doubt_power_off(lab.bench) != ""
+
+
 def test_what_was_wrong_before_the_power_off_is_not_called_lost(make: Make) -> None:
     lab = make(plan(power_cycle=True))
     workload = lab.start()

@@ -1,0 +1,326 @@
+"""Rows that the stick has spoilt: put back from a copy of the database, or taken out of use.
+
+A bit that turns in the flash makes a figure another one, a word none of those it can be, or a row
+one that SQLite cannot read. That costs its row at most: only where pages are damaged, or a row that
+nothing can stand in for, the whole database is. What is damaged is always told.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.errors import StickTrouble
+from appliance.store.checksums import (
+    DAMAGED,
+    SEALED,
+    Damaged,
+    discard_damaged,
+    find_damaged,
+    is_as_sealed,
+)
+from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, transaction
+from appliance.store.copies import opened_copies
+
+_ROUNDS = 8
+"""SQLite's check ends at the first row that it cannot read, in whichever table."""
+_OF_ROWS = re.compile(
+    r"CHECK constraint failed in \w+|(NULL|non-\w+) value in \w+\.\w+|"
+    r"database disk image is malformed"
+)
+"""What quick_check says of rows. Of a page it says where it is; a row that cannot be read is
+malformed without more."""
+_STATE_DAMAGED = "its state was damaged on the stick"
+_SAMPLES = ("boot_sample", "result")
+"""Of a draw alone nothing can be taken back: the report leaves it out."""
+_DONE_WITHOUT = f"""
+    SELECT c.id, {SEALED["boot_sample"].campaign}, {SEALED["boot_sample"].what}
+    FROM cycle c JOIN drive d ON d.id = c.drive_id
+    WHERE c.state = 'done' AND NOT EXISTS (SELECT 1 FROM boot_sample s WHERE s.cycle_id = c.id)
+"""
+_TYPES = {"INTEGER": int, "REAL": float, "TEXT": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A row that was damaged, and what became of it."""
+
+    event: Literal["sample-restored", "sample-damaged", "state-damaged"]
+    detail: str
+    """The row, and what became of it, for people."""
+    campaign_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A column that is one of a few words, and what is put there where it is none of them.
+
+    That never has anything written to a drive, nor lets anything go on by itself.
+    """
+
+    table: str
+    column: str
+    words: tuple[str, ...]
+    what: str
+    """SQL: the row as people know it, and what it is taken for now."""
+    campaign: str
+    instead: str
+    """SQL: the word."""
+    more: str = ""
+    """SQL: what else is set."""
+
+
+_STATES = (
+    _State(
+        "campaign",
+        "state",
+        ("preparing", "running", "paused", "done"),
+        "'state of campaign ' || id",
+        "id",
+        "iif(finished_at IS NULL, 'paused', 'done')",
+        f", reason = iif(finished_at IS NULL, '{_STATE_DAMAGED}', reason)",
+    ),
+    _State(
+        "campaign",
+        "on_finish",
+        ("poweroff", "reboot", "tui"),
+        "'end of campaign ' || id",
+        "id",
+        "'tui'",
+    ),
+    _State(
+        "cycle",
+        "state",
+        ("planned", "armed", "done", "failed"),
+        "'state of boot ' || (position + 1)",
+        "campaign_id",
+        "iif(EXISTS (SELECT 1 FROM boot_sample s WHERE s.cycle_id = cycle.id), 'done', 'planned')",
+    ),
+    _State(
+        "step",
+        "state",
+        ("planned", "running", "done", "failed", "skipped"),
+        "'state of ' || kind || ' on ' || device",
+        "campaign_id",
+        "CASE WHEN finished_at IS NULL THEN 'planned' WHEN reason = '' THEN 'done'"
+        " ELSE 'failed' END",
+    ),
+    _State(
+        "event",
+        "level",
+        ("info", "warning", "error"),
+        "'level of log line ' || seq",
+        "campaign_id",
+        "'warning'",
+    ),
+    _State(
+        "request",
+        "state",
+        ("new", "accepted", "refused"),
+        "'state of request ' || id",
+        "NULL",
+        "'refused'",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoilt:
+    """A row with a checksum that is not what was stored."""
+
+    row: Damaged
+    is_readable: bool
+    """Whether it can stay, out of use: each of its values is there, and of its column's type."""
+
+
+def mend_rows(
+    connection: sqlite3.Connection, *, note: Callable[[tuple[Mended, ...]], None]
+) -> None:
+    """Look for damage, and mend what can be; `note` stores what was done, in one transaction.
+
+    Raises StickTrouble where more than rows is damaged, and sqlite3.Error.
+    """
+    if not _check(connection) and not _find_misplaced(connection):
+        return
+    with _telling_damage(), _with_easy_deletion(connection), opened_copies(connection) as copies:
+        for _ in range(_ROUNDS):
+            problems = _check(connection)
+            if not problems:
+                break
+            if not all(_OF_ROWS.fullmatch(problem) for problem in problems):
+                raise _damaged(problems[0])
+            # Before the transaction: what met such a row in one may not delete it there.
+            spoilt = _find_spoilt(connection)
+            with transaction(connection):
+                mended = [_mend_row(connection, copies, row) for row in spoilt]
+                mended += _mend_states(connection)
+                note(tuple(mended))
+            if not mended:
+                raise _damaged(problems[0])
+        else:
+            raise _damaged("more of its rows than can be mended")
+        with transaction(connection):
+            misplaced = _find_misplaced(connection)
+            note(tuple(_mend_row(connection, copies, row) for row in misplaced))
+
+
+def _find_misplaced(connection: sqlite3.Connection) -> list[_Spoilt]:
+    """What SQLite itself has nothing against: checksums that disagree, samples of no boot or step.
+
+    And boots that are done and have no sample: the number of one is that of its boot.
+    """
+    orphans = [
+        _name(connection, table, row["rowid"])
+        for table in _SAMPLES
+        for row in connection.execute(f"PRAGMA foreign_key_check({table})").fetchall()
+    ]
+    missing = [Damaged("boot_sample", *row) for row in connection.execute(_DONE_WITHOUT).fetchall()]
+    return [
+        *(_Spoilt(row, is_readable=True) for row in find_damaged(connection, tables=_SAMPLES)),
+        *(_Spoilt(row, is_readable=False) for row in (*orphans, *missing)),
+    ]
+
+
+@contextmanager
+def _with_easy_deletion(connection: sqlite3.Connection) -> Iterator[None]:
+    """Without foreign keys: with them even to delete a row takes to read all of it."""
+    connection.execute("PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA foreign_keys = ON")
+
+
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        raise _damaged(str(error)) from error
+
+
+def _check(connection: sqlite3.Connection) -> list[str]:
+    """What SQLite has against the database, but for what checksums alone know."""
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA quick_check")]
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        return [f"it cannot be read: {error}"]
+    return [] if found == ["ok"] else found
+
+
+def _damaged(problem: str) -> StickTrouble:
+    return StickTrouble(f"the database is damaged: {problem}", hint=RESTORE_HINT)
+
+
+def _find_spoilt(connection: sqlite3.Connection) -> list[_Spoilt]:
+    """All rows of the tables with checksums that are not what was stored."""
+    spoilt = []
+    for table in SEALED:
+        types = {
+            column["name"]: (_TYPES[column["type"]], bool(column["notnull"]))
+            for column in connection.execute(f"PRAGMA table_info({table})")
+        }
+        keys = [row[0] for row in connection.execute(f"SELECT rowid FROM {table}")]
+        for key in keys:
+            row = _read_row(connection, table, key)
+            is_readable = row is not None and all(
+                isinstance(row[name], kind) or (row[name] is None and not must)
+                for name, (kind, must) in types.items()
+            )
+            if row is None or not is_readable or not _is_sound(table, row):
+                damaged = _name(connection, table, key)
+                spoilt.append(_Spoilt(damaged, is_readable))
+    return spoilt
+
+
+def _read_row(connection: sqlite3.Connection, table: str, key: int) -> sqlite3.Row | None:
+    """A whole row; None where SQLite cannot read it."""
+    try:
+        row: sqlite3.Row | None = connection.execute(
+            f"SELECT * FROM {table} WHERE rowid = ?", (key,)
+        ).fetchone()
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
+            raise
+        return None
+    return row
+
+
+def _is_sound(table: str, row: sqlite3.Row) -> bool:
+    """Whether its words are some, and its checksum, where it has one, agrees."""
+    are_words = all(row[column] in words for column, words in SEALED[table].words.items())
+    return are_words and (row["checksum"] is None or is_as_sealed(table, row))
+
+
+def _name(connection: sqlite3.Connection, table: str, key: int) -> Damaged:
+    """The row as people know it, as far as it can be read."""
+    sealed = SEALED[table]
+    try:
+        found = connection.execute(
+            f"SELECT {sealed.campaign}, {sealed.what} FROM {table} s JOIN {sealed.joined}"
+            " WHERE s.rowid = ?",
+            (key,),
+        ).fetchone()
+    except sqlite3.DatabaseError:
+        found = None
+    campaign_id, what = found or (None, None)
+    return Damaged(table, key, campaign_id, what or f"row {key} of {table}")
+
+
+def _mend_row(
+    connection: sqlite3.Connection, copies: list[sqlite3.Connection], spoilt: _Spoilt
+) -> Mended:
+    table, key = spoilt.row.table, spoilt.row.key
+    for copy in copies:
+        row = _read_row(copy, table, key)
+        if row is not None and is_as_sealed(table, row):
+            _put(connection, table, key, row)
+            named = _name(connection, table, key)
+            said = f"{named.what}: damaged on the stick, and put back from a copy of the database"
+            return Mended("sample-restored", said, named.campaign_id)
+    if spoilt.is_readable:
+        discard_damaged(connection, (spoilt.row,))
+    else:
+        _remove(connection, table, key)
+    said = f"{spoilt.row.what}: {DAMAGED}"
+    return Mended("sample-damaged", said, spoilt.row.campaign_id)
+
+
+def _put(connection: sqlite3.Connection, table: str, key: int, row: sqlite3.Row) -> None:
+    """The row of a copy, in the place of the one here."""
+    # Not by an UPDATE, which reads the whole row that it changes.
+    connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (key,))
+    record = {SEALED[table].key: key} | dict(row)
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(record)}) VALUES ({', '.join('?' * len(record))})",
+        tuple(record.values()),
+    )
+
+
+def _remove(connection: sqlite3.Connection, table: str, key: int) -> None:
+    """What cannot be read goes, so that the others can be."""
+    connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (key,))
+    if table == "boot_sample":
+        connection.execute(
+            "UPDATE cycle SET state = 'failed', reason = ?, blame = 'other' WHERE id = ?",
+            (DAMAGED, key),
+        )
+
+
+def _mend_states(connection: sqlite3.Connection) -> Iterator[Mended]:
+    for each in _STATES:
+        rows = connection.execute(
+            f"UPDATE {each.table} SET {each.column} = {each.instead}{each.more}"
+            f" WHERE {each.column} NOT IN ({', '.join('?' * len(each.words))})"
+            f" RETURNING {each.what} || ': damaged on the stick, and taken for ' || {each.column},"
+            f" {each.campaign}",
+            each.words,
+        ).fetchall()
+        for what, campaign_id in rows:
+            yield Mended("state-damaged", what, campaign_id)

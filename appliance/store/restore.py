@@ -1,0 +1,110 @@
+"""Putting the newest copy of the database in its place, when the stick has spoilt it.
+
+The damaged one is kept beside it, and at no instant is there none: power may go in the middle.
+"""
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from appliance.errors import StickTrouble
+from appliance.flush import sync_path
+from appliance.store.connect import DAMAGED_FILE, decode_text
+from appliance.store.copies import check_whole, find_copies, newest_event
+from appliance.store.migrations import APPLICATION_ID
+
+_PIECE_BYTES = 1 << 20
+
+
+def restore_copy(database: Path) -> tuple[Path, Path]:
+    """Put the newest copy that is whole in the place of a damaged database.
+
+    Returns the copy, and the name under which the damaged one is kept. Raises StickTrouble where
+    the database is whole and holds what the copies do, where no copy is whole, or where it cannot
+    be told. Nobody else may have the database open.
+    """
+    own = _look_at(database)
+    newest = max(find_copies(database), key=newest_event)
+    found = newest_event(newest)
+    if own is not None and found <= own:
+        raise StickTrouble("the database is not damaged; nothing was changed")
+    if found < 0:
+        raise StickTrouble(
+            "there is no copy of the database that is whole; nothing was changed",
+            hint="copy the damaged one away with `python3 -m appliance rescue`",
+        )
+    number = 1
+    while (kept := database.with_name(f"damaged-{number}.sqlite")).exists():
+        number += 1
+    fresh = database.with_name("copy.new")
+    try:
+        fresh.write_bytes(newest.read_bytes())
+        _disarm(fresh)
+        sync_path(fresh)
+        if database.exists():
+            os.link(database, kept)
+        with suppress(FileNotFoundError):
+            # A journal belongs to the file beside it; the copy must never be rolled back by it.
+            _journal(database).replace(_journal(kept))
+        sync_path(database.parent)
+        fresh.replace(database)
+        sync_path(database.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise StickTrouble(f"the copy cannot be put in place: {error}") from error
+    finally:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+    return newest, kept
+
+
+def _look_at(database: Path) -> int | None:
+    """How far the diary of a whole database goes; None: it is damaged, or missing.
+
+    Opened for writing, as the engine opens it: a transaction that was cut is taken back first, and
+    without that it would only look damaged. Raises StickTrouble where it cannot be told.
+    """
+    if not database.exists():
+        return None
+    try:
+        uri = f"{database.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
+            connection.text_factory = decode_text
+            check_whole(connection)
+            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                return None  # empty, or of a header that is spoilt
+            return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+    except StickTrouble:
+        return None
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in DAMAGED_FILE or (code == sqlite3.SQLITE_IOERR and not _can_be_read(database)):
+            return None
+        raise StickTrouble(
+            f"whether the database is damaged cannot be told: {error}; nothing was changed",
+            hint="end what else uses it, and try it again",
+        ) from error
+
+
+def _disarm(copy: Path) -> None:
+    """What it waited for has come, or not, since it was made: no later start is its end."""
+    with closing(sqlite3.connect(copy, autocommit=True)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")
+        connection.execute(
+            "UPDATE cycle SET state = 'planned', attempts = attempts - 1 WHERE state = 'armed'"
+        )
+
+
+def _can_be_read(path: Path) -> bool:
+    """Whether the stick gives back all of the file."""
+    try:
+        with path.open("rb") as file:
+            while file.read(_PIECE_BYTES):
+                pass
+    except OSError:
+        return False
+    return True
+
+
+def _journal(database: Path) -> Path:
+    return database.with_name(f"{database.name}-journal")

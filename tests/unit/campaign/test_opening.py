@@ -1,0 +1,269 @@
+"""What a start does with the stick before anything else: each step, and in its order."""
+
+import os
+import sqlite3
+import struct
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance import fat
+from appliance.campaign import database_copy, engine, opening
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.opening import open_stick
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.stick import Stick, hold_alone
+from appliance.store.checksums import DAMAGED, seal
+from appliance.store.connect import open_database
+from appliance.store.copies import find_copies, newest_event
+from appliance.store.queries import select_events
+from tests.report.database import make_database
+from tests.unit.campaign.world import STICK
+
+
+@dataclass
+class Opened:
+    """The stick, and what is done with it."""
+
+    path: Path
+    log: list[str] = field(default_factory=list)
+    repaired: str = ""
+    mended: tuple[str, ...] = ()
+    trouble: KaltstartError | None = None
+    locks: list[int] = field(default_factory=list)
+
+    def open(self) -> sqlite3.Connection:
+        """As a start does; the process of the one before has ended."""
+        for lock in self.locks:
+            os.close(lock)
+        self.locks.clear()
+        try:
+            stick, connection = open_stick()
+        except KaltstartError:
+            self.locks.clear()  # it has let go of it
+            raise
+        assert stick == STICK
+        return connection
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """The log, the oldest line first."""
+        with closing(open_database(self.path)) as connection:
+            found = select_events(connection, limit=99)
+        return [(event.event, event.detail, event.level) for event in found]
+
+    def hold_alone(self, lock: Path, *, held: str, hint: str) -> int:
+        """Keep the lock for as long as a process."""
+        descriptor = hold_alone(lock, held=held, hint=hint)
+        self.locks.append(descriptor)
+        return descriptor
+
+    def mount_data(self, _: Stick) -> str:
+        """Mount kaltstart-data."""
+        self.log.append("data")
+        if self.trouble is not None:
+            raise self.trouble
+        return self.repaired
+
+    def mend_fat(self, path: str) -> tuple[str, ...]:
+        """Check KALTSTART."""
+        self.log.append(f"fsck.vfat {path}")
+        return self.mended
+
+
+@pytest.fixture
+def stick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """A stick with a campaign, whose boots have checksums, and no copy yet."""
+    opened = Opened(tmp_path / "kaltstart.sqlite")
+    with closing(make_database(opened.path)) as connection:
+        for (cycle,) in connection.execute("SELECT cycle_id FROM boot_sample").fetchall():
+            seal(connection, "boot_sample", cycle)
+    (tmp_path / "fat/kaltstart").mkdir(parents=True)
+    (tmp_path / "fat/kaltstart/grubenv").touch()
+    this_boot = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(opening, "find_settled_drives", tuple)
+    monkeypatch.setattr(opening, "find_stick", lambda _: STICK)
+    monkeypatch.setattr(opening, "hold_alone", opened.hold_alone)
+    monkeypatch.setattr(opening, "mount_data", opened.mount_data)
+    monkeypatch.setattr(opening, "mount_fat", lambda _: opened.log.append("KALTSTART"))
+    monkeypatch.setattr(fat, "mend_fat", opened.mend_fat)
+    monkeypatch.setattr(opening, "FAT", tmp_path / "fat")
+    monkeypatch.setattr(opening, "DATABASE", opened.path)
+    monkeypatch.setattr(opening, "DATABASE_LOCK", tmp_path / "run/database.lock")
+    monkeypatch.setattr(opening, "read_this_boot", lambda: this_boot)
+    return opened
+
+
+def _turn_figure(path: Path) -> None:
+    """One bit of the first boot's time."""
+    with closing(open_database(path)) as connection:
+        (boot_s,) = connection.execute("SELECT boot_s FROM boot_sample").fetchone()
+    content = bytearray(path.read_bytes())
+    content[content.index(struct.pack(">d", boot_s)) + 1] ^= 1 << 4
+    path.write_bytes(content)
+
+
+def _spoil(path: Path) -> None:
+    """Zero the last page: what a stick gives back of a block it has lost."""
+    content = path.read_bytes()
+    path.write_bytes(content[:-4096] + bytes(4096))
+
+
+def test_kaltstart_is_checked_before_it_is_mounted(stick: Opened) -> None:
+    stick.mended = ("fsck.vfat put back the boot sector",)
+    stick.repaired = "fsck.ext4 repaired /dev/sdc6"
+    stick.open().close()
+    assert stick.log == ["data", "fsck.vfat /dev/sdc1", "KALTSTART"]
+    told = [(event, detail) for event, detail, level in stick.events() if level == "warning"]
+    assert ("kaltstart-mended", stick.mended[0]) in told
+    assert ("data-repaired", stick.repaired) in told
+
+
+def test_kaltstart_is_not_checked_while_it_is_mounted(
+    stick: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine was started again."""
+    monkeypatch.setattr(Path, "is_mount", lambda _: True)
+    stick.open().close()
+    assert stick.log == ["data", "KALTSTART"]
+
+
+def test_a_damaged_database_can_be_copied_to_kaltstart(stick: Opened) -> None:
+    stick.trouble = StickTrouble("kaltstart-data is damaged")
+    with pytest.raises(StickTrouble, match="kaltstart-data is damaged"):
+        stick.open()
+    assert stick.log == ["data", "KALTSTART"]
+
+
+def test_a_spoilt_page_is_told_before_anything_is_written(stick: Opened) -> None:
+    _spoil(stick.path)
+    before = stick.path.read_bytes()
+    with pytest.raises(StickTrouble, match="the database is damaged") as trouble:
+        stick.open()
+    assert "appliance restore" in trouble.value.hint
+    assert stick.path.read_bytes() == before
+
+
+def test_each_start_copies_the_database_in_turns(stick: Opened) -> None:
+    copies = find_copies(stick.path)
+    held = []
+    for _ in range(3):
+        stick.open().close()
+        held.append([newest_event(copy) for copy in copies])
+        with closing(open_database(stick.path)) as connection:
+            connection.execute(
+                "INSERT INTO event (at, boot_id, monotonic_s, level, event, detail)"
+                " VALUES ('x', 'b', 1, 'info', 'ready', '')"
+            )
+    assert held == [[3, -1], [3, 4], [5, 4]]
+
+
+def test_a_damaged_figure_is_put_back_and_told(stick: Opened) -> None:
+    stick.open().close()
+    _turn_figure(stick.path)
+    stick.open().close()
+    (told,) = [event for event in stick.events() if event[0].startswith("sample-")]
+    assert told[0] == "sample-restored"
+    assert told[2] == "warning"
+    with closing(open_database(stick.path)) as connection:
+        assert connection.execute("SELECT min(valid) FROM boot_sample").fetchone()[0] == 1
+
+
+def test_a_damaged_figure_without_a_copy_is_told_and_out_of_use(stick: Opened) -> None:
+    _turn_figure(stick.path)
+    stick.open().close()
+    (told,) = [event for event in stick.events() if event[0].startswith("sample-")]
+    assert told[0] == "sample-damaged"
+    assert told[1].endswith(DAMAGED)
+    assert told[2] == "error"
+
+
+def test_of_many_damaged_rows_the_first_are_named(stick: Opened) -> None:
+    with closing(open_database(stick.path)) as connection:
+        (number,) = connection.execute("SELECT count(*) FROM boot_sample").fetchone()
+        connection.execute("UPDATE boot_sample SET boot_s = boot_s + 1")
+    opening_limit = number - 5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "_MAX_TOLD", opening_limit)
+        stick.open().close()
+    told = [detail for event, detail, _ in stick.events() if event == "sample-damaged"]
+    assert len(told) == opening_limit + 1
+    assert told[-1] == "and 5 more"
+
+
+def test_why_there_is_no_copy_is_told_once(stick: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["a copy needs 30 MiB, and kaltstart-data has 3 MiB left"]
+    monkeypatch.setattr(database_copy, "keep_copy", lambda *_, **__: said[-1])
+    stick.open().close()
+    stick.open().close()
+    said.append("the database is damaged")
+    stick.open().close()
+    told = [(detail, level) for event, detail, level in stick.events() if event == "no-copy"]
+    assert told == [(each, "warning") for each in said]
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("no such table: x"), OSError(5, "no")])
+def test_a_copy_that_fails_keeps_nobody_from_starting(
+    stick: Opened, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise error
+
+    monkeypatch.setattr(database_copy, "keep_copy", fail)
+    stick.open().close()
+    assert ("no-copy", str(error), "warning") in stick.events()
+
+
+def _fail(_: sqlite3.Connection, **__: object) -> None:
+    raise sqlite3.OperationalError("Could not decode to UTF-8 column 'detail'")
+
+
+def test_whatever_sqlite_has_against_it_is_told_to_people(
+    stick: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the engine stays, with the list of drives."""
+    shown: list[dict[str, Any]] = []
+
+    class EndError(Exception):
+        pass
+
+    def wait() -> None:
+        raise EndError
+
+    monkeypatch.setattr(opening, "mend_rows", _fail)
+    monkeypatch.setattr(engine, "_wait_for_power_key", wait)
+    monkeypatch.setattr(engine, "close_guard_without_stick", lambda: None)
+    monkeypatch.setattr(engine, "write_status", lambda _: None)
+    monkeypatch.setattr(opening, "write_status", lambda status: shown.append(vars_of(status)))
+    monkeypatch.setattr(opening, "announce", lambda *_, **__: None)
+    with pytest.raises(EndError):
+        engine.serve(DriveList())
+    assert shown[-1]["message"].startswith("the database cannot be read: Could not decode")
+    assert "appliance restore" in shown[-1]["error"]["hint"]
+
+
+def vars_of(status: Status) -> dict[str, Any]:
+    return {"message": status.message, "error": status.error}
+
+
+def test_while_the_database_is_used_no_copy_is_put_in_its_place(
+    stick: Opened, tmp_path: Path
+) -> None:
+    stick.open().close()
+    with pytest.raises(Refusal):
+        hold_alone(tmp_path / "run/database.lock", held="used", hint="")
+
+
+def test_an_engine_that_cannot_use_the_database_leaves_it_to_a_person(
+    stick: Opened, tmp_path: Path
+) -> None:
+    _spoil(stick.path)
+    with pytest.raises(StickTrouble):
+        stick.open()
+    hold_alone(tmp_path / "run/database.lock", held="used", hint="")
+    with pytest.raises(Refusal, match="a copy of the database is being put in its place"):
+        stick.open()

@@ -1,0 +1,144 @@
+"""After trouble or a bug nothing goes on by itself, also where the stick did not take the pause."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import engine, journal, opening, screen
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance, serve
+from appliance.campaign.owed_pause import read_owed_pause
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import StickTrouble
+from appliance.store.connect import open_database, transaction
+from appliance.store.events import insert_event
+from tests.unit.campaign.world import HDD, STICK, World
+
+
+class EndError(Exception):
+    """The engine has done all that it does by itself."""
+
+
+@pytest.fixture
+def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    """An engine in the middle of a campaign, on a machine that needs no preparation."""
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    world.make_campaign([HDD])
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    for module in (engine, opening, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    for module in (engine, opening, journal):
+        monkeypatch.setattr(module, "announce", world.announce)
+    for name in ("_release_leftovers", "_tidy_firmware", "_idle"):
+        monkeypatch.setattr(Appliance, name, lambda _: None)
+    monkeypatch.setattr(engine, "forget_overwritten_arrays", lambda *_: None)
+    monkeypatch.setattr(engine, "find_drives", tuple)
+    monkeypatch.setattr(Appliance, "_answer_requests", _end)
+    monkeypatch.setattr(Appliance, "_advance", lambda *_: world.log.append("it goes on"))
+    return _make(world, monkeypatch)
+
+
+def _end(_: Appliance) -> None:
+    raise EndError
+
+
+def _make(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    for part, names in (
+        (appliance._machine_drives, ("close_guard", "note")),
+        (appliance._machine, ("restore_keyboard", "publish")),
+    ):
+        for name in names:
+            monkeypatch.setattr(type(part), name, lambda *_, **__: None)
+    return appliance
+
+
+def _work(appliance: Appliance) -> None:
+    with pytest.raises(EndError):
+        appliance.work()
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Another program has the database."""
+    with closing(sqlite3.connect(path, autocommit=True)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def test_a_campaign_goes_on_by_itself_after_a_start(appliance: Appliance, world: World) -> None:
+    _work(appliance)
+    assert world.log[-1] == "it goes on"
+
+
+@pytest.mark.parametrize("error", [StickTrouble("another program holds it"), ValueError("a bug")])
+def test_a_pause_that_could_not_be_stored_comes_before_anything_else(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    appliance.connection.execute("PRAGMA busy_timeout = 1")
+    monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.001)
+    with _held(world.path):
+        if isinstance(error, StickTrouble):
+            appliance.stop_for_trouble(error)
+        else:
+            appliance.pause_after_bug(error)
+    assert world.campaign().state == "running"
+    appliance.connection.close()
+    world.log.clear()
+    _work(_make(world, monkeypatch))
+    assert world.campaign().state == "paused"
+    assert str(error) in world.campaign().reason
+    assert "it goes on" not in world.log
+    assert read_owed_pause() == "", "a person can let it go on now"
+
+
+def test_a_pause_that_was_stored_is_not_owed(appliance: Appliance, world: World) -> None:
+    appliance.stop_for_trouble(StickTrouble("KALTSTART is gone"))
+    assert world.campaign().state == "paused"
+    assert read_owed_pause() == ""
+
+
+def test_who_holds_the_database_is_waited_for_once(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each wait takes five minutes."""
+    waits: list[int] = []
+
+    def pause(*_: object) -> None:
+        (patience_ms,) = appliance.connection.execute("PRAGMA busy_timeout").fetchone()
+        waits.append(patience_ms)
+        with transaction(appliance.connection):
+            _store(appliance)
+
+    def advance(*_: object) -> None:
+        with transaction(appliance.connection):
+            _store(appliance)
+
+    appliance.connection.execute("PRAGMA busy_timeout = 77")
+    monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.003)
+    monkeypatch.setattr(engine, "open_stick", lambda: (STICK, appliance.connection))
+    monkeypatch.setattr(engine, "Appliance", lambda *_: appliance)
+    monkeypatch.setattr(engine, "pause", pause)
+    monkeypatch.setattr(appliance, "_advance", advance)
+    monkeypatch.setattr(appliance, "work", lambda: appliance._run_campaign(1))
+    with _held(world.path), pytest.raises(StickTrouble, match="another program holds"):
+        serve(DriveList())
+    assert waits == [3, 3]
+    assert appliance.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 77
+
+
+def _store(appliance: Appliance) -> None:
+    insert_event(
+        appliance.connection,
+        campaign_id=1,
+        boot_id="b",
+        monotonic_s=1.0,
+        level="info",
+        event="ready",
+        detail="",
+    )

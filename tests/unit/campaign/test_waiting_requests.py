@@ -1,0 +1,83 @@
+"""Several requests wait at once: one that was refused meanwhile is never carried out."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign import engine, journal, screen
+from appliance.campaign.drive_list import DriveList
+from appliance.campaign.engine import Appliance
+from appliance.campaign.site import pause
+from appliance.campaign.status import Status
+from appliance.campaign.thisboot import ThisBoot
+from appliance.campaign.wishes import STOPPED, take_wishes
+from appliance.store.connect import open_database
+from appliance.store.requests import insert_request, select_recent_requests
+from tests.unit.campaign.world import HDD, STICK, World
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "rack 4"
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+[[workload]]
+kind = "surface"
+"""
+
+
+@pytest.fixture
+def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    """An engine beside a paused campaign; whatever runs is stopped by a key."""
+    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
+    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
+    monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr("appliance.campaign.started.FAT", tmp_path / "no-fat")
+    monkeypatch.setattr(engine, "find_drives", lambda: (HDD,))
+    monkeypatch.setattr(engine, "check_policy", lambda _: "")
+    monkeypatch.setattr(engine, "note_start", lambda _: None)
+    monkeypatch.setattr(engine, "wait_for_the_end", lambda: pytest.fail("power goes"))
+    for module in (engine, screen):
+        monkeypatch.setattr(module, "write_status", lambda _: None)
+    for module in (engine, journal):
+        monkeypatch.setattr(module, "announce", world.announce)
+    world.make_campaign([HDD], plan_toml=_PLAN, state="paused")
+
+    def advance(self: Appliance, campaign_id: int) -> None:
+        world.log.append(f"campaign {campaign_id} runs")
+        # As the screen does four times a second while a campaign has the machine.
+        take_wishes(self.connection, self.this_boot, step_id=0)
+        pause(self.site, campaign_id, STOPPED)
+
+    monkeypatch.setattr(Appliance, "_advance", advance)
+    return Appliance(Status(), STICK, open_database(world.path), DriveList())
+
+
+def _ask(appliance: Appliance, *kinds: str) -> list[tuple[str, str]]:
+    """Ask for all at once, let the engine look once; how each was answered."""
+    for kind in kinds:
+        payload = {"plan_toml": _PLAN, "campaign_id": 1}
+        insert_request(appliance.connection, kind, payload, at="2026-11-21", boot_id="boot-0")
+    appliance._answer_requests()
+    answered = select_recent_requests(appliance.connection, limit=len(kinds))
+    return [(request.kind, request.state) for request in reversed(answered)]
+
+
+@pytest.mark.parametrize(("first", "campaign_id"), [("start", 2), ("resume", 1)])
+@pytest.mark.parametrize("second", ["start", "resume", "reboot", "poweroff"])
+def test_what_was_refused_while_a_campaign_ran_is_not_done_after_it(
+    appliance: Appliance, world: World, first: str, campaign_id: int, second: str
+) -> None:
+    answers = _ask(appliance, first, second)
+    assert answers == [(first, "accepted"), (second, "refused")]
+    assert [line for line in world.log if "runs" in line] == [f"campaign {campaign_id} runs"]
+    assert not world.power_rows, "power stays"
+
+
+def test_requests_that_let_nothing_run_are_all_answered(appliance: Appliance) -> None:
+    assert _ask(appliance, "stop", "keep-running", "stop") == [
+        ("stop", "accepted"),
+        ("keep-running", "refused"),
+        ("stop", "accepted"),
+    ]
