@@ -1,24 +1,22 @@
 """The manual's Markdown as chapters of plain lines that a console can draw. Pure.
 
-Knows what docs/manual and the README use: headings, paragraphs, lists, tables and code. Pictures
-are left out.
+Lays out what docs/manual and the README use: paragraphs, lists, tables and code. Pictures are left
+out.
 """
 
-import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from tui.charset import drawable
 
-_HEADING = re.compile(r"(#+) +(.*)")
-_ITEM = re.compile(r"( *)([-*]|\d+\.) +")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_RULE = re.compile(r"\|[-:| ]+\|")
-_CELLS = re.compile(r"(?<!\\)\|")
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
 _INDENT = 4
-_CODE = "    "
 # The minus sign, a raised 6 and a raised n.
 _SIGNS = {0x2212: "-", 0x2076: "^6", 0x207F: "^n"}
 
@@ -36,67 +34,46 @@ class Chapter:
 
 def split_chapters(markdown: str) -> tuple[Chapter, ...]:
     """A chapter for each heading, in their order."""
-    found: list[tuple[str, int, list[str]]] = []
-    in_code = False
-    for line in markdown.splitlines():
-        in_code ^= line.startswith("```")
-        heading = None if in_code else _HEADING.fullmatch(line)
-        if heading is not None:
-            found.append((_plain(heading[2]).replace("`", ""), len(heading[1]), []))
-        elif found:
-            found[-1][2].append(line)
-    return tuple(Chapter(title, level, "\n".join(lines)) for title, level, lines in found)
+    lines = markdown.split("\n")
+    headings = [node for node in _parse(markdown) if node.type == "heading"]
+    ranges = [node.map or (0, 0) for node in headings]
+    ends = [*(start for start, _ in ranges[1:]), len(lines)]
+    return tuple(
+        Chapter(_plain(node).replace("`", ""), int(node.tag[1:]), "\n".join(lines[heading_end:end]))
+        for node, (_, heading_end), end in zip(headings, ranges, ends, strict=True)
+    )
 
 
 def lay_out(source: str, width: int) -> str:
     """A chapter's Markdown in lines of at most `width` columns."""
-    blocks = [
-        "\n".join(_lay_out_block(block, width))
-        for block in _split_blocks(source.splitlines())
-        if not _PICTURE.fullmatch("".join(block))
-    ]
-    return "\n\n".join(blocks)
+    blocks = (_lay_out_block(node, width) for node in _parse(source))
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
-def _split_blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Paragraphs, lists, tables and code, each with all of its lines."""
-    block: list[str] = []
-    in_code = False
-    for line in lines:
-        fence = line.startswith("```")
-        is_end = not in_code and (not line.strip() or fence or _starts_anew(block, line))
-        if block and is_end:
-            yield block
-            block = []
-        if in_code or line.strip():
-            block.append(line)
-        in_code ^= fence
-        if fence and not in_code:
-            yield block
-            block = []
-    if block:
-        yield block
+@cache
+def _parser() -> "MarkdownIt":
+    # Loading it takes a tenth of what the whole interface takes: only if the manual is opened.
+    from markdown_it import MarkdownIt  # noqa: PLC0415  # see above
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def _starts_anew(block: list[str], line: str) -> bool:
-    """A list or a table needs no empty line before it."""
-    if not block:
-        return False
-    starts_list = _ITEM.match(line) is not None and _ITEM.match(block[0]) is None
-    return starts_list or line.startswith("|") != block[0].startswith("|")
+def _parse(source: str) -> Sequence["SyntaxTreeNode"]:
+    from markdown_it.tree import SyntaxTreeNode  # noqa: PLC0415  # see above
+
+    return SyntaxTreeNode(_parser().parse(source)).children
 
 
-def _lay_out_block(block: list[str], width: int) -> list[str]:
-    first = block[0]
-    if first.startswith("```"):
-        return _lay_out_code([line for line in block[1:] if not line.startswith("```")], width)
-    if first.startswith(_CODE):
-        return _lay_out_code([line.removeprefix(_CODE) for line in block], width)
-    if first.startswith("|"):
-        return _lay_out_table(block, width)
-    if _ITEM.match(first):
-        return _lay_out_list(block, width)
-    return textwrap.wrap(_plain(" ".join(line.strip() for line in block)), width)
+def _lay_out_block(node: "SyntaxTreeNode", width: int) -> list[str]:
+    match node.type:
+        case "fence" | "code_block":
+            return _lay_out_code(node.content.splitlines(), width)
+        case "table":
+            return _lay_out_table(node, width)
+        case "bullet_list" | "ordered_list":
+            return [line for item in node.children for line in _lay_out_item(item, width)]
+        case _:
+            return textwrap.wrap(_plain(node), width)
 
 
 def _lay_out_code(lines: list[str], width: int) -> list[str]:
@@ -114,36 +91,27 @@ def _lay_out_code(lines: list[str], width: int) -> list[str]:
     ]
 
 
-def _lay_out_list(block: list[str], width: int) -> list[str]:
-    items: list[tuple[str, str]] = []
-    for line in block:
-        mark = _ITEM.match(line)
-        if mark is not None:
-            items.append((f"{mark[1]}{mark[2]} ", line[mark.end() :]))
-        else:
-            lead, text = items[-1]
-            items[-1] = (lead, f"{text} {line.strip()}")
-    return [
-        part
-        for lead, text in items
-        for part in textwrap.wrap(
-            _plain(text), width, initial_indent=lead, subsequent_indent=" " * len(lead)
-        )
-    ]
+def _lay_out_item(item: "SyntaxTreeNode", width: int) -> list[str]:
+    """Its mark, and beside it all that is in it; an empty line before a further paragraph."""
+    lead = f"{item.info}{item.markup} "
+    lines: list[str] = []
+    for node in item.children:
+        if lines and node.type == "paragraph":
+            lines.append("")
+        lines += _lay_out_block(node, width - len(lead))
+    first, *others = lines or [""]
+    return [lead + first, *(textwrap.indent(line, " " * len(lead)) for line in others)]
 
 
-def _lay_out_table(block: list[str], width: int) -> list[str]:
+def _lay_out_table(table: "SyntaxTreeNode", width: int) -> list[str]:
     """A row's first cell on a line of its own and the others, by their heads, below it."""
-    rows = [
-        [_plain(cell.strip().replace(r"\|", "|")) for cell in _CELLS.split(line.strip())[1:-1]]
-        for line in block
-        if not _RULE.fullmatch(line.strip())
-    ]
-    heads, *entries = rows
+    heads, *entries = (
+        [_plain(cell) for cell in row.children] for part in table.children for row in part.children
+    )
     lines: list[str] = []
     for cells in entries:
         lines += textwrap.wrap(cells[0], width) or ["-"]
-        for head, cell in zip(heads[1:], cells[1:], strict=False):
+        for head, cell in zip(heads[1:], cells[1:], strict=True):
             # With two columns it is plain what the second one is.
             text = f"{head}: {cell}" if head and len(heads) > 2 else cell
             lines += textwrap.wrap(
@@ -152,8 +120,20 @@ def _lay_out_table(block: list[str], width: int) -> list[str]:
     return lines
 
 
-def _plain(text: str) -> str:
-    return _draw(_LINK.sub(r"\1", text).replace("**", ""))
+def _plain(node: "SyntaxTreeNode") -> str:
+    """The words below `node` on one line; code and words in italics keep their marks."""
+    match node.type:
+        case "text":
+            return _draw(node.content)
+        case "code_inline":
+            return _draw(f"`{node.content}`")
+        case "softbreak" | "hardbreak":
+            return " "
+        case "image":
+            return ""
+        case _:
+            words = "".join(map(_plain, node.children))
+            return f"*{words}*" if node.type == "em" else words
 
 
 def _draw(text: str) -> str:

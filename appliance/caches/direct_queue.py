@@ -1,7 +1,7 @@
 """Several O_DIRECT reads under way at once, handed to the drive in the order they were asked for.
 
-By the kernel's own asynchronous I/O (io_submit(2)) and one thread: two threads with a read each
-would hand them over in any order, and a disk would seek. Only reads exist here.
+With libaio (io_submit(2)) and one thread: two threads with a read each would hand them over in any
+order, and a disk would seek. Only reads exist here.
 """
 
 import ctypes
@@ -18,12 +18,11 @@ from appliance.caches.direct import make_buffer
 from appliance.caches.queue_times import QueueTimes
 from appliance.errors import StepFailed
 
-# arch/x86/entry/syscalls/syscall_64.tbl: the stick boots on nothing else.
-_IO_SETUP, _IO_DESTROY, _IO_GETEVENTS, _IO_SUBMIT = 206, 207, 208, 209
-_PREAD = 0  # IOCB_CMD_PREAD, include/uapi/linux/aio_abi.h
+_LIBRARY = "libaio.so.1t64"
+_PREAD = 0  # IO_CMD_PREAD, libaio.h
 
 
-class _Order(ctypes.Structure):  # struct iocb on a little-endian machine
+class _Order(ctypes.Structure):  # struct iocb on a little-endian machine of 64 bits
     _fields_ = (
         ("data", ctypes.c_uint64),
         ("key", ctypes.c_uint32),
@@ -86,8 +85,7 @@ class DirectQueue:
         self._events = (_Event * depth)()
         self._times = QueueTimes(depth)
         self._free = deque(range(depth))
-        self._call = ctypes.CDLL(None, use_errno=True).syscall
-        self._call.restype = ctypes.c_long
+        self._library = ctypes.CDLL(_LIBRARY)
 
     @property
     def is_full(self) -> bool:
@@ -101,8 +99,10 @@ class DirectQueue:
 
     def __enter__(self) -> Self:
         self._buffer = make_buffer(self._depth * self._request_bytes)
-        if self._syscall(_IO_SETUP, self._depth, ctypes.byref(self._context)) < 0:
-            raise StepFailed(f"io_setup failed: {os.strerror(ctypes.get_errno())}", blame="other")
+        # Each of libaio's functions returns its error as a negative number; errno is not set.
+        found = self._library.io_setup(self._depth, ctypes.byref(self._context))
+        if found < 0:
+            raise StepFailed(f"io_setup failed: {os.strerror(-found)}", blame="other")
         return self
 
     def __exit__(
@@ -112,7 +112,7 @@ class DirectQueue:
         trace: TracebackType | None,
     ) -> None:
         # fs/aio.c, io_destroy: it waits for the requests that are under way.
-        self._syscall(_IO_DESTROY, self._context)
+        self._library.io_destroy(self._context)
 
     def ask(self, first_byte: int, size_bytes: int) -> None:
         """Hand one read over. Both numbers are multiples of the drive's logical block."""
@@ -129,25 +129,27 @@ class DirectQueue:
         order.offset = first_byte
         self._times.ask(slot, time.perf_counter())
         pointer = ctypes.pointer(order)
-        if self._syscall(_IO_SUBMIT, self._context, 1, ctypes.byref(pointer)) != 1:
+        found = self._library.io_submit(self._context, ctypes.c_long(1), ctypes.byref(pointer))
+        if found != 1:
             # The system refused it before the drive saw it: a drive that is gone.
-            number = ctypes.get_errno()
             self._free.append(slot)
-            raise OSError(number, os.strerror(number))
+            raise OSError(-found, os.strerror(-found))
 
     def wait(self, timeout_s: float) -> list[Answer]:
         """The reads that have ended, in that order; none where none did in time."""
         limit = _Timespec(int(timeout_s), int(timeout_s % 1 * 1e9))
-        count = self._syscall(
-            _IO_GETEVENTS, self._context, 1, self._depth, self._events, ctypes.byref(limit)
+        count = self._library.io_getevents(
+            self._context,
+            ctypes.c_long(1),
+            ctypes.c_long(self._depth),
+            self._events,
+            ctypes.byref(limit),
         )
         now_s = time.perf_counter()
+        if count == -errno.EINTR:
+            return []
         if count < 0:
-            if ctypes.get_errno() == errno.EINTR:
-                return []
-            raise StepFailed(
-                f"io_getevents failed: {os.strerror(ctypes.get_errno())}", blame="other"
-            )
+            raise StepFailed(f"io_getevents failed: {os.strerror(-count)}", blame="other")
         events = self._events[:count]
         times = self._times.answer([event.data for event in events], now_s)
         return [self._take(event, *each) for event, each in zip(events, times, strict=True)]
@@ -163,7 +165,3 @@ class DirectQueue:
             seconds=seconds,
             latency_s=latency_s,
         )
-
-    def _syscall(self, number: int, *words: object) -> int:
-        words = tuple(ctypes.c_long(word) if isinstance(word, int) else word for word in words)
-        return int(self._call(ctypes.c_long(number), *words))

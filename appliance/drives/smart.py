@@ -3,11 +3,11 @@
 Must never start a self-test or change a setting.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from appliance.drives.health import Json, find_complaint, parse_answer, part, rows
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 from appliance.run import run
@@ -15,11 +15,7 @@ from appliance.run import run
 TIMEOUT_S = 20
 
 _ATA_POWER_CYCLE_COUNT = 12
-# smartctl's exit code is a mask; only bits 0 (bad command line) and 1 (open failed) mean no data.
-_NO_DATA = 0b11
 _START_STOP = "SCSI start-stop log"
-
-type Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +57,10 @@ def read_power_cycles(drive: Drive) -> PowerCycles:
 
 def parse_power_cycles(text: str) -> PowerCycles:
     """The count out of smartctl's JSON. Pure."""
-    data = _answer(text)
-    about = _part(data, "smartctl")
-    if not about:
-        return PowerCycles(None, reason="smartctl gave no answer that can be read")
-    status = about.get("exit_status")
-    if isinstance(status, int) and status & _NO_DATA:
-        return PowerCycles(None, reason=_complaint(about))
+    data = parse_answer(text)
+    complaint = find_complaint(data)
+    if complaint:
+        return PowerCycles(None, reason=complaint)
     return (
         _ata(data)
         or _nvme(data)
@@ -76,46 +69,20 @@ def parse_power_cycles(text: str) -> PowerCycles:
     )
 
 
-def _answer(text: str) -> Json:
-    """The object smartctl wrote; libraries may print warnings before and after it."""
-    decoder = json.JSONDecoder()
-    at = text.find("{")
-    while at >= 0:
-        try:
-            found: Json = decoder.raw_decode(text, at)[0]
-        except ValueError:
-            found = {}
-        if "smartctl" in found:
-            return found
-        at = text.find("{", at + 1)
-    return {}
-
-
-def _part(data: Json, key: str) -> Json:
-    part = data.get(key)
-    return part if isinstance(part, dict) else {}
-
-
-def _complaint(about: Json) -> str:
-    messages = about.get("messages")
-    said = [str(each.get("string")) for each in messages or () if isinstance(each, dict)]
-    return f"smartctl: {said[-1]}" if said else "smartctl could not ask the drive"
-
-
 def _ata(data: Json) -> PowerCycles | None:
-    for row in _part(data, "ata_smart_attributes").get("table") or ():
+    for row in rows(part(data, "ata_smart_attributes"), "table"):
         if row.get("id") == _ATA_POWER_CYCLE_COUNT:
-            return _counted(_part(row, "raw").get("value"), "ATA attribute 12")
+            return _counted(part(row, "raw").get("value"), "ATA attribute 12")
     return None
 
 
 def _nvme(data: Json) -> PowerCycles | None:
-    log = _part(data, "nvme_smart_health_information_log")
+    log = part(data, "nvme_smart_health_information_log")
     return _counted(log.get("power_cycles"), "NVMe SMART log")
 
 
 def _scsi(data: Json) -> PowerCycles | None:
-    counter = _part(data, "scsi_start_stop_cycle_counter")
+    counter = part(data, "scsi_start_stop_cycle_counter")
     return _counted(counter.get("accumulated_start_stop_cycles"), _START_STOP)
 
 

@@ -1,8 +1,9 @@
 """The commands a person runs: they explain themselves, and refuse what they must not touch."""
 
 import json
+import os
 import subprocess
-import sys
+import sysconfig
 
 import pytest
 
@@ -29,8 +30,37 @@ def test_write_refuses_what_is_no_whole_disk(device: str) -> None:
     assert "write:" in done.stderr
 
 
+def _write_sbom() -> subprocess.CompletedProcess[str]:
+    """Of the fixture's Debian packages, with the copyright files of those in the toolbox."""
+    return _run(
+        *("/usr/bin/python3", "ci/sbom.py", "0.1.0", "font=1-2"),
+        *("--manifest", "tests/fixtures/mkosi/manifest.json", "--copyright", "/usr/share/doc"),
+        *("--lock", "ci/locks/image.txt", "--installed", sysconfig.get_path("purelib")),
+        *("--wheels", f"{os.environ['KALTSTART_CACHE']}/wheels"),
+    )
+
+
 def test_sbom_lists_debian_and_python_packages() -> None:
-    manifest = REPO / "tests/fixtures/mkosi/manifest.json"
-    done = _run(sys.executable, "ci/sbom.py", str(manifest), "ci/locks/image.txt", "font=1-2")
-    names = {component["name"] for component in json.loads(done.stdout)["components"]}
+    sbom = json.loads(_write_sbom().stdout)
+    assert sbom["serialNumber"].startswith("urn:uuid:")
+    assert sbom["metadata"]["component"]["name"] == "kaltstart"
+    names = {component["name"] for component in sbom["components"]}
     assert {"systemd", "textual", "font"} <= names
+    assert set(sbom["dependencies"][0]["dependsOn"]) <= {
+        component["bom-ref"] for component in sbom["components"]
+    }
+
+
+def test_sbom_names_licences_and_the_file_that_was_installed() -> None:
+    done = _write_sbom()
+    parts = {each["name"]: each for each in json.loads(done.stdout)["components"]}
+    lock = (REPO / "ci/locks/image.txt").read_text()
+    assert {"license": {"name": "LGPL-2.1+"}} in parts["systemd"]["licenses"]
+    assert "licenses" not in parts["font"]
+    assert parts["pydantic"]["licenses"] == [{"license": {"id": "MIT"}}]
+    for name, part in parts.items():
+        if part["purl"].startswith("pkg:pypi/"):
+            assert part["licenses"], name
+            [only] = part["hashes"]
+            assert f"sha256:{only['content']}" in lock
+    assert f"of {len(parts)} parts with a known licence" in done.stderr

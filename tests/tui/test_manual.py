@@ -46,6 +46,17 @@ def test_markdown_becomes_lines() -> None:
     assert (chapter.title, chapter.source) == ("Title", source)
 
 
+def test_a_list_in_a_list_and_a_further_paragraph_stay_in_their_item() -> None:
+    source = (
+        "1. one *is*\n   long\n    - inner words\n    - other\n\n   More of it.\n"
+        "2. two\n\n## Next `one`"
+    )
+    assert lay_out(source.partition("\n\n##")[0], 12) == (
+        "1. one *is*\n   long\n   - inner\n     words\n   - other\n\n   More of\n   it.\n2. two"
+    )
+    assert [each.title for each in split_chapters(source)] == ["Next one"]
+
+
 def test_documents_come_in_the_order_of_use(tmp_path: Path) -> None:
     for name in ("a-new-one.md", "policy.md", "field-guide.md"):
         (tmp_path / name).write_text(f"# {name}\n", encoding="utf-8")

@@ -62,16 +62,21 @@ class ChapterDialog(Reader):
 async def show_manual(app: "KaltstartApp") -> None:
     """The list, a chapter, the list again, until it is left."""
     try:
-        documents = await asyncio.to_thread(app.port.read_manual)
+        chapters = await asyncio.to_thread(_read_chapters, app)
     except (OSError, UnicodeDecodeError) as error:
         app.say(_("The manual cannot be read: {error}").format(error=error))
         return
-    chapters = tuple(chapter for each in documents for chapter in split_chapters(each))
     rows = [shorten("  " * (each.level - 1) + each.title, 70) for each in chapters]
     title = _(" Manual ")
     at = 0
     while (chosen := await app.push_screen_wait(ChaptersDialog(title, rows, at=at))) is not None:
         at = await _show_chapters(app, chapters, chosen)
+
+
+def _read_chapters(app: "KaltstartApp") -> tuple[Chapter, ...]:
+    return tuple(
+        chapter for document in app.port.read_manual() for chapter in split_chapters(document)
+    )
 
 
 async def _show_chapters(app: "KaltstartApp", chapters: tuple[Chapter, ...], at: int) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from appliance.caches.direct import DirectFile
 from appliance.caches.direct_queue import Answer, DirectQueue
+from appliance.errors import StepFailed
 
 _SIZE = 1 << 20
 _REQUEST = 64 << 10
@@ -63,6 +64,30 @@ def test_what_the_system_refuses_is_an_error_of_that_read_alone(tmp_path: Path) 
         assert _find_errno(queue) == errno.EINVAL
         assert not queue.under_way
         assert [each.got_bytes for each in _read_all(queue, _REQUEST)] == [_REQUEST]
+
+
+def test_a_read_of_what_is_closed_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(_SIZE))
+    with DirectFile(path) as file:
+        number = file.fileno()
+    with DirectQueue(number, depth=2, request_bytes=_REQUEST) as queue:
+        with pytest.raises(OSError, match="Bad file descriptor") as caught:
+            queue.ask(0, _REQUEST)
+        assert caught.value.errno == errno.EBADF
+        assert not queue.under_way
+
+
+def test_a_queue_longer_than_the_kernel_allows_is_an_error_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(_SIZE))
+    depth = int(Path("/proc/sys/fs/aio-max-nr").read_text()) + 1
+    with (
+        DirectFile(path) as file,
+        pytest.raises(StepFailed, match="io_setup failed: Resource temporarily unavailable"),
+        DirectQueue(file.fileno(), depth=depth, request_bytes=512),
+    ):
+        pass
 
 
 def test_a_read_larger_than_the_buffer_is_a_bug(tmp_path: Path) -> None:
