@@ -4,7 +4,7 @@ Shapes are checked in `workload_schema`, clashes in `plan_checks`, drives in `pl
 Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,39 @@ JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
 """Workloads that are run to judge a drive: where there is none, no page begins with verdicts."""
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
+WRITING_KEYS = frozenset({"filesystem", "tests", "precondition", "options"})
+"""The keys of a workload that decide whether it writes: see `does_write`."""
+
+
+def does_write(
+    kind: str,
+    *,
+    has_files: bool = False,
+    tests: Collection[object] = (),
+    modes: Collection[str] = (),
+    is_preconditioned: bool = False,
+) -> bool:
+    """Whether a workload writes to what it runs on, so that its drives must be released.
+
+    `has_files`: on a file system, which is made there; `tests` and `modes` are fio's, of the plan's
+    own tests and of a job in its options.
+    """
+    match kind:
+        case "surface" | "selftest":
+            return False
+        case "lottery":
+            return has_files
+        case "fio" | "sweep":
+            is_reading = READING_TESTS.issuperset(tests) and READING_MODES.issuperset(modes)
+            return has_files or is_preconditioned or not is_reading
+        case _:
+            return True
+
+
+def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
+    """What a job's options say of `rw`, without what follows a colon; fio reads where none does."""
+    # HOWTO, "readwrite"; it knows both names.
+    return {value.partition(":")[0] for key, value in options if key in {"rw", "readwrite"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +102,18 @@ class FioPlan:
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return bool(
-            self.filesystem
-            or self.precondition
-            or set(self.tests) - READING_TESTS
-            or self.own_modes - READING_MODES
+        return does_write(
+            self.kind,
+            has_files=bool(self.filesystem),
+            tests=self.tests,
+            modes=self.own_modes,
+            is_preconditioned=self.precondition > 0,
         )
 
     @property
     def own_modes(self) -> set[str]:
-        """How the person's own job goes about it: fio's `rw`, without what follows a colon."""
-        # fio reads where a job does not say (HOWTO, "readwrite"); it knows both names of it.
-        return {
-            value.partition(":")[0] for key, value in self.options if key in {"rw", "readwrite"}
-        }
+        """How the person's own job goes about it."""
+        return find_modes(self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +134,7 @@ class LotteryPlan:
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return bool(self.filesystem)
+        return does_write(self.kind, has_files=bool(self.filesystem))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +156,7 @@ class MatrixPlan:
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return True
+        return does_write(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +183,7 @@ class SweepPlan:
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return bool(self.filesystem or set(self.tests) - READING_TESTS)
+        return does_write(self.kind, has_files=bool(self.filesystem), tests=self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +202,7 @@ class SqlPlan:
     @property
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return True
+        return does_write(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +211,12 @@ class BareDrivePlan:
 
     on: tuple[str, ...]
     filesystem: FileSystem = ""
+    kind: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether the drive must be released."""
+        return does_write(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +229,6 @@ class SurfacePlan(BareDrivePlan):
     """More than this is a hopeless drive: the step ends there."""
     seed: int
 
-    writes: bool = False
-    """Whether the drive must be released."""
     kind: Literal["surface"] = "surface"
 
 
@@ -207,8 +242,6 @@ class VerifyPlan(BareDrivePlan):
     """Whether it is read once more after a power-off."""
     seed: int
 
-    writes: bool = True
-    """Whether the drive must be released."""
     kind: Literal["verify"] = "verify"
 
 
@@ -218,8 +251,6 @@ class SelftestPlan(BareDrivePlan):
 
     test: SelftestKind
 
-    writes: bool = False
-    """Whether the drive must be released."""
     kind: Literal["selftest"] = "selftest"
 
 
