@@ -6,7 +6,7 @@ Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, override
 
 from appliance.measure.fio_options import READING_MODES
 from appliance.units import parse_size
@@ -66,12 +66,24 @@ def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FioPlan:
-    """The four classic tests, or one job of the person's own."""
+class _Workload:
+    """What all kinds have."""
 
     on: tuple[str, ...]
     """Drives' identities, or ARRAY; empty: every target and control drive."""
     filesystem: FileSystem
+    kind: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether the drive must be released."""
+        return does_write(self.kind, has_files=bool(self.filesystem))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FioPlan(_Workload):
+    """The four classic tests, or one job of the person's own."""
+
     tests: tuple[FioTest, ...]
     size_bytes: int
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
@@ -100,6 +112,7 @@ class FioPlan:
     kind: Literal["fio"] = "fio"
 
     @property
+    @override
     def writes(self) -> bool:
         """Whether the drive must be released."""
         return does_write(
@@ -117,11 +130,9 @@ class FioPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LotteryPlan:
+class LotteryPlan(_Workload):
     """Files drawn by tickets without replacement."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     file_size_bytes: int
     tickets: tuple[tuple[str, int], ...]
     """File name and how many tickets it is on."""
@@ -131,18 +142,11 @@ class LotteryPlan:
 
     kind: Literal["lottery"] = "lottery"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind, has_files=bool(self.filesystem))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixPlan:
+class MatrixPlan(_Workload):
     """File sizes × record sizes × operations, through the page cache."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     file_sizes_bytes: tuple[int, ...]
     """Empty: three sizes up to twice the RAM that the ballast leaves free."""
     record_sizes_bytes: tuple[int, ...]
@@ -153,18 +157,11 @@ class MatrixPlan:
 
     kind: Literal["matrix"] = "matrix"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPlan:
+class SweepPlan(_Workload):
     """Working sets from a part of a cache's size to a multiple of it."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     cache_size_bytes: int = 0
     """What the sets are meant to be compared with; 0: not said."""
     set_sizes_bytes: tuple[int, ...]
@@ -181,17 +178,16 @@ class SweepPlan:
     kind: Literal["sweep"] = "sweep"
 
     @property
+    @override
     def writes(self) -> bool:
         """Whether the drive must be released."""
         return does_write(self.kind, has_files=bool(self.filesystem), tests=self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SqlPlan:
+class SqlPlan(_Workload):
     """Five timed phases of a database on the drive's file system."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     data_size_bytes: int
     free_ram_bytes: int
     """0: half of the data's size but 256 MiB at least; no ballast where the machine has less."""
@@ -199,24 +195,12 @@ class SqlPlan:
 
     kind: Literal["sql"] = "sql"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BareDrivePlan:
+class BareDrivePlan(_Workload):
     """What goes past every file system."""
 
-    on: tuple[str, ...]
     filesystem: FileSystem = ""
-    kind: str
-
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
