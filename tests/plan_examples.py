@@ -6,17 +6,27 @@ What writes is told here by construction, without the engine's rule.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from appliance.plan_workloads import ARRAY
 
 type Table = dict[str, Any]
 
 # The same examples in each run, nothing kept between runs, and no clock.
-STEADY = settings(derandomize=True, database=None, deadline=None, max_examples=150)
+STEADY = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=150,
+)
+# What it notes of the source's constants is no part of the source.
+set_hypothesis_home_dir(Path(__file__).parents[1] / "build/hypothesis")
 MEMBERS = ("cache", "backing")
 
 

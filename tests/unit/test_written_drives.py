@@ -30,7 +30,7 @@ from tests.plan_examples import (
 )
 from tests.unit.workload_tables import plan_of
 
-VALID = sorted(Path("tests/fixtures/plans/valid").glob("*.toml"))
+VALID = sorted((Path(__file__).parents[1] / "fixtures/plans/valid").glob("*.toml"))
 
 
 def refusal_of(text: str) -> PlanError | Refusal | None:
