@@ -28,6 +28,8 @@ STEADY = settings(
 # What it notes of the source's constants is no part of the source.
 set_hypothesis_home_dir(Path(__file__).parents[1] / "build/hypothesis")
 MEMBERS = ("cache", "backing")
+VALID = sorted((Path(__file__).parent / "fixtures/plans/valid").glob("*.toml"))
+"""Plans without mistakes."""
 
 
 @dataclass(frozen=True, slots=True)

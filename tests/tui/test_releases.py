@@ -1,12 +1,22 @@
 """The drives that the form asks a person to release are those that the plan's checks ask for."""
 
 import re
+import tomllib
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 
 from appliance.errors import PlanError
 from appliance.plan import PlanRefusal, parse_plan
-from tests.plan_examples import STEADY, PlanExample, plan_examples
+from tests.plan_examples import (
+    STEADY,
+    VALID,
+    PlanExample,
+    identity_of,
+    names_of,
+    plan_examples,
+)
 from tui.composed import BootChoice, ComposedCampaign
 from tui.drive_facts import DriveRow
 from tui.port.composing import compose_text
@@ -14,6 +24,24 @@ from tui.port.plans import release_in
 from tui.port.releases import find_released
 
 _ASKED_FOR = re.compile(r'add erase = "([^"]*)"')
+
+
+def read_example(path: Path) -> PlanExample:
+    """A plan of the fixtures whose workloads name drives as the form does."""
+    tables = tomllib.loads(path.read_text())
+    identities = {name: identity_of(each) for each in tables["drive"] for name in names_of(each)}
+    workloads = []
+    for table, typed in zip(
+        tables.get("workload", []), parse_plan(path.read_text()).workloads, strict=True
+    ):
+        on = [identities.get(each, each) for each in typed.on]
+        workloads.append((table | ({"on": on} if on else {}), typed.writes))
+    return PlanExample(
+        tuple({"role": "target", **each} for each in tables["drive"]),
+        tables.get("boot"),
+        tables.get("array"),
+        tuple(workloads),
+    )
 
 
 def compose(example: PlanExample) -> ComposedCampaign:
@@ -79,6 +107,16 @@ def find_asked_for(text: str) -> set[str]:
 @STEADY
 @given(plan_examples(by_wwn=False))
 def test_the_form_asks_for_just_the_releases_that_the_checks_ask_for(example: PlanExample) -> None:
+    check_releases(example)
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_so_it_does_for_the_plans_of_the_fixtures(path: Path) -> None:
+    check_releases(read_example(path))
+
+
+def check_releases(example: PlanExample) -> None:
+    """Form and checks agree, and nothing else is released by what the form makes of it."""
     composed = compose(example)
     text = compose_text(composed, released=False)
     asked_for = find_asked_for(text)

@@ -1,7 +1,8 @@
 """What a plan writes to: nothing of it runs without a release, whatever the plan."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from appliance.store.steps import StepRow
 from tests.plan_examples import (
     MEMBERS,
     STEADY,
+    VALID,
     WORKLOADS,
     PlanExample,
     Table,
@@ -29,8 +31,6 @@ from tests.plan_examples import (
     show_toml,
 )
 from tests.unit.workload_tables import plan_of
-
-VALID = sorted((Path(__file__).parents[1] / "fixtures/plans/valid").glob("*.toml"))
 
 
 def refusal_of(text: str) -> PlanError | Refusal | None:
@@ -89,11 +89,30 @@ def test_a_plan_of_the_fixtures_is_refused_without_one_of_its_releases(path: Pat
 _STATES = st.sampled_from(("planned", "running", "done", "failed", "skipped"))
 
 
-@st.composite
-def campaigns(draw: st.DrawFn) -> tuple[PlanExample, Plan, CampaignRows]:
+@dataclass(frozen=True, slots=True)
+class Paused:
     """A campaign that was paused anywhere."""
-    example = draw(plan_examples())
-    plan = parse_plan(example.show(frozenset(example.identities)))
+
+    plan: Plan
+    rows: CampaignRows
+    writing: Sequence[bool]
+    """Whether each of the plan's workloads writes."""
+
+
+_PLANS = st.one_of(
+    plan_examples().map(
+        lambda each: (parse_plan(each.show(each.written)), [writes for _, writes in each.workloads])
+    ),
+    st.sampled_from([parse_plan(path.read_text()) for path in VALID]).map(
+        lambda plan: (plan, [each.writes for each in plan.workloads])
+    ),
+)
+
+
+@st.composite
+def campaigns(draw: st.DrawFn) -> Paused:
+    """Of generated plans and those of the fixtures."""
+    plan, writing = draw(_PLANS)
     ids = {each.identity: number for number, each in enumerate(plan.drives, start=7)}
     drives = [
         CampaignDriveRow(
@@ -102,7 +121,7 @@ def campaigns(draw: st.DrawFn) -> tuple[PlanExample, Plan, CampaignRows]:
             serial=each.serial or draw(st.sampled_from(("", f"unplanned-{each.wwn}"))),
             wwn=each.wwn,
             role=each.role,
-            released=each.identity in example.written,
+            released=each.released,
             slot=slot,
             released_model="",
             released_size_bytes=0,
@@ -150,11 +169,12 @@ def campaigns(draw: st.DrawFn) -> tuple[PlanExample, Plan, CampaignRows]:
     ]
     has_array = plan.array is not None and draw(st.booleans())
     rows = CampaignRows(drives=drives, steps=steps, cycles=cycles, has_array=has_array)
-    return example, plan, rows
+    return Paused(plan, rows, writing)
 
 
-def still_written(example: PlanExample, rows: CampaignRows) -> set[int]:
+def still_written(campaign: Paused) -> set[int]:
     """The drives that a step or an installation still to be done writes to, by their ids."""
+    rows = campaign.rows
     members = {each.drive_id for each in rows.drives if each.role in MEMBERS}
     written = set(members) if rows.has_array else set()
     for step in rows.steps:
@@ -162,7 +182,7 @@ def still_written(example: PlanExample, rows: CampaignRows) -> set[int]:
             continue
         if step.drive_id is None:
             written |= members
-        elif example.workloads[step.workload_index][1]:
+        elif campaign.writing[step.workload_index]:
             written.add(step.drive_id)
     drives = {each.drive_id: each for each in rows.drives}
     for cycle in rows.cycles:
@@ -179,11 +199,11 @@ def still_written(example: PlanExample, rows: CampaignRows) -> set[int]:
 @STEADY
 @given(campaigns())
 def test_a_resumed_campaign_says_all_that_it_still_writes_to_and_nothing_else(
-    campaign: tuple[PlanExample, Plan, CampaignRows],
+    campaign: Paused,
 ) -> None:
-    example, plan, rows = campaign
+    plan, rows = campaign.plan, campaign.rows
     told = {each.drive_id for each in written_drives(rows, plan)}
-    assert told == still_written(example, rows)
+    assert told == still_written(campaign)
     slots = {each.slot for each in rows.drives if each.drive_id in told}
     assert {plan.drives[slot - 1] for slot in slots} <= {*plan.written_drives}
 
@@ -191,9 +211,10 @@ def test_a_resumed_campaign_says_all_that_it_still_writes_to_and_nothing_else(
 @STEADY
 @given(campaigns())
 def test_where_the_plan_cannot_be_read_all_that_is_released_may_be_written_to(
-    campaign: tuple[PlanExample, Plan, CampaignRows],
+    campaign: Paused,
 ) -> None:
-    example, plan, rows = campaign
-    told = written_drives(rows, None)
-    assert {*written_drives(rows, plan)} <= {*told}
-    assert len(told) == len(example.written)
+    told = written_drives(campaign.rows, None)
+    assert {*written_drives(campaign.rows, campaign.plan)} <= {*told}
+    assert [each.role for each in told] == [
+        each.role for each in campaign.plan.drives if each.released
+    ]
