@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from tui import roles
+from tui.charset import shorten
 from tui.composed import ComposedCampaign, Mistake, PlanTable
 from tui.drive_facts import DriveRow
 from tui.further import Further
@@ -30,6 +31,9 @@ from tui.templates import Template
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
+
+_LOSS_WIDTH = 60
+"""For the drives that lose everything: buttons stay in sight, and each release names its drive."""
 
 
 class CampaignForm(Dialog[ComposedCampaign]):
@@ -263,7 +267,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         if 0 < len(written) < len(self._roles):
             names = ", ".join(self._drives[number].identity for number in sorted(written))
             told = _("EVERYTHING ON {drives} WILL BE LOST, once you have released each.")
-            return told.format(drives=names)
+            return told.format(drives=shorten(names, _LOSS_WIDTH))
         if any(work.writes for work in works):
             return _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
         return ""
