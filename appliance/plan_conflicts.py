@@ -190,7 +190,7 @@ def _check_live(
     if drive.holders:
         holders = ", ".join(printable(each) for each in drive.holders)
         yield f"{name} ({printable(drive.path)}) is in use by {holders}"
-    if drive.write_protected and _is_written(plan, planned):
+    if drive.write_protected and planned in plan.written_drives:
         yield (
             f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
             "it or on its case and plug it in anew, or give it only tests that read"
@@ -259,13 +259,6 @@ def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ..
         for drive in _find_live(planned, drives)
         if drive.serial_doubt
     )
-
-
-def _is_written(plan: Plan, planned: PlannedDrive) -> bool:
-    """Whether anything of the plan writes to the drive: an array is made on its own drives."""
-    if plan.boot is not None or not planned.is_tested:
-        return True
-    return any(each.writes and planned.identity in plan.places_of(each) for each in plan.workloads)
 
 
 def _check_fit(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from appliance.plan_workloads import CacheMode, WorkloadPlan
+from appliance.plan_writes import TESTED_ROLES, Work, find_causes, list_works
 
 MIN_BUCKETS = 640
 """A cache drive with fewer is not taken. The kernel's own limit is 513 (run_cache_set() in
@@ -42,7 +43,7 @@ class PlannedDrive:
     @property
     def is_tested(self) -> bool:
         """Whether it is measured by itself; cache and backing drive are only where `on` says so."""
-        return self.role in {"target", "control"}
+        return self.role in TESTED_ROLES
 
     @property
     def released(self) -> bool:
@@ -115,3 +116,21 @@ class Plan:
     def places_of(self, workload: WorkloadPlan) -> tuple[str, ...]:
         """Where `workload` runs, one after the other: drives' identities, or ARRAY."""
         return workload.on or tuple(each.identity for each in self.drives if each.is_tested)
+
+    @property
+    def works(self) -> tuple[Work, ...]:
+        """All that it does, with drives called by their identities."""
+        return list_works(
+            (
+                Work(index, each.on or None, each.writes)
+                for index, each in enumerate(self.workloads)
+            ),
+            installs=self.boot is not None and self.boot.mode == "install",
+            has_array=self.array is not None,
+        )
+
+    @property
+    def written_drives(self) -> tuple[PlannedDrive, ...]:
+        """The drives that it writes to: each must be released."""
+        works = self.works
+        return tuple(each for each in self.drives if find_causes(works, each.identity, each.role))

@@ -15,6 +15,7 @@ from appliance.plan_values import show_value
 from appliance.plan_workloads import (
     ARRAY,
     READING_TESTS,
+    WRITING_KEYS,
     FioPlan,
     LotteryPlan,
     MatrixPlan,
@@ -24,12 +25,16 @@ from appliance.plan_workloads import (
     VerifyPlan,
     WorkloadPlan,
 )
+from appliance.plan_writes import (
+    MEMBER_ROLES,
+    TESTED_ROLES,
+    Cause,
+    Work,
+    find_causes,
+    list_works,
+)
 
 _MAX_DRIVES_READ = 100
-_MEMBER_ROLES = ("cache", "backing")
-_TESTED_ROLES = ("target", "control")  # not sets: what a table has may be unhashable
-# What decides whether a workload writes.
-_WRITING_KEYS = frozenset({"on", "filesystem", "tests", "precondition", "options"})
 
 type _Tables = Mapping[int, Mapping[str, Any]]
 """`[[drive]]` tables by their index."""
@@ -76,19 +81,25 @@ def check_places(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -
     has_array = "array" in data
     yield from _check_names(tables)
     for index, table in tables.items():
-        yield from _check_drive(table, path=("drive", index), installs=installs)
+        yield from _check_drive(table, path=("drive", index))
     if has_array:
         yield from _check_members(tables)
         yield from _check_use(data, workloads)
     for index, table in tables.items():
-        if not has_array and _role_of(table) in _MEMBER_ROLES:
+        if not has_array and _role_of(table) in MEMBER_ROLES:
             yield Problem(
                 ("drive", index, "role"),
                 f"{show_value(_role_of(table))} is for a plan with an [array] table",
             )
+    works: list[Work] = []
     for each in workloads:
         if "on" not in each.broken:
-            yield from _check_workload(each, tables, has_array=has_array)
+            yield from _check_workload(each, tables, has_array=has_array, works=works)
+    yield from _check_releases(
+        tables,
+        list_works(works, installs=installs, has_array=has_array),
+        {each.index: each for each in workloads},
+    )
 
 
 def _check_names(tables: _Tables) -> Iterator[Problem]:
@@ -122,7 +133,7 @@ def _check_names(tables: _Tables) -> Iterator[Problem]:
                 )
 
 
-def _check_drive(table: Mapping[str, Any], *, path: Path, installs: bool) -> Iterator[Problem]:
+def _check_drive(table: Mapping[str, Any], *, path: Path) -> Iterator[Problem]:
     if "serial" not in table and "wwn" not in table:
         yield Problem(path, "has neither serial nor wwn; must have one of them")
         return
@@ -138,17 +149,11 @@ def _check_drive(table: Mapping[str, Any], *, path: Path, installs: bool) -> Ite
             f"must repeat the {key} {show_value(identity)} exactly, not {show_value(erase)}",
             is_safety=True,
         )
-    if erase is None and installs and _is_tested(table):
-        yield Problem(
-            path,
-            f"{show_value(identity)} is not released: a boot test in install mode erases the "
-            f"drive; add erase = {quote(identity)}",
-        )
 
 
 def _check_members(tables: _Tables) -> Iterator[Problem]:
     """The drives that the array is made of."""
-    for role in _MEMBER_ROLES:
+    for role in MEMBER_ROLES:
         numbers = [str(index + 1) for index, table in tables.items() if _role_of(table) == role]
         if len(numbers) > 1:
             found = f"drives {' and '.join(numbers)} have it"
@@ -157,15 +162,6 @@ def _check_members(tables: _Tables) -> Iterator[Problem]:
         else:
             continue
         yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {found}")
-    for index, table in tables.items():
-        identity = _identity_of(table)
-        if _role_of(table) in _MEMBER_ROLES and identity and table.get("erase") is None:
-            yield Problem(
-                ("drive", index),
-                f"{show_value(identity)} is not released: making the array erases the drive; "
-                f"add erase = {quote(identity)}",
-                is_safety=True,
-            )
 
 
 def _check_use(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -> Iterator[Problem]:
@@ -180,30 +176,58 @@ def _check_use(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -> 
 
 
 def _check_workload(
-    workload: ShapedWorkload, tables: _Tables, *, has_array: bool
+    workload: ShapedWorkload, tables: _Tables, *, has_array: bool, works: list[Work]
 ) -> Iterator[Problem]:
-    """The drives that a workload runs on: whether `on` names some, and whether they are released.
-
-    The array's own drives must be released whatever runs on them; that is told once.
-    """
+    """Whether `on` names drives of the plan; what the workload does there is put into `works`."""
+    places: dict[int, Mapping[str, Any]] = {}
     if workload.plan.on:
-        places: dict[int, Mapping[str, Any]] = {}
         yield from _find_places(workload, tables, has_array=has_array, found=places)
-    else:
-        places = {index: table for index, table in tables.items() if _is_tested(table)}
-        if has_array and not places and _has_known_roles(tables):
-            yield Problem(
-                (*workload.path, "on"),
-                "is missing, and no drive has the role target or control; "
-                f"add on = {quote(ARRAY)} or a drive's serial number",
-            )
-    if workload.broken & _WRITING_KEYS or not workload.plan.writes:
-        return
-    for index, table in places.items():
+    elif has_array and _has_known_roles(tables) and not any(map(_is_tested, tables.values())):
+        yield Problem(
+            (*workload.path, "on"),
+            "is missing, and no drive has the role target or control; "
+            f"add on = {quote(ARRAY)} or a drive's serial number",
+        )
+    if not workload.broken & WRITING_KEYS:
+        on = frozenset(places) if workload.plan.on else None
+        works.append(Work(workload.index, on, workload.plan.writes))
+
+
+def _check_releases(
+    tables: _Tables, works: Sequence[Work], workloads: Mapping[int, ShapedWorkload]
+) -> Iterator[Problem]:
+    """The drives that the plan writes to and does not release; drives are called by their index."""
+    for index, table in tables.items():
         identity = _identity_of(table)
-        is_told = has_array and _role_of(table) in _MEMBER_ROLES
-        if identity and table.get("erase") is None and not is_told:
-            yield Problem(
+        if not identity or table.get("erase") is not None:
+            continue
+        causes = find_causes(works, index, _role_of(table))
+        # The array's own drives must be released whatever runs on them; that is told once.
+        for cause in ("array",) if "array" in causes else causes:
+            yield _describe_unreleased(identity, index, cause, workloads)
+
+
+def _describe_unreleased(
+    identity: str, index: int, cause: Cause, workloads: Mapping[int, ShapedWorkload]
+) -> Problem:
+    release = f"add erase = {quote(identity)}"
+    match cause:
+        case "boot":
+            return Problem(
+                ("drive", index),
+                f"{show_value(identity)} is not released: a boot test in install mode erases the "
+                f"drive; {release}",
+            )
+        case "array":
+            return Problem(
+                ("drive", index),
+                f"{show_value(identity)} is not released: making the array erases the drive; "
+                f"{release}",
+                is_safety=True,
+            )
+        case _:
+            workload = workloads[cause]
+            return Problem(
                 workload.path,
                 f"the {workload.plan.kind} step writes to {show_value(identity)}, which is not "
                 f"released; {_ways_out(workload.plan, identity, index + 1)}",
@@ -258,11 +282,11 @@ def _role_of(table: Mapping[str, Any]) -> object:
 
 
 def _has_known_roles(tables: _Tables) -> bool:
-    return all(_role_of(each) in _TESTED_ROLES + _MEMBER_ROLES for each in tables.values())
+    return all(_role_of(each) in TESTED_ROLES + MEMBER_ROLES for each in tables.values())
 
 
 def _is_tested(table: Mapping[str, Any]) -> bool:
-    return _role_of(table) in _TESTED_ROLES
+    return _role_of(table) in TESTED_ROLES
 
 
 def _identity_of(table: Mapping[str, Any]) -> str:

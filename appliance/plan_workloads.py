@@ -4,9 +4,9 @@ Shapes are checked in `workload_schema`, clashes in `plan_checks`, drives in `pl
 Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, override
 
 from appliance.measure.fio_options import READING_MODES
 from appliance.units import parse_size
@@ -30,15 +30,60 @@ JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
 """Workloads that are run to judge a drive: where there is none, no page begins with verdicts."""
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
+WRITING_KEYS = frozenset({"filesystem", "tests", "precondition", "options"})
+"""The keys of a workload that decide whether it writes: see `does_write`."""
+
+
+def does_write(
+    kind: str,
+    *,
+    has_files: bool = False,
+    tests: Collection[object] = (),
+    modes: Collection[str] = (),
+    is_preconditioned: bool = False,
+) -> bool:
+    """Whether a workload writes to what it runs on, so that its drives must be released.
+
+    `has_files`: on a file system, which is made there; `tests` and `modes` are fio's, of the plan's
+    own tests and of a job in its options.
+    """
+    match kind:
+        case "surface" | "selftest":
+            return False
+        case "lottery":
+            return has_files
+        case "fio" | "sweep":
+            is_reading = READING_TESTS.issuperset(tests) and READING_MODES.issuperset(modes)
+            return has_files or is_preconditioned or not is_reading
+        case _:
+            return True
+
+
+def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
+    """What a job's options say of `rw`, without what follows a colon; fio reads where none does."""
+    # HOWTO, "readwrite"; it knows both names.
+    return {value.partition(":")[0] for key, value in options if key in {"rw", "readwrite"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FioPlan:
-    """The four classic tests, or one job of the person's own."""
+class _Workload:
+    """What all kinds have."""
 
     on: tuple[str, ...]
     """Drives' identities, or ARRAY; empty: every target and control drive."""
     filesystem: FileSystem
+    kind: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether the drive must be released."""
+        return does_write(self.kind, has_files=bool(self.filesystem))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FioPlan(_Workload):
+    """The four classic tests, or one job of the person's own."""
+
     tests: tuple[FioTest, ...]
     size_bytes: int
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
@@ -67,30 +112,27 @@ class FioPlan:
     kind: Literal["fio"] = "fio"
 
     @property
+    @override
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return bool(
-            self.filesystem
-            or self.precondition
-            or set(self.tests) - READING_TESTS
-            or self.own_modes - READING_MODES
+        return does_write(
+            self.kind,
+            has_files=bool(self.filesystem),
+            tests=self.tests,
+            modes=self.own_modes,
+            is_preconditioned=self.precondition > 0,
         )
 
     @property
     def own_modes(self) -> set[str]:
-        """How the person's own job goes about it: fio's `rw`, without what follows a colon."""
-        # fio reads where a job does not say (HOWTO, "readwrite"); it knows both names of it.
-        return {
-            value.partition(":")[0] for key, value in self.options if key in {"rw", "readwrite"}
-        }
+        """How the person's own job goes about it."""
+        return find_modes(self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LotteryPlan:
+class LotteryPlan(_Workload):
     """Files drawn by tickets without replacement."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     file_size_bytes: int
     tickets: tuple[tuple[str, int], ...]
     """File name and how many tickets it is on."""
@@ -100,18 +142,11 @@ class LotteryPlan:
 
     kind: Literal["lottery"] = "lottery"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return bool(self.filesystem)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixPlan:
+class MatrixPlan(_Workload):
     """File sizes × record sizes × operations, through the page cache."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     file_sizes_bytes: tuple[int, ...]
     """Empty: three sizes up to twice the RAM that the ballast leaves free."""
     record_sizes_bytes: tuple[int, ...]
@@ -122,18 +157,11 @@ class MatrixPlan:
 
     kind: Literal["matrix"] = "matrix"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return True
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPlan:
+class SweepPlan(_Workload):
     """Working sets from a part of a cache's size to a multiple of it."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     cache_size_bytes: int = 0
     """What the sets are meant to be compared with; 0: not said."""
     set_sizes_bytes: tuple[int, ...]
@@ -150,17 +178,16 @@ class SweepPlan:
     kind: Literal["sweep"] = "sweep"
 
     @property
+    @override
     def writes(self) -> bool:
         """Whether the drive must be released."""
-        return bool(self.filesystem or set(self.tests) - READING_TESTS)
+        return does_write(self.kind, has_files=bool(self.filesystem), tests=self.tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SqlPlan:
+class SqlPlan(_Workload):
     """Five timed phases of a database on the drive's file system."""
 
-    on: tuple[str, ...]
-    filesystem: FileSystem
     data_size_bytes: int
     free_ram_bytes: int
     """0: half of the data's size but 256 MiB at least; no ballast where the machine has less."""
@@ -168,17 +195,11 @@ class SqlPlan:
 
     kind: Literal["sql"] = "sql"
 
-    @property
-    def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return True
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BareDrivePlan:
+class BareDrivePlan(_Workload):
     """What goes past every file system."""
 
-    on: tuple[str, ...]
     filesystem: FileSystem = ""
 
 
@@ -192,8 +213,6 @@ class SurfacePlan(BareDrivePlan):
     """More than this is a hopeless drive: the step ends there."""
     seed: int
 
-    writes: bool = False
-    """Whether the drive must be released."""
     kind: Literal["surface"] = "surface"
 
 
@@ -207,8 +226,6 @@ class VerifyPlan(BareDrivePlan):
     """Whether it is read once more after a power-off."""
     seed: int
 
-    writes: bool = True
-    """Whether the drive must be released."""
     kind: Literal["verify"] = "verify"
 
 
@@ -218,8 +235,6 @@ class SelftestPlan(BareDrivePlan):
 
     test: SelftestKind
 
-    writes: bool = False
-    """Whether the drive must be released."""
     kind: Literal["selftest"] = "selftest"
 
 

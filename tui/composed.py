@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tui.drive_facts import DriveRow
-from tui.roles import MEMBERS, Role
+from tui.roles import Role
 
 type PlanElement = str | float | bool
 type PlanValue = PlanElement | tuple[PlanElement, ...] | Mapping[str, PlanElement]
@@ -38,22 +38,11 @@ class ComposedCampaign:
     """Of each drive, by its raw identity."""
     boot: BootChoice | None
     workloads: tuple[PlanTable, ...]
-    writes: bool
-    """Whether the targets and controls must be released: without it the plan releases none."""
     array: PlanTable | None = None
     on_finish: str = "tui"
     """What is done at the end, as a plan has it."""
     further: FurtherTables = field(default_factory=dict)
     """Where they differ from the defaults; a table that the plan lacks is left out of it."""
-
-    @property
-    def released(self) -> tuple[DriveRow, ...]:
-        """The drives that somebody must release: an array is made of nothing else."""
-        return tuple(
-            drive
-            for drive in self.drives
-            if self.writes or self.roles[drive.raw_identity] in MEMBERS
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,6 @@ class Inspection:
             roles={each.raw_identity: "target" for each in self.drives},
             boot=None,
             workloads=_TABLES,
-            writes=False,
         )
 
 

@@ -51,7 +51,6 @@ def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampa
             for kind, settings in template.tests.items()
             if kind != "boot"
         ),
-        writes=template.id != "inspection",
         array={} if members else None,
     )
 

@@ -10,6 +10,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.kept_scenes import keep
 from tests.tui.quiet import Gate
+from tests.tui.releasing import go_on, release, started_plan
 from tests.tui.steps import (
     answer,
     drawn,
@@ -232,6 +233,19 @@ async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> No
         await press(pilot, "enter")
         await shown(pilot, "#release")
         assert engine.requests() == []
+
+
+async def test_only_what_is_written_to_is_released_in_the_form_too(engine: FakeEngine) -> None:
+    surface, verify = _workload("surface"), _workload("verify", f'on = "{SSHD.serial}"')
+    keep(engine, "a.toml", _HEAD + _HDD + _SSHD + surface + verify)
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await adjust(pilot)
+        await is_filled(pilot)
+        assert text_of(pilot, "#writes").startswith(f"EVERYTHING ON {SSHD.serial} WILL BE LOST")
+        await go_on(pilot)
+        await release(pilot, SSHD.serial[-6:])
+        plan = await started_plan(pilot, engine)
+    assert [each.get("erase") for each in plan["drive"]] == [None, SSHD.serial]
 
 
 async def test_an_adjusted_plan_is_kept_under_another_name(engine: FakeEngine) -> None:

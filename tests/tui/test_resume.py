@@ -3,6 +3,8 @@
 import pytest
 
 from appliance.drives.model import Drive
+from appliance.store.arrays import insert_array, update_array
+from appliance.store.campaigns import select_campaign_drives
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
@@ -169,6 +171,39 @@ def test_whatever_runs_on_the_array_writes_to_both_its_drives(
     )
     engine.plan_campaign(campaign_id, _ARRAY)
     engine.add_step(campaign_id, "fio", drive, state=state)
+    assert engine.port().find_written(campaign_id) == written
+
+
+@pytest.mark.parametrize(
+    ("state", "written"),
+    [
+        ("making", (HDD.serial, NO_SERIAL.wwn)),
+        ("made", (HDD.serial, NO_SERIAL.wwn)),
+        ("apart", ()),
+    ],
+)
+def test_an_array_that_is_still_there_is_dismantled_on_both_its_drives(
+    state: str, written: tuple[str, ...], engine: FakeEngine
+) -> None:
+    campaign_id = engine.add_campaign(
+        "array",
+        state="paused",
+        cycles=0,
+        boots={HDD: [], NO_SERIAL: []},
+        roles={HDD: "backing", NO_SERIAL: "cache"},
+    )
+    engine.plan_campaign(campaign_id, _ARRAY)
+    engine.add_step(campaign_id, "fio", None, state="done")
+    engine.add_step(campaign_id, "surface", HDD, state="planned")
+    backing, cache = select_campaign_drives(engine.connection, campaign_id)
+    insert_array(
+        engine.connection,
+        campaign_id=campaign_id,
+        backing_drive_id=backing.drive_id,
+        cache_drive_id=cache.drive_id,
+        set_uuid="d0f2",
+    )
+    update_array(engine.connection, "d0f2", state)
     assert engine.port().find_written(campaign_id) == written
 
 

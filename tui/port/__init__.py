@@ -215,7 +215,7 @@ class Port:
             connection.close()
 
     def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
-        """The plan's text; it releases the drives if its tests write. Raises Refusal.
+        """The plan's text; it releases the drives that it writes to. Raises Refusal.
 
         Not `released`: to be kept, until somebody releases them.
         """

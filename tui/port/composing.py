@@ -7,11 +7,12 @@ from appliance.errors import KaltstartError
 from appliance.plan_text import compose_plan
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
+from tui.port.releases import find_released
 from tui.published import parse_problems
 
 
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
-    """The plan's text; it releases the drives if its tests write. Raises Refusal.
+    """The plan's text; it releases the drives that it writes to. Raises Refusal.
 
     Not `released`: to be kept, until somebody releases them.
     """
@@ -28,7 +29,7 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
         array=composed.array,
         workloads=composed.workloads,
         further=composed.further,
-        typed={each.raw_identity: each.raw_identity for each in composed.released}
+        typed={each.raw_identity: each.raw_identity for each in find_released(composed)}
         if released
         else {},
     )

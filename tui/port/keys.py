@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from appliance.measure.fio_options import READING_MODES
 from appliance.plan_defaults import read_defaults
 from appliance.plan_text import quote
 from appliance.plan_values import show_size
-from appliance.plan_workloads import READING_TESTS
-from tui.composed import PlanElement, PlanTable, PlanValue
+from tui.composed import PlanElement, PlanValue
 from tui.plan_keys import PlanKey, Shape
 
 _LAST = ("seed", "on")
@@ -213,20 +211,3 @@ def _read_number(text: str, *, is_whole: bool) -> str | float:
     if not _FRACTION.fullmatch(text):
         return text
     return float(text.replace(",", "."))  # as a person's own language may write it
-
-
-def writes_to(table: PlanTable) -> bool:
-    """Whether a `[[workload]]` whose keys decide that writes to the drives it runs on."""
-    kind = str(table["kind"])
-    keys = read_defaults().keys[kind]
-    full = {**read_defaults().tables[kind], **table}
-    if full.get("filesystem", "none") != "none" or full.get("precondition"):
-        return True
-    options = full.get("options")
-    if isinstance(options, Mapping):
-        modes = (options.get(each, "read") for each in ("rw", "readwrite"))
-        return any(str(each).partition(":")[0] not in READING_MODES for each in modes)
-    if "tests" in keys:
-        tests = full["tests"]
-        return not isinstance(tests, list | tuple) or bool({*tests} - READING_TESTS)
-    return False

@@ -27,7 +27,7 @@ class KeptPlan:
     problems: tuple[str, ...] = ()
     """What is wrong and where; empty where nothing is."""
     raw_released: tuple[str, ...] = ()
-    """The drives it writes to, by identity: somebody must release each."""
+    """The drives it writes to or releases itself, by identity: somebody must release each."""
 
 
 def list_plans(folder: Path) -> tuple[str, ...]:
@@ -73,22 +73,13 @@ def read_kept_plan(folder: Path, name: str) -> KeptPlan:
         real = {_WHERE.sub("", each) for each in _reasons(error)}
         own = tuple(each for each in problems if _WHERE.sub("", each) in real)
         return KeptPlan(shown, text, problems=own or _reasons(error))
-    written = {
-        place
-        for workload in plan.workloads
-        if workload.writes
-        for place in plan.places_of(workload)
-    }
+    written = {each.identity for each in plan.written_drives}
     return KeptPlan(
         shown,
         text,
         summary=drawable(describe_plan(plan).partition(";")[0]),
         raw_released=tuple(
-            each.identity
-            for each in plan.drives
-            if not each.is_tested
-            or plan.boot is not None
-            or each.identity in {*written, *own_releases}
+            each.identity for each in plan.drives if each.identity in {*written, *own_releases}
         ),
     )
 

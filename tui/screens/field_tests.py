@@ -46,11 +46,6 @@ class SurfaceRow(BareDriveRow):
         yield Line(_("Give up after"), classes="setting wide")
         yield self.compose_field("max_unreadable", field_id="surface-unreadable")
 
-    @property
-    @override
-    def writes(self) -> bool:
-        return False
-
     @override
     def read_settings(self) -> PlanTable:
         sample = self.query_one("#surface-sample", Field).value.strip()
@@ -114,11 +109,6 @@ class SelftestRow(BareDriveRow):
     def compose_settings(self) -> ComposeResult:
         yield Line(_("Which"), classes="setting")
         yield Choice(_(_TESTS[self._test]), id="selftest-test", name="test")
-
-    @property
-    @override
-    def writes(self) -> bool:
-        return False
 
     @override
     def turn(self, choice: Choice) -> None:

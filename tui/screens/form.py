@@ -11,11 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
 from tui import roles
+from tui.charset import shorten
 from tui.composed import ComposedCampaign, Mistake, PlanTable
 from tui.drive_facts import DriveRow
 from tui.further import Further
 from tui.language import _
 from tui.outline import Outline
+from tui.port.releases import Work, is_written, list_composed
 from tui.roles import Role, Roles
 from tui.screens.array import ArrayAnswer, ArrayDialog, ArrayDrives, ArrayRow, ArraySettings
 from tui.screens.at_the_end import AtTheEnd
@@ -29,6 +31,9 @@ from tui.templates import Template
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
+
+_LOSS_WIDTH = 60
+"""For the drives that lose everything: buttons stay in sight, and each release names its drive."""
 
 
 class CampaignForm(Dialog[ComposedCampaign]):
@@ -190,7 +195,6 @@ class CampaignForm(Dialog[ComposedCampaign]):
             },
             boot=self.query_one(BootRow).read() if only is None else None,
             workloads=tuple(row.read() for row in rows) if only is None else (only,),
-            writes=self._writes() or only is not None,
             on_finish=self.query_one(AtTheEnd).on_finish,
             array=self.query_one(ArrayRow).settings.to_table() if self._array() else None,
             further=self.query_one(FurtherLine).further.tables,
@@ -242,12 +246,31 @@ class CampaignForm(Dialog[ComposedCampaign]):
     def _chosen(self) -> list[TestRow]:
         return [row for row in self.query(TestRow) if row.on]
 
-    def _writes(self) -> bool:
-        """Whether anything is written to the targets and controls."""
-        return not self._is_array_alone() and any(row.writes_to_others for row in self._chosen())
+    def _list_works(self) -> tuple[Work, ...]:
+        """All that would be done, complete or not."""
+        return list_composed(
+            (row.read() for row in self.query(WorkloadRow) if row.on),
+            has_boot=self.query_one(BootRow).on,
+            has_array=roles.has_members(self._roles),
+        )
 
-    def _is_array_alone(self) -> bool:
-        return roles.has_members(self._roles) and not roles.has_others(self._roles)
+    def _describe_loss(self) -> str:
+        """What is lost for good once it is released; empty where nothing is."""
+        works = self._list_works()
+        written = [
+            number
+            for number, role in self._roles.items()
+            if is_written(works, self._drives[number], role)
+        ]
+        if written and all(self._roles[number] in roles.MEMBERS for number in written):
+            return _("EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both.")
+        if 0 < len(written) < len(self._roles):
+            names = ", ".join(self._drives[number].identity for number in sorted(written))
+            told = _("EVERYTHING ON {drives} WILL BE LOST, once you have released each.")
+            return told.format(drives=shorten(names, _LOSS_WIDTH))
+        if any(work.writes for work in works):
+            return _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
+        return ""
 
     def _array(self) -> ArrayDrives | None:
         """The two drives of the array; None as long as one is missing."""
@@ -273,16 +296,12 @@ class CampaignForm(Dialog[ComposedCampaign]):
 
     def _show_what_it_does(self) -> None:
         """Whether anything is lost, which must be plain before anybody goes on."""
+        loss, has_tests = self._describe_loss(), bool(self._chosen())
         text = _("No test is chosen yet.")
-        has_array = roles.has_members(self._roles)
-        if has_array and not self._writes():
-            text = _("EVERYTHING ON THE ARRAY'S DRIVES WILL BE LOST, once you have released both.")
-        elif self._writes():
-            text = _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
-        elif self._chosen():
+        if has_tests:
             text = _("NOTHING IS WRITTEN: these tests only read, so no drive has to be released.")
-        self.query_one("#writes", Line).show(text)
-        only_reads = bool(self._chosen()) and not self._writes() and not has_array
+        self.query_one("#writes", Line).show(loss or text)
+        only_reads = has_tests and not loss
         self.query_one("#continue", Choice).relabel(_("Start") if only_reads else _("Continue"))
         self.query_one("#problem", Line).show("")
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)

@@ -15,6 +15,7 @@ from tui.engine_status import PlannedDrive, StickPlan
 from tui.engine_words import name_role
 from tui.language import N_, _
 from tui.outline import Outline
+from tui.port.releases import find_released
 from tui.screens.compose import ComposeDialog, Doing, Fits
 from tui.screens.dialog import Ask
 from tui.screens.kept_flow import keep_plan, load_plan
@@ -241,7 +242,9 @@ class PlanPage(Page):
 
     async def _release_composed(self, composed: ComposedCampaign) -> str:
         """Empty once each drive it writes to was released, else why it was not."""
-        is_done = not self._is_changed(composed.drives) and await self._release(composed.released)
+        is_done = not self._is_changed(composed.drives) and await self._release(
+            find_released(composed)
+        )
         # Nothing said would mean that all are.
         return "" if is_done else self.kaltstart.message or _(_NOT_RELEASED)
 

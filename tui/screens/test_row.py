@@ -112,11 +112,6 @@ class TestRow(Vertical):
         self._show_state()
 
     @property
-    def writes_to_others(self) -> bool:
-        """Whether it writes to drives that are not in an array."""
-        return True
-
-    @property
     def label(self) -> str:
         """What it is called."""
         return _(self._label)
@@ -159,7 +154,6 @@ class WorkloadRow(TestRow):
         super().__init__(kind, label=label, does=does)
         self._places: tuple[Place, ...] = ()
         self._place: Place | None = None
-        self._members: set[str] = {ARRAY}
         self._own: dict[str, PlanValue] = {}
         self.keys = {each.name: each for each in read_keys(kind)}
 
@@ -186,7 +180,6 @@ class WorkloadRow(TestRow):
 
     def offer_places(self, places: tuple[Place, ...]) -> None:
         """What it can run on now; without an array there is nothing to choose."""
-        self._members = {ARRAY, *(each for place in places for each in place.on)}
         if self._place is not None and self._place.is_own:
             # Somebody named these drives: what may erase others never goes there by itself.
             self._places = (*(places or (_everywhere(),)), self._place)
@@ -242,17 +235,6 @@ class WorkloadRow(TestRow):
         on = table["on"]
         self.take_place(on if isinstance(on, tuple) else ())
         self.post_message(self.Changed(self))
-
-    @property
-    def writes(self) -> bool:
-        """Whether it writes to what it runs on."""
-        return True
-
-    @property
-    @override
-    def writes_to_others(self) -> bool:
-        on = self._place.on if self._place is not None else ()
-        return self.writes and (not on or not self._members.issuperset(on))
 
     def read(self) -> PlanTable:
         """The table of the plan."""

@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 
 from tui.composed import BOOTS, BootChoice, PlanTable, PlanValue
 from tui.language import N_, _
-from tui.port.keys import writes_to
+from tui.port.releases import does_table_write
 from tui.screens.test_row import TestRow, WorkloadRow, find_next
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -228,7 +228,7 @@ class SizedRow(WorkloadRow):
         if not offer.narrows_tests:
             return [*offer.layouts]
         bare: PlanTable = {"kind": self.kind, **own, "filesystem": "none", "tests": _READING}
-        must_write, has_job = writes_to(bare), bool(own.get("options"))
+        must_write, has_job = does_table_write(bare), bool(own.get("options"))
         return [
             each
             for each in offer.layouts
@@ -252,14 +252,9 @@ class SizedRow(WorkloadRow):
         fitting = [
             each for each in self._offer.layouts if each.file_system == settings.get("filesystem")
         ]
-        writes = writes_to({"kind": self.kind, **settings})
+        writes = does_table_write({"kind": self.kind, **settings})
         wanted = [each for each in fitting if each.writes or not writes]
         return next(iter([*wanted, *fitting]), self._layout)
-
-    @property
-    @override
-    def writes(self) -> bool:
-        return writes_to({"kind": self.kind, **self.list_values()})
 
     @override
     def read_settings(self) -> PlanTable:

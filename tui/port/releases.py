@@ -1,0 +1,47 @@
+"""Which drives a composed campaign writes to, by the engine's own rule: each must be released."""
+
+from collections.abc import Iterable
+
+from appliance.plan_writes import Work, does_table_write, find_causes, list_works
+from tui.composed import ComposedCampaign, PlanTable
+from tui.drive_facts import DriveRow
+from tui.roles import Role
+
+__all__ = ["Work", "does_table_write", "find_released", "is_written", "list_composed"]
+
+
+def list_composed(
+    tables: Iterable[PlanTable], *, has_boot: bool, has_array: bool
+) -> tuple[Work, ...]:
+    """All that a campaign of these `[[workload]]` tables does, with drives by raw identity."""
+    workloads = (
+        Work(index, _read_places(table), does_table_write(table))
+        for index, table in enumerate(tables)
+    )
+    return list_works(workloads, installs=has_boot, has_array=has_array)
+
+
+def is_written(works: Iterable[Work], drive: DriveRow, role: Role) -> bool:
+    """Whether one of `works` writes to the drive."""
+    return bool(find_causes(works, drive.raw_identity, role))
+
+
+def find_released(composed: ComposedCampaign) -> tuple[DriveRow, ...]:
+    """The drives that a person must release; the plan releases no other."""
+    works = list_composed(
+        composed.workloads,
+        has_boot=composed.boot is not None,
+        has_array=composed.array is not None,
+    )
+    return tuple(
+        each
+        for each in composed.drives
+        if is_written(works, each, composed.roles[each.raw_identity])
+    )
+
+
+def _read_places(table: PlanTable) -> tuple[object, ...] | None:
+    on = table.get("on")
+    if not on:
+        return None
+    return on if isinstance(on, tuple) else (on,)
