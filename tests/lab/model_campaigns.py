@@ -16,7 +16,8 @@ seek_min_s = 0.0105
 seek_half_s = 0.05
 seek_max_s = 0.125
 """
-"""A quarter of the time of the usual drives' heads: a boot then takes twice an SSD's."""
+"""A quarter of the time of the usual drives' heads: a boot then takes half as long again as an
+SSD's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +149,20 @@ _ODD_REST = _hybrid('SSHD "2 TB" <b>&', "learns once it has rested", "promote_id
 _ODD_NEVER = _hybrid("O'Neil\\7: no gain.", "a hybrid that never learns", 'promote_after = "never"')
 _ODD_DISK = Model("A, B and C", "a disk", 'model = "hdd"' + _QUICK_HEAD)
 
+_BOOT_GAIN = (1.3, 2.3)
+"""How much faster a boot from flash is. The drive's own log has 10 to 11 s of seeks in a boot that
+takes 9.6 s from flash: 2.1 times, if the machine did nothing while it waits for them."""
+
 CAMPAIGNS: tuple[ModelCampaign, ...] = (
     _campaign("never", (_NEVER,), _boots(6), Truth(_NEVER.serial, "no gain")),
     _campaign(
         "second",
         (_SECOND,),
         _boots(7),
-        Truth(_SECOND.serial, "gain", ranges=((3, 3), (1.5, 3.5))),
+        Truth(_SECOND.serial, "gain", ranges=((3, 3), _BOOT_GAIN)),
     ),
     _campaign(
-        "rest", (_REST,), _boots(6), Truth(_REST.serial, "gain", ranges=((2, 2), (1.5, 3.5)))
+        "rest", (_REST,), _boots(6), Truth(_REST.serial, "gain", ranges=((2, 2), _BOOT_GAIN))
     ),
     _campaign("slowly", (_SLOWLY,), _boots(6), Truth(_SLOWLY.serial, "still learning")),
     _campaign("forgets", (_FORGETS,), _boots(6), Truth(_FORGETS.serial, "no gain")),
@@ -168,7 +173,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         _boots(6, boot_set="4M"),
         Truth(_ODD_DISK.serial, "no gain"),
         Truth(_ODD_NEVER.serial, "no gain"),
-        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), (1.3, 3.5))),
+        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), _BOOT_GAIN)),
         control=_ODD_DISK,
     ),
     _campaign(
