@@ -5,6 +5,7 @@ Must never be the reason to write to a drive: whatever is not known is left to a
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from appliance.arrays.set_uuid import slot_of_set
@@ -19,9 +20,20 @@ from appliance.plan import Plan
 from appliance.progress import tell_nobody
 from appliance.run import StillRunning
 from appliance.store.arrays import knows_set
-from appliance.store.campaigns import knows_release, knows_table
+from appliance.store.campaigns import knows_cut, knows_mark, knows_table
 from appliance.workloads.drive_ends import read_ends
 from appliance.workloads.reference_os import SLOTS, root_partuuid
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What is on a drive of our own making: tables and file systems, and the pattern of a verify.
+
+    A release is not enough to know it by: a stick that once kept a campaign may forget the next.
+    """
+
+    uuids: tuple[str, ...]
+    has_pattern: bool
 
 
 def find_unknown_campaign(
@@ -52,10 +64,12 @@ def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
             if drive.file_system == "bcache":
                 set_uuid = hand.do(partial(_read_own_set, drive), "looking at its superblock")
                 return bool(set_uuid) and not knows_set(connection, set_uuid)
-            carries = hand.do(partial(_carries_own, drive), "looking at both its ends")
+            left = hand.do(partial(_read_left, drive), "looking at both its ends")
     except (StepFailed, StillRunning):
         return False  # what it is asked next, before it is written to, finds that out
-    return carries and not knows_release(connection, serial=drive.serial, wwn=drive.wwn)
+    if left.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):
+        return True
+    return any(not knows_mark(connection, uuid) for uuid in left.uuids)
 
 
 def _read_own_set(drive: Drive) -> str:
@@ -66,9 +80,11 @@ def _read_own_set(drive: Drive) -> str:
     return superblock.set_uuid
 
 
-def _carries_own(drive: Drive) -> bool:
-    """Whether a step on the bare drive, or on a file system of its own, wrote there."""
+def _read_left(drive: Drive) -> _Left:
+    """Whatever a step on the bare drive, or on a file system of its own, left there."""
     ends = read_ends(drive.path)
-    if ends.has_pattern or any(is_own(uuid) for uuid in ends.table_uuids):
-        return True
-    return bool(drive.file_system) and is_own(read_file_system_uuid(drive.path))
+    uuids = [uuid for uuid in ends.table_uuids if is_own(uuid)]
+    if drive.file_system:
+        made = read_file_system_uuid(drive.path)
+        uuids += [made] if is_own(made) else []
+    return _Left(tuple(uuids), ends.has_pattern)

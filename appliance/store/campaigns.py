@@ -241,11 +241,21 @@ def knows_table(connection: sqlite3.Connection, install_uuid: str) -> bool:
     return found.fetchone() is not None
 
 
-def knows_release(connection: sqlite3.Connection, *, serial: str, wwn: str) -> bool:
-    """Whether a campaign, of whatever stick, had this drive released for writing."""
+def knows_mark(connection: sqlite3.Connection, own_uuid: str) -> bool:
+    """Whether that table or file system is what a campaign of this database left on a drive."""
+    found = connection.execute(
+        "SELECT 1 FROM campaign_drive WHERE mark_uuid = :uuid"
+        " UNION SELECT 1 FROM file_system WHERE uuid = :uuid",
+        {"uuid": own_uuid},
+    )
+    return found.fetchone() is not None
+
+
+def knows_cut(connection: sqlite3.Connection, *, serial: str, wwn: str) -> bool:
+    """Whether the last step of a campaign on the bare drive ended in its middle."""
     found = connection.execute(
         "SELECT 1 FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id"
-        " WHERE cd.released AND d.serial = ? AND d.wwn = ?",
+        " WHERE (cd.written_over OR cd.mark_sha256 <> '') AND d.serial = ? AND d.wwn = ?",
         (serial, wwn),
     )
     return found.fetchone() is not None

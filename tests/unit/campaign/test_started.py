@@ -32,6 +32,7 @@ from appliance.store.campaigns import (
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
 from appliance.store.queries import select_events
+from appliance.store.steps import upsert_file_system
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
 
 _PLAN = """\
@@ -249,16 +250,46 @@ def test_a_stick_that_forgets_all_erases_once_on_a_bios_machine(
     assert machine.log.count("it runs") == (1 if is_ours else 3)
 
 
-def test_a_drive_that_an_earlier_campaign_of_this_stick_had_released_starts(
-    machine: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("known", "table", "file_system", "pattern", "runs"),
+    [
+        ("mark", _OWN_TABLE, "", False, True),
+        ("file system", "", _OWN_FILE_SYSTEM, False, True),
+        ("cut", "", "", True, True),
+        ("release", _OWN_TABLE, "", False, False),
+        ("release", "", _OWN_FILE_SYSTEM, False, False),
+        ("release", "", "", True, False),
+        ("release", "", "", False, True),
+    ],
+    ids=["mark", "file system", "cut", "a table", "another file system", "a pattern", "nothing"],
+)
+def test_what_an_earlier_campaign_left_is_known_by_itself_and_not_by_the_release(
+    machine: World,
+    monkeypatch: pytest.MonkeyPatch,
+    known: str,
+    table: str,
+    file_system: str,
+    *,
+    pattern: bool,
+    runs: bool,
 ) -> None:
+    """A stick that kept one campaign may have forgotten the next."""
     machine.make_campaign([HDD])
     connection = open_database(machine.path)
     update_campaign_state(connection, 1, "done")
+    if known == "mark":
+        connection.execute("UPDATE campaign_drive SET mark_uuid = ?", (table,))
+    elif known == "file system":
+        upsert_file_system(connection, 1, 1, kind="ext4", uuid=file_system)
+    elif known == "cut":
+        connection.execute("UPDATE campaign_drive SET written_over = 1")
     connection.close()
-    machine.drives = (replace(HDD, disk_uuid=_OWN_TABLE),)
+    monkeypatch.setattr(leavings, "read_file_system_uuid", lambda _: file_system)
+    kind = "ext4" if file_system else ""
+    machine.drives = (replace(HDD, disk_uuid=table, file_system=kind),)
+    machine.patterned = {HDD.path} if pattern else set()
     _start(machine, monkeypatch)
-    assert "it runs" in machine.log
+    assert ("it runs" in machine.log) == runs
 
 
 def test_a_drive_that_goes_right_then_is_no_bug(
