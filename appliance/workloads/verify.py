@@ -301,8 +301,7 @@ class VerifyWorkload(Workload):
             *_figures(part, self._memory.stretches[part], state),
             Result(part, "device_read_bytes", device_bytes, state),
         )
-        doubt = (_DOUBT,) if is_cold and number == 0 and self._memory.doubted else ()
-        return PartResult(results, ranges=tuple(ranges), notes=(*doubt, *_explain(found)))
+        return PartResult(results, ranges=tuple(ranges), notes=_explain(found))
 
     def _remember(self, bench: Bench, part: str, found: Found, state: CacheState) -> None:
         """Under the part's name: one that is repeated takes the place of its first try."""
