@@ -117,7 +117,6 @@ def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> N
                 "was being written, nothing that was left on it is there any more, and its serial "
                 "number may be another drive's too",
                 hint="start a new campaign, which releases it again",
-                blame="drive",
             )
         return
     raise Refusal(
