@@ -84,8 +84,11 @@ def check_drive_marks(
     drive: Drive,
     *,
     hand: DriveThread,
-) -> None:
-    """Raises Refusal unless the drive carries what this campaign has left on it."""
+) -> bool:
+    """Whether this campaign has left anything on the drive; it is there then.
+
+    Raises Refusal where it is not.
+    """
     has_made = check_file_system(
         connection,
         campaign_id,
@@ -95,11 +98,13 @@ def check_drive_marks(
         hand=hand,
     )
     if has_made:
-        return
-    if row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over:
+        return True
+    has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
+    if has_left:
         ends = hand.do(partial(read_ends, drive.path), "looking at both its ends")
         _check_ends(row, ends, has_doubt=bool(drive.serial_doubt))
     check_content(row, drive)
+    return has_left
 
 
 def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> None:
@@ -167,10 +172,15 @@ def check_file_system(
     return True
 
 
-def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """Whatever this campaign left on the drive is about to be overwritten."""
+def forget_marks(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, written_over: bool
+) -> None:
+    """Whatever this campaign left on the drive is about to be overwritten.
+
+    `written_over`: until there is a new mark nothing need be left on it.
+    """
     delete_file_system(connection, campaign_id, drive_id)
-    update_uninstalled(connection, campaign_id, drive_id)
+    update_uninstalled(connection, campaign_id, drive_id, written_over=written_over)
 
 
 def leave_mark(path: str) -> str:

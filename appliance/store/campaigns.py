@@ -319,12 +319,14 @@ def update_marks(
     )
 
 
-def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """Whatever is on the drive is about to be overwritten."""
+def update_uninstalled(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, written_over: bool
+) -> None:
+    """Whatever is on the drive is about to be overwritten; see CampaignDriveRow."""
     connection.execute(
         "UPDATE campaign_drive SET install_uuid = '', mark_uuid = '', mark_sha256 = '',"
-        " written_over = 0, released_content = NULL WHERE campaign_id = ? AND drive_id = ?",
-        (campaign_id, drive_id),
+        " written_over = ?, released_content = NULL WHERE campaign_id = ? AND drive_id = ?",
+        (int(written_over), campaign_id, drive_id),
     )
 
 
