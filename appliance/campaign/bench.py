@@ -25,7 +25,7 @@ from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, Writable, unlocked
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.run import StillRunning
@@ -57,6 +57,8 @@ class BenchOrder:
     record: Callable[[str, str], None]
     """Event and detail, into the diary."""
     drive_state: str
+    mark_blame: Blame
+    """Whose fault it is where the drive no longer carries its last mark."""
 
 
 @contextmanager
@@ -188,7 +190,14 @@ def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
 
 
 def _check_marks(order: BenchOrder, drive: Drive) -> None:
-    check_drive_marks(order.connection, order.step.campaign_id, order.owner, drive, hand=order.hand)
+    check_drive_marks(
+        order.connection,
+        order.step.campaign_id,
+        order.owner,
+        drive,
+        hand=order.hand,
+        blame=order.mark_blame,
+    )
 
 
 def _name_device(step: StepRow) -> str:

@@ -66,6 +66,11 @@ class CampaignDriveRow:
         """The serial number, or the WWN where there is none."""
         return self.serial or self.wwn
 
+    @property
+    def mark(self) -> str:
+        """By what the ends of the drive are known; another one whenever it was written since."""
+        return f"{self.mark_uuid}{self.mark_sha256}"
+
 
 @dataclass(frozen=True, slots=True)
 class NewDrive:

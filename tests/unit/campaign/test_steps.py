@@ -296,8 +296,24 @@ def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwrit
     bare.run()
     assert [step.state for step in bare.steps()] == ["done", "done", "failed"]
     assert "no longer carries what the last step left on it" in bare.steps()[2].reason
+    assert bare.rows("SELECT blame FROM step WHERE position = 2") == [("drive",)]
     assert bare.log.count(f"mark {HDD.path}") == 4
     assert bare.log.count(f"clear {HDD.path}") == 2
+
+
+def test_a_drive_that_somebody_used_in_a_pause_is_not_blamed_for_its_mark(bare: Machine) -> None:
+    """By another campaign; or the database is older than the mark: a copy was put back."""
+
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    bare.during["after mark-2"] = lambda: bare.during.update(unlock=stop)
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    _put(bare, _FOREIGN)
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done", "failed", "failed"]
+    assert bare.rows("SELECT blame FROM step WHERE position > 0") == [("other",)] * 2
 
 
 @pytest.mark.parametrize("part", ["one", "two"])
