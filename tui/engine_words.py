@@ -72,7 +72,6 @@ SENTENCES = (
     N_("looking for the drives"),
     N_("unlocking the drive"),
     N_("clearing the drive"),
-    N_("unlocking and clearing the drive"),
     N_("waiting for drive {drive}"),
     N_("{what}: no answer from the drive; seconds"),
     # What happened.

@@ -18,7 +18,7 @@ from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
-from appliance.campaign.marks import check_drive_marks, check_file_system, forget_marks
+from appliance.campaign.marks import check_drive_marks, forget_marks
 from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.console import announce
@@ -155,7 +155,7 @@ def _make(
     set_uuid = array_set_uuid(members.backing.slot)
     with transaction(site.connection):
         for member in members.both:
-            forget_marks(site.connection, campaign_id, member.drive_id)
+            forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
         insert_array(
             site.connection,
             campaign_id=campaign_id,
@@ -201,7 +201,7 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
         if row.state == "made":
             # Since then only a drive that was left alone can have got some, by itself.
             for member in members.both:
-                forget_marks(site.connection, row.campaign_id, member.drive_id)
+                forget_marks(site.connection, row.campaign_id, member.drive_id, written_over=False)
         update_array(site.connection, row.set_uuid, state)
         _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
     announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
@@ -274,12 +274,9 @@ def _check_part(
     if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
         return
     # Cleared, and used alone while the other could not be.
-    name = f"drive {row.identity}"
-    if check_file_system(
-        site.connection, array.campaign_id, row.drive_id, path=drive.path, name=name, hand=hand
-    ):
+    if check_drive_marks(site.connection, array.campaign_id, row, drive, hand=hand):
         return
-    raise Refusal(f"{name} no longer carries its part of the array", blame="drive")
+    raise Refusal(f"drive {row.identity} no longer carries its part of the array", blame="drive")
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

@@ -25,7 +25,7 @@ from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.writable import Unlocked, Writable, unlocked
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import FileSystem
 from appliance.run import StillRunning
@@ -57,6 +57,8 @@ class BenchOrder:
     record: Callable[[str, str], None]
     """Event and detail, into the diary."""
     drive_state: str
+    mark_blame: Blame
+    """Whose fault it is where the drive no longer carries its last mark."""
 
 
 @contextmanager
@@ -132,14 +134,8 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
         # Nothing may take what will be left of it for a whole file system afterwards. A step that
         # goes on has cleared it before its first part; what it wrote since is not to be touched.
         is_new = not select_parts(order.connection, order.step.id)
-        if is_new:
-            _forget_marks(order)
-            order.hand.do(
-                partial(clear_holders, target, show=partial(_show_clearing, order)),
-                "clearing the drive",
-            )
-        marked = _marked(order, target, is_new=is_new)
-        with marked if isinstance(target, Unlocked) else nullcontext():
+        opened = _marked if isinstance(target, Unlocked) else _unmarked
+        with opened(order, target, is_new=is_new):
             yield replace(bench, writable=True)
         return
     _provide_file_system(order, target)
@@ -147,6 +143,11 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
     with hand.entered(mounted(target.path, kind), f"the file system, {kind}") as folder:
         room_bytes = hand.do(partial(_room_bytes, folder), "looking at its file system")
         yield replace(bench, writable=True, folder=folder, size_bytes=room_bytes)
+
+
+def _clear(order: BenchOrder, target: Writable) -> None:
+    clear = partial(clear_holders, target, show=partial(_show_clearing, order))
+    order.hand.do(clear, "clearing the drive")
 
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:
@@ -189,7 +190,14 @@ def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
 
 
 def _check_marks(order: BenchOrder, drive: Drive) -> None:
-    check_drive_marks(order.connection, order.step.campaign_id, order.owner, drive, hand=order.hand)
+    check_drive_marks(
+        order.connection,
+        order.step.campaign_id,
+        order.owner,
+        drive,
+        hand=order.hand,
+        blame=order.mark_blame,
+    )
 
 
 def _name_device(step: StepRow) -> str:
@@ -197,9 +205,24 @@ def _name_device(step: StepRow) -> str:
     return "the array" if step.drive_id is None else f"drive {step.device}"
 
 
-def _forget_marks(order: BenchOrder) -> None:
+def _forget_marks(order: BenchOrder, target: Writable) -> None:
     with transaction(order.connection):
-        forget_marks(order.connection, order.step.campaign_id, order.owner.drive_id)
+        forget_marks(
+            order.connection,
+            order.step.campaign_id,
+            order.owner.drive_id,
+            # The ends of an array are not those of its drives, which its own superblocks tell.
+            written_over=isinstance(target, Unlocked),
+        )
+
+
+@contextmanager
+def _unmarked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[None]:
+    """Around what is written to an array."""
+    if is_new:
+        _forget_marks(order, target)
+        _clear(order, target)
+    yield
 
 
 @contextmanager
@@ -209,12 +232,17 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
     Where power goes before it ends, by what was not overwritten of the mark from before it.
     """
     marks = _marks_of(order, target)
+    # With `must`: a stop that comes right before is heard once the drive can be known again.
+    leave = partial(order.hand.do, partial(leave_mark, target.path), "leaving a mark", must=True)
     mark_uuid = order.owner.mark_uuid
     if is_new:
-        mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+        _forget_marks(order, target)
+        with marks.noted_if_cut():
+            _clear(order, target)
+            mark_uuid = leave()
     with marks.noted_if_cut(mark_uuid):
         yield
-    mark_uuid = order.hand.do(partial(leave_mark, target.path), "leaving a mark")
+        mark_uuid = leave()
     # What the drive does not take is no reason to fail: what it has is known instead.
     marks.store(mark_uuid, mark_sha256="" if mark_uuid else marks.read_sha256())
 
@@ -237,7 +265,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         return
     if select_parts(connection, step.id):
         raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
-    _forget_marks(order)
+    _forget_marks(order, target)
     label = f"making {kind}"
     make = partial(
         make_file_system,

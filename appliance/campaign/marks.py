@@ -20,7 +20,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
 from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
 from appliance.store.connect import transaction
@@ -84,8 +84,13 @@ def check_drive_marks(
     drive: Drive,
     *,
     hand: DriveThread,
-) -> None:
-    """Raises Refusal unless the drive carries what this campaign has left on it."""
+    blame: Blame = "other",
+) -> bool:
+    """Whether this campaign has left anything on the drive; it is there then.
+
+    Raises Refusal where it is not. `blame`: the drive's, where nobody but this campaign can have
+    used it since the last mark was left, with no pause and no older database in between.
+    """
     has_made = check_file_system(
         connection,
         campaign_id,
@@ -95,14 +100,16 @@ def check_drive_marks(
         hand=hand,
     )
     if has_made:
-        return
-    if row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over:
+        return True
+    has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
+    if has_left:
         ends = hand.do(partial(read_ends, drive.path), "looking at both its ends")
-        _check_ends(row, ends, has_doubt=bool(drive.serial_doubt))
+        _check_ends(row, ends, has_doubt=bool(drive.serial_doubt), blame=blame)
     check_content(row, drive)
+    return has_left
 
 
-def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> None:
+def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool, blame: Blame) -> None:
     """Pure. Raises Refusal."""
     if row.install_uuid and row.install_uuid not in ends.table_uuids:
         raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
@@ -117,11 +124,10 @@ def _check_ends(row: CampaignDriveRow, ends: DriveEnds, *, has_doubt: bool) -> N
                 "was being written, nothing that was left on it is there any more, and its serial "
                 "number may be another drive's too",
                 hint="start a new campaign, which releases it again",
-                blame="drive",
             )
         return
     raise Refusal(
-        f"drive {row.identity} no longer carries what the last step left on it", blame="drive"
+        f"drive {row.identity} no longer carries what the last step left on it", blame=blame
     )
 
 
@@ -168,10 +174,15 @@ def check_file_system(
     return True
 
 
-def forget_marks(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """Whatever this campaign left on the drive is about to be overwritten."""
+def forget_marks(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, written_over: bool
+) -> None:
+    """Whatever this campaign left on the drive is about to be overwritten.
+
+    `written_over`: until there is a new mark nothing need be left on it.
+    """
     delete_file_system(connection, campaign_id, drive_id)
-    update_uninstalled(connection, campaign_id, drive_id)
+    update_uninstalled(connection, campaign_id, drive_id, written_over=written_over)
 
 
 def leave_mark(path: str) -> str:

@@ -12,6 +12,7 @@ from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import hold_if_asked
 from appliance.console import announce
+from appliance.drives.writable import unlocked
 from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.plan import parse_plan
 from appliance.plan_model import ArrayPlan
@@ -26,7 +27,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
-from appliance.workloads.reference_os import install_reference_os
+from appliance.workloads.reference_os import install_reference_os, make_install_uuid
 
 
 def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
@@ -130,26 +131,32 @@ def _install(
         )
         note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
         with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
-            install = partial(
-                install_reference_os,
+            released = unlocked(
                 drive,
-                stick=stick,
+                stick=stick.drive,
                 released_identity=row.identity,
                 noted=noted_identity(row),
-                slot=row.slot,
-                boot_set_bytes=boot_set_bytes,
-                progress=hand.tell,
-                show=lambda plan: hand.ask(partial(note, "clearing", plan)),
             )
-            check_drive_marks(site.connection, campaign_id, row, drive, hand=hand)
-            marks = DriveMarks(
-                connection=site.connection,
-                campaign_id=campaign_id,
-                drive_id=row.drive_id,
-                path=drive.path,
-                hand=hand,
-            )
-            with marks.noted_if_cut():
-                install_uuid = hand.do(install, "unlocking and clearing the drive")
-            marks.store("")
+            with hand.entered(released, "unlocking the drive") as target:
+                check_drive_marks(site.connection, campaign_id, row, target.drive, hand=hand)
+                marks = DriveMarks(
+                    connection=site.connection,
+                    campaign_id=campaign_id,
+                    drive_id=row.drive_id,
+                    path=target.path,
+                    hand=hand,
+                )
+                install_uuid = make_install_uuid()
+                install = partial(
+                    install_reference_os,
+                    target,
+                    install_uuid=install_uuid,
+                    slot=row.slot,
+                    boot_set_bytes=boot_set_bytes,
+                    progress=hand.tell,
+                    show=lambda plan: hand.ask(partial(note, "clearing", plan)),
+                )
+                # From the first write on: what was refused before it is nobody's mark.
+                with marks.noted_if_cut(install_uuid):
+                    hand.do(install, "clearing the drive")
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

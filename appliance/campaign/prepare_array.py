@@ -19,7 +19,7 @@ from appliance.errors import StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.stick import Stick
 from appliance.store.campaigns import CampaignDriveRow
-from appliance.workloads.reference_os import write_reference_os
+from appliance.workloads.reference_os import make_install_uuid, write_reference_os
 
 
 def install_on_array(
@@ -50,16 +50,18 @@ def install_on_array(
             f"reference OS to the array of {row.identity} ({array.path})",
             campaign_id=campaign_id,
         )
+        install_uuid = make_install_uuid()
         write = partial(
             write_reference_os,
             array.path,
+            install_uuid=install_uuid,
             slot=row.slot,
             boot_set_bytes=boot_set_bytes,
             progress=hand.tell,
             root_name=settings_name(plan),
         )
         with hand.entered(_locked(array.path), "locking the array"):
-            install_uuid = hand.do(write, "the reference OS")
+            hand.do(write, "the reference OS")
         hand.do(partial(set_cache_mode, array, plan.cache_mode), "the array's settings")
     return install_uuid
 

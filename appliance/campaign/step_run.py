@@ -4,7 +4,7 @@ A finished part is committed on the stick before the next one begins, so an inte
 costs the part that was under way and nothing else.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -123,6 +123,9 @@ class StepRun:
     show: ShowStep
     max_celsius: float | None = None
     """What the plan allows; None: what the drive does."""
+    earlier_marks: Collection[str] = ()
+    """Those that were left before these steps were begun or resumed: a person may have used the
+    drive since, or have put an older database back."""
     _stat: Path = Path()
     _watch: ArrayWatch | None = None
     _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
@@ -381,16 +384,18 @@ class StepRun:
 
     def _order(self) -> BenchOrder:
         earlier = self._count_earlier()
+        owner = self.subject.owner
         return BenchOrder(
             connection=self.site.connection,
             step=self.step,
-            owner=self.subject.owner,
+            owner=owner,
             filesystem=self.plan.filesystem,
             writes=self.plan.writes,
             hand=self._hand,
             read_counters=self._read_counters,
             record=self._record,
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
+            mark_blame="other" if owner.mark in self.earlier_marks else "drive",
         )
 
     def _count_earlier(self) -> int:

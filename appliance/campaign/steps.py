@@ -19,6 +19,7 @@ from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan import Plan, parse_plan
 from appliance.stick import Stick
 from appliance.store.arrays import select_array
+from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
 from appliance.store.steps import (
     StepRow,
@@ -51,6 +52,8 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
     """
     plan = parse_plan(load_campaign(site, campaign_id).plan_toml)
     steps = select_steps(site.connection, campaign_id)
+    drives = select_campaign_drives(site.connection, campaign_id)
+    earlier_marks = {row.mark for row in drives if row.mark}
     waiting: list[tuple[StepRun, Refusal]] = []
     for number, step in enumerate(steps, start=1):
         if step.state not in {"planned", "running"}:
@@ -63,6 +66,7 @@ def run_steps(site: Site, campaign_id: int, *, stick: Stick, show: ShowStep) -> 
             place=StepPosition(number, len(steps), step.kind, step.device, step.id),
             show=show,
             max_celsius=plan.campaign.max_celsius,
+            earlier_marks=earlier_marks,
         )
         hold_if_asked(site, campaign_id)
         try:

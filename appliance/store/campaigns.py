@@ -50,11 +50,11 @@ class CampaignDriveRow:
     asked_size_bytes: int = 0
     mark_uuid: str = ""
     """GUID of the empty partition table that the campaign's last step on the bare drive made there,
-    before it wrote and at its end; empty without one."""
+    before it wrote and at its end, or of the one that an installation is to make; empty without."""
     mark_sha256: str = ""
     """Of both ends of the drive, as a step left them that did not come to its end."""
     written_over: bool = False
-    """Whether a step on the bare drive is writing, or was cut off while it did: then nothing need
+    """Whether a step or an installation is writing, or was cut off while it did: then nothing need
     be left of the mark."""
     serial_doubt: str = ""
     """Why its serial number may be other drives' too; empty where it is its own."""
@@ -65,6 +65,11 @@ class CampaignDriveRow:
     def identity(self) -> str:
         """The serial number, or the WWN where there is none."""
         return self.serial or self.wwn
+
+    @property
+    def mark(self) -> str:
+        """By what the ends of the drive are known; another one whenever it was written since."""
+        return f"{self.mark_uuid}{self.mark_sha256}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +307,8 @@ def update_installed(
     """The reference OS is on the drive, whole, in the partition table with this GUID."""
     connection.execute(
         """
-        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?, released_content = NULL
+        UPDATE campaign_drive SET installed_at = ?, install_uuid = ?, mark_uuid = '',
+        mark_sha256 = '', written_over = 0, released_content = NULL
         WHERE campaign_id = ? AND drive_id = ?
         """,
         (timestamp(), install_uuid, campaign_id, drive_id),
@@ -328,12 +334,14 @@ def update_marks(
     )
 
 
-def update_uninstalled(connection: sqlite3.Connection, campaign_id: int, drive_id: int) -> None:
-    """Whatever is on the drive is about to be overwritten."""
+def update_uninstalled(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, written_over: bool
+) -> None:
+    """Whatever is on the drive is about to be overwritten; see CampaignDriveRow."""
     connection.execute(
         "UPDATE campaign_drive SET install_uuid = '', mark_uuid = '', mark_sha256 = '',"
-        " written_over = 0, released_content = NULL WHERE campaign_id = ? AND drive_id = ?",
-        (campaign_id, drive_id),
+        " written_over = ?, released_content = NULL WHERE campaign_id = ? AND drive_id = ?",
+        (int(written_over), campaign_id, drive_id),
     )
 
 

@@ -10,14 +10,11 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.clear_holders import clear_holders
-from appliance.drives.model import Drive
-from appliance.drives.writable import unlocked
+from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed, blame_of
 from appliance.progress import Progress
 from appliance.run import run
-from appliance.stick import Stick
 from appliance.workloads.session_set import write_session_set
 
 SLOTS = 16
@@ -70,51 +67,53 @@ def partition_path(drive_path: str, number: int) -> str:
     return f"{drive_path}p{number}" if drive_path[-1].isdigit() else f"{drive_path}{number}"
 
 
+def make_install_uuid() -> str:
+    """A new GUID for its partition table, by which this very installation is known again."""
+    return str(uuid.uuid4())
+
+
 def install_reference_os(
-    drive: Drive,
+    target: Unlocked,
     *,
-    stick: Stick,
-    released_identity: str,
-    noted: AskedIdentity | None,
+    install_uuid: str,
     slot: int,
     boot_set_bytes: int,
     progress: Progress,
     show: Callable[[str], None] | None = None,
-) -> str:
-    """Write the reference OS to a released drive, overwriting it.
+) -> None:
+    """Write the reference OS to an unlocked drive, overwriting it.
 
-    `noted` is what the drive answered when it was released. `show` gets the plan of what is cleared
-    for it, before anything is written. Returns the GUID of the new partition table, by which this
-    very installation is known again.
+    `install_uuid` will be the GUID of its partition table. `show` gets the plan of what is cleared
+    for it, before anything is written.
 
-    Raises Refusal before anything is written when the drive is not the released one, StepFailed
-    when the drive or a tool fails. Nothing is read back: that would train a hybrid drive before its
-    first sample.
+    Raises Refusal before anything is written when the drive is in use, StepFailed when the drive or
+    a tool fails. Nothing is read back: that would train a hybrid drive before its first sample.
     """
-    with unlocked(
-        drive, stick=stick.drive, released_identity=released_identity, noted=noted
-    ) as target:
-        clear_holders(target, show=show)
-        return write_reference_os(
-            target.path, slot=slot, boot_set_bytes=boot_set_bytes, progress=progress
-        )
+    clear_holders(target, show=show)
+    write_reference_os(
+        target.path,
+        install_uuid=install_uuid,
+        slot=slot,
+        boot_set_bytes=boot_set_bytes,
+        progress=progress,
+    )
 
 
 def write_reference_os(
     path: str,
     *,
+    install_uuid: str,
     slot: int,
     boot_set_bytes: int,
     progress: Progress,
     root_name: str = "kaltstart-ref-root",
-) -> str:
+) -> None:
     """Write the reference OS to the drive or array at `path`, unlocked and locked against udev.
 
-    `root_name` is what the root's partition is called. Returns the GUID of the new partition table.
-    Raises StepFailed.
+    `install_uuid` will be the GUID of its partition table, `root_name` is what the root's partition
+    is called. Raises StepFailed.
     """
     progress("partitions", 0, 0)
-    install_uuid = str(uuid.uuid4())
     _make_partitions(
         path,
         install_uuid=install_uuid,
@@ -127,7 +126,6 @@ def write_reference_os(
         _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress)
     except OSError as error:
         raise StepFailed(f"{path}: {error.strerror or error}", blame=blame_of(error)) from error
-    return install_uuid
 
 
 def _make_partitions(

@@ -9,7 +9,9 @@ from appliance.caches import direct
 from appliance.campaign.marks import leave_mark
 from appliance.drives.own_uuid import is_own, make_file_system_uuid, make_table_uuid
 from appliance.run import run
+from appliance.workloads import reference_os
 from appliance.workloads.drive_ends import read_ends
+from appliance.workloads.reference_os import make_install_uuid, needed_bytes
 from appliance.workloads.verify_pattern import Pattern, stamp
 
 _DRIVE_BYTES = 8 << 20
@@ -50,6 +52,27 @@ def test_a_mark_is_at_both_ends_until_both_are_overwritten(drive: Path) -> None:
     assert read_ends(str(drive)).table_uuids == {again}
     _overwrite(drive, 0, os.urandom(1 << 20))
     assert read_ends(str(drive)).table_uuids == frozenset()
+
+
+def test_an_installation_is_known_at_either_end_by_its_table(
+    drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its GUID is stored before the first write."""
+    root = tmp_path / "root"
+    root.write_bytes(os.urandom(1 << 20))
+    monkeypatch.setattr(reference_os, "_ROOT", root)
+    os.truncate(drive, needed_bytes(1 << 20))
+    install_uuid = make_install_uuid()
+    reference_os._make_partitions(
+        str(drive),
+        install_uuid=install_uuid,
+        slot=1,
+        boot_set_bytes=1 << 20,
+        root_name="kaltstart-ref-root",
+    )
+    assert read_ends(str(drive)).table_uuids == {install_uuid}
+    _overwrite(drive, 0, bytes(1 << 20))
+    assert read_ends(str(drive)).table_uuids == {install_uuid}
 
 
 def test_a_mark_on_a_drive_with_blocks_of_4096_bytes(

@@ -1,11 +1,14 @@
 """What taking the campaign's array apart commits, and what it leaves alone."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.errors import Refusal
+from appliance.store.campaigns import update_marks
+from appliance.store.connect import open_database
 from tests.unit.campaign.array_use import INTERRUPTIONS, interrupt, mark, part, use
 from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, World
@@ -75,6 +78,27 @@ def test_what_a_lone_drive_carries_since_is_not_forgotten(machine: ArrayMachine)
     part(machine)
     assert machine.marked() == {"LAB-HDD-1", "LAB-HDD-2"}
     assert machine.on_drive[HDD.path] == "the file system"
+
+
+@pytest.mark.parametrize("table", ["the mark", "somebody's"])
+def test_a_lone_drive_is_known_by_the_mark_of_its_last_step(
+    machine: ArrayMachine, table: str
+) -> None:
+    """The cache drive died; a step on the bare disk has left an empty partition table."""
+    use(machine)
+    machine.world.drives = (machine.world.drives[0], machine.world.drives[2])
+    part(machine)
+    connection = open_database(machine.world.path)
+    update_marks(connection, 1, 1, mark_uuid="the mark", mark_sha256="", written_over=False)
+    connection.close()
+    machine.foreign.add(HDD.path)  # what wipefs finds: a partition table
+    machine.world.carry(HDD, table)
+    machine.world.ends[HDD.path] = table
+    refused = pytest.raises(Refusal, match="no longer carries what the last step left on it")
+    with nullcontext() if table == "the mark" else refused:
+        part(machine)
+    assert machine.state() == "parting"
+    assert machine.world.drive_rows()[0].mark_uuid == "the mark"
 
 
 @pytest.mark.parametrize("state", ["made", "parting"])

@@ -11,13 +11,12 @@ from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
 from appliance.campaign.site import Site
 from appliance.campaign.step_run import StoppedByPersonError
-from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
+from appliance.drives.writable import Unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
-from appliance.stick import Stick
 from appliance.store.campaigns import CampaignDriveRow
 from appliance.workloads.reference_os import root_partuuid
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
@@ -35,30 +34,29 @@ boot_set = "8M"
 class Installer:
     """In the place of `install_reference_os`: notes each call; `errors` by serial number."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self.world = world
         self.calls: list[dict[str, object]] = []
         self.errors: dict[str, BaseException] = {}
 
     def __call__(
         self,
-        drive: Drive,
+        target: Unlocked,
         *,
-        stick: Stick,
-        released_identity: str,
-        noted: AskedIdentity | None,
+        install_uuid: str,
         slot: int,
         boot_set_bytes: int,
         progress: Progress,
         show: Callable[[str], None],
-    ) -> str:
+    ) -> None:
         """Install."""
+        drive = target.drive
         show(f"{drive.serial}: wipe {drive.path} (ext4)")
         self.calls.append(
             {
+                "serial": drive.serial,
                 "path": drive.path,
-                "stick": stick,
-                "released_identity": released_identity,
-                "noted": noted,
+                "install_uuid": install_uuid,
                 "slot": slot,
                 "boot_set_bytes": boot_set_bytes,
             }
@@ -66,7 +64,7 @@ class Installer:
         progress("partitions", 0, 100)
         if drive.serial in self.errors:
             raise self.errors[drive.serial]
-        return install_uuid(slot)
+        self.world.carry(drive, install_uuid)
 
 
 class _CutError(BaseException):
@@ -74,8 +72,8 @@ class _CutError(BaseException):
 
 
 @pytest.fixture
-def installer(monkeypatch: pytest.MonkeyPatch) -> Installer:
-    installer = Installer()
+def installer(world: World, monkeypatch: pytest.MonkeyPatch) -> Installer:
+    installer = Installer(world)
     monkeypatch.setattr(module, "install_reference_os", installer)
     return installer
 
@@ -117,14 +115,20 @@ def test_each_drive_gets_its_own_slot(world: World, installer: Installer) -> Non
     world.make_campaign(plan_toml=PLAN, state="preparing")
     said = [label for label, _, _ in prepared(world)]
     assert {label.partition(": ")[0] for label in said} == {"LAB-HDD-1", "LAB-SSD-1"}
-    common = {"stick": STICK, "boot_set_bytes": 8 << 20, "noted": None}
+    asked = {"stick": STICK.drive, "noted": None}
+    assert world.unlockings == [
+        asked | {"path": "/dev/sda", "released_identity": "LAB-HDD-1"},
+        asked | {"path": "/dev/sdb", "released_identity": "LAB-SSD-1"},
+    ]
+    made = [row.install_uuid for row in world.drive_rows()]
+    assert len(set(made)) == 2
+    common = {"boot_set_bytes": 8 << 20}
     assert installer.calls == [
-        common | {"path": "/dev/sda", "released_identity": "LAB-HDD-1", "slot": 1},
-        common | {"path": "/dev/sdb", "released_identity": "LAB-SSD-1", "slot": 2},
+        common | {"serial": "LAB-HDD-1", "path": "/dev/sda", "slot": 1, "install_uuid": made[0]},
+        common | {"serial": "LAB-SSD-1", "path": "/dev/sdb", "slot": 2, "install_uuid": made[1]},
     ]
     assert world.campaign().state == "running"
     assert all(row.installed_at for row in world.drive_rows())
-    assert [row.install_uuid for row in world.drive_rows()] == [install_uuid(1), install_uuid(2)]
     assert world.events() == [
         ("install", "reference OS to LAB-HDD-1 (/dev/sda)"),
         ("clearing", "LAB-HDD-1: wipe /dev/sda (ext4)"),
@@ -141,7 +145,7 @@ def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
     answers = iter([(HDD, SSD), (replace(HDD, path="/dev/sdb"), replace(SSD, path="/dev/sda"))])
     monkeypatch.setattr(live_drives, "find_settled_drives", lambda: next(answers))
     prepared(world)
-    assert [(call["released_identity"], call["path"]) for call in installer.calls] == [
+    assert [(call["serial"], call["path"]) for call in installer.calls] == [
         ("LAB-HDD-1", "/dev/sda"),
         ("LAB-SSD-1", "/dev/sda"),
     ]
@@ -293,7 +297,7 @@ def test_an_array_is_installed_in_its_backing_drives_place_and_its_cache_not_at_
     assert [row.install_uuid for row in world.drive_rows()] == [
         install_uuid(1),
         "",
-        install_uuid(3),
+        installer.calls[0]["install_uuid"],
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", "", ""]
 
@@ -321,10 +325,19 @@ def test_a_disk_that_was_changed_while_the_installing_was_stopped_is_not_overwri
     assert (row.mark_sha256, row.written_over) == ("half of it" if is_changed else "", False)
 
 
-@pytest.mark.parametrize(("doubt", "calls"), [("", 2), (BRIDGE, 1)])
-def test_after_a_power_cut_in_the_installing_the_number_must_be_the_drives_own(
-    world: World, installer: Installer, doubt: str, calls: int
+@pytest.mark.parametrize(
+    ("doubt", "carries", "calls"),
+    [
+        ("", "nothing", 2),
+        (BRIDGE, "nothing", 1),
+        (BRIDGE, "its own", 2),
+        (BRIDGE, "another campaign's", 1),
+    ],
+)
+def test_after_a_power_cut_in_the_installing_a_drive_in_doubt_must_carry_its_table(
+    world: World, installer: Installer, doubt: str, carries: str, calls: int
 ) -> None:
+    """Another campaign's disk may have been in the same slot: its partitions are named alike."""
     world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
     world.drives = (replace(HDD, serial_doubt=doubt),)
     world.ends[HDD.path] = "half of it"
@@ -332,10 +345,40 @@ def test_after_a_power_cut_in_the_installing_the_number_must_be_the_drives_own(
     with pytest.raises(_CutError):
         prepared(world)
     installer.errors = {}
+    tables = {
+        "nothing": "",
+        "its own": str(installer.calls[0]["install_uuid"]),
+        "another campaign's": install_uuid(1),
+    }
+    partitions = () if carries == "nothing" else (root_partuuid(1),)
+    now = replace(world.drives[0], disk_uuid=tables[carries], partition_uuids=partitions)
+    world.drives = (now,)
     prepared(world)
     (row,) = world.drive_rows()
     assert len(installer.calls) == calls
-    assert ("cannot be told from another one" in row.failed_reason) == bool(doubt)
+    assert ("cannot be told from another one" in row.failed_reason) == (calls == 1)
+    assert bool(row.install_uuid) == (calls == 2)
+    with world.looking() as connection:
+        (blame,) = connection.execute("SELECT failed_blame FROM campaign_drive").fetchone()
+    assert blame != "drive" or calls == 2, "power went: that is no drive's fault"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Refusal("/dev/sda is locked by another program"), StepFailed("/dev/sda cannot be opened")],
+    ids=["refused", "failed"],
+)
+def test_what_failed_before_the_first_write_leaves_no_mark(
+    world: World, installer: Installer, error: KaltstartError
+) -> None:
+    """What is at its ends then may be anybody's."""
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    world.ends[HDD.path] = "another disk's"
+    world.locked = {"LAB-HDD-1": error}
+    prepared(world)
+    (row,) = world.drive_rows()
+    assert (installer.calls, row.failed_reason) == ([], error.message)
+    assert (row.mark_uuid, row.mark_sha256, row.written_over) == ("", "", False)
 
 
 def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(

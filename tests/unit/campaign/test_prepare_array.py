@@ -29,6 +29,7 @@ def test_the_system_is_written_past_the_cache(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log: list[str] = []
+    made: list[str] = []
 
     @contextmanager
     def open_array(*_: object, plan: ArrayPlan, may_make: bool, **__: object) -> Iterator[object]:
@@ -36,9 +37,9 @@ def test_the_system_is_written_past_the_cache(
         yield SimpleNamespace(array=ARRAY)
         log.append("close")
 
-    def write(path: str, *, slot: int, root_name: str, **_: object) -> str:
+    def write(path: str, *, install_uuid: str, slot: int, root_name: str, **_: object) -> None:
+        made.append(install_uuid)
         log.append(f"write {path} slot {slot} {root_name}")
-        return "uuid"
 
     def set_cache_mode(_: Array, mode: CacheMode) -> None:
         log.append(f"mode {mode}")
@@ -57,7 +58,7 @@ def test_the_system_is_written_past_the_cache(
         boot_set_bytes=8 << 20,
         hand=SameThread(),
     )
-    assert install_uuid == "uuid"
+    assert made == [install_uuid]
     assert log == [
         "open none True",
         "write /dev/bcache0 slot 1 ks-400000-7d0-4e20-a",

@@ -21,6 +21,7 @@ from appliance.drives.block_settings import BlockSettings, read_block_settings
 from appliance.drives.health import Health
 from appliance.drives.model import Drive
 from appliance.drives.patience import parse_signs
+from appliance.drives.writable import Unlocked
 from appliance.machine_facts import read_fixed
 from appliance.measure.samples import LbaRange, Result
 from appliance.plan_workloads import VerifyPlan
@@ -32,7 +33,7 @@ from appliance.workloads.base import Leftover
 from tests.unit.campaign.hanging import Hang
 from tests.unit.campaign.step_machine import COLD, Machine, lottery
 from tests.unit.campaign.test_prepare import PLAN
-from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
+from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 
 @pytest.fixture
@@ -203,12 +204,15 @@ def test_a_drive_that_hangs_while_it_is_written_is_left_out_of_the_boots(
 ) -> None:
     written: list[str] = []
 
-    def install(drive: Drive, *, slot: int, show: Callable[[str], None], **_: object) -> str:
+    def install(
+        target: Unlocked, *, install_uuid: str, show: Callable[[str], None], **_: object
+    ) -> None:
+        drive = target.drive
         show(f"{drive.serial}: wipe {drive.path}")
         if drive.serial == HDD.serial:
             hang.call()
         written.append(drive.serial)
-        return install_uuid(slot)
+        world.carry(drive, install_uuid)
 
     monkeypatch.setattr(prepare_module, "install_reference_os", install)
     world.make_campaign(plan_toml=PLAN, state="preparing")

@@ -13,6 +13,7 @@ from appliance.campaign.resume import resume_campaign
 from appliance.campaign.site import pause
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.wishes import Wish, grant_idle, take_wishes
+from appliance.drives.writable import Unlocked
 from appliance.errors import Refusal
 from appliance.evidence import Figure
 from appliance.report.rows import select_campaign as select_reported
@@ -220,10 +221,8 @@ def test_a_drive_whose_boots_are_skipped_is_not_written_for_them(
 ) -> None:
     written: list[str] = []
 
-    def install(drive: object, **more: object) -> str:
-        del drive
-        written.append(str(more["released_identity"]))
-        return "uuid"
+    def install(target: Unlocked, **_: object) -> None:
+        written.append(target.drive.serial)
 
     monkeypatch.setattr(wishes, "announce", world.announce)
     monkeypatch.setattr(prepare, "install_reference_os", install)

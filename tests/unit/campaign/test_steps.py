@@ -1,6 +1,7 @@
 """Workloads as steps: what is stored when, and what an interruption costs."""
 
 import errno
+import threading
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -247,6 +248,10 @@ _VERIFY = VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)
 _OVERWRITTEN, _FOREIGN = "what the step wrote", "somebody else's"
 
 
+class _CutError(BaseException):
+    """Power goes."""
+
+
 @pytest.fixture
 def bare(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Steps on one bare drive, whose ends are overwritten by its first part."""
@@ -291,8 +296,24 @@ def test_a_disk_that_was_changed_between_steps_on_the_bare_drive_is_not_overwrit
     bare.run()
     assert [step.state for step in bare.steps()] == ["done", "done", "failed"]
     assert "no longer carries what the last step left on it" in bare.steps()[2].reason
+    assert bare.rows("SELECT blame FROM step WHERE position = 2") == [("drive",)]
     assert bare.log.count(f"mark {HDD.path}") == 4
     assert bare.log.count(f"clear {HDD.path}") == 2
+
+
+def test_a_drive_that_somebody_used_in_a_pause_is_not_blamed_for_its_mark(bare: Machine) -> None:
+    """By another campaign; or the database is older than the mark: a copy was put back."""
+
+    def stop() -> None:
+        raise StoppedByPersonError
+
+    bare.during["after mark-2"] = lambda: bare.during.update(unlock=stop)
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    _put(bare, _FOREIGN)
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done", "failed", "failed"]
+    assert bare.rows("SELECT blame FROM step WHERE position > 0") == [("other",)] * 2
 
 
 @pytest.mark.parametrize("part", ["one", "two"])
@@ -365,8 +386,77 @@ def test_a_file_system_whose_making_was_stopped_is_made_anew_on_the_same_drive(
     assert [step.state for step in bare.steps()] == ["done"] * 3
 
 
-class _CutError(BaseException):
-    """Power goes."""
+@pytest.mark.parametrize("cleared_for", ["clear", "make file system"])
+@pytest.mark.parametrize("how", ["stopped", "failed", "cut"])
+def test_a_disk_that_was_changed_while_the_drive_was_cleared_is_not_overwritten(
+    bare: Machine, cleared_for: str, how: str
+) -> None:
+    """What was left on it is forgotten by then, and nothing new is there."""
+
+    def hold() -> None:
+        bare.during["unlock"] = lambda: _put(bare, _FOREIGN)
+        bare.log.clear()
+        raise {
+            "stopped": StoppedByPersonError(),
+            "failed": StepFailed("it gave an error"),
+            "cut": _CutError(),
+        }[how]
+
+    if cleared_for == "make file system":
+        bare.plans = (lottery(),) * 3
+    hdd, ssd = bare.world.drives
+    bare.world.drives = (replace(hdd, serial_doubt="the dock's"), ssd)
+    bare.during[cleared_for] = hold
+    with suppress(StoppedByPersonError, _CutError):
+        bare.run()
+    bare.run()
+    assert {step.state for step in bare.steps()} == {"failed"}
+    assert f"clear {HDD.path}" not in bare.log
+    assert f"mark {HDD.path}" not in bare.log
+    assert bare.made == 0
+
+
+@pytest.mark.parametrize("how", ["stopped", "failed"])
+def test_a_drive_in_doubt_whose_clearing_was_held_up_goes_on(bare: Machine, how: str) -> None:
+    def hold() -> None:
+        _overwrite(bare)
+        raise StoppedByPersonError if how == "stopped" else StepFailed("it gave an error")
+
+    hdd, ssd = bare.world.drives
+    bare.world.drives = (replace(hdd, serial_doubt="the dock's"), ssd)
+    bare.during["clear"] = hold
+    with suppress(StoppedByPersonError):
+        bare.run()
+    bare.run()
+    first = "done" if how == "stopped" else "failed"
+    assert [step.state for step in bare.steps()] == [first, "done", "done"]
+
+
+def test_a_stop_right_behind_the_last_part_leaves_the_mark_all_the_same(
+    bare: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_heard = threading.Event()
+
+    def show(*_: object) -> None:
+        if "close" in bare.log and not is_heard.is_set():
+            is_heard.set()
+            raise StoppedByPersonError
+
+    def close() -> None:
+        bare.log.append("close")
+        is_heard.wait()
+
+    hdd, ssd = bare.world.drives
+    bare.world.drives = (replace(hdd, serial_doubt="the dock's"), ssd)
+    bare.show = show
+    monkeypatch.setattr(bare, "close", close)
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    assert bare.log.count(f"mark {HDD.path}") == 2
+    row = bare.world.drive_rows()[0]
+    assert (row.mark_uuid, row.mark_sha256, row.written_over) == ("mark-2", "", False)
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,8 @@ from appliance.drives import asked_identity, patience
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
-from appliance.errors import StepFailed
+from appliance.drives.writable import Unlocked
+from appliance.errors import KaltstartError, StepFailed
 from appliance.stick import Stick
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -115,6 +116,10 @@ class World:
     """By path, what stands for the checksum of a drive's ends."""
     patterned: set[str] = field(default_factory=set)
     """Paths of drives with a verify's pattern at their ends."""
+    unlockings: list[dict[str, object]] = field(default_factory=list)
+    """What each drive to be written was unlocked with."""
+    locked: dict[str, KaltstartError] = field(default_factory=dict)
+    """By serial number, why a drive cannot be unlocked."""
     answers: dict[str, AskedIdentity] = field(default_factory=dict)
     """By serial number, who a drive says it is; the others do not answer."""
     """Power-cycle counts by path; a drive without one offers none."""
@@ -283,6 +288,21 @@ class World:
         tables = frozenset({drive.disk_uuid} - {""})
         return DriveEnds(tables, self.ends.get(path, ""), has_pattern=path in self.patterned)
 
+    @contextmanager
+    def unlocked(self, drive: Drive, **order: object) -> Iterator[Unlocked]:
+        """Writable."""
+        self.unlockings.append({"path": drive.path, **order})
+        if error := self.locked.get(drive.serial):
+            raise error
+        yield Unlocked(drive, -1)
+
+    def carry(self, drive: Drive, table_uuid: str) -> None:
+        """It has another partition table by now."""
+        self.drives = tuple(
+            replace(each, disk_uuid=table_uuid) if each.path == drive.path else each
+            for each in self.drives
+        )
+
     def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
         self.handed_over = set_uuid
@@ -336,6 +356,7 @@ class World:
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
         for module in (leavings, marks):
             monkeypatch.setattr(module, "read_ends", self.read_ends)
+        monkeypatch.setattr(prepare, "unlocked", self.unlocked)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)
         for module in (live_drives, measure):
