@@ -14,7 +14,7 @@ from pathlib import Path
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.store.checksums import find_damaged
-from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, open_read_only
+from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, check_schema, open_read_only
 
 _QUICK_BYTES = 64 << 20
 """A larger one is copied at the end of a campaign, not at each start: sticks are slow."""
@@ -29,11 +29,12 @@ _SAMPLES = "SELECT (SELECT count(*) FROM boot_sample) + (SELECT count(*) FROM pa
 
 
 def check_whole(connection: sqlite3.Connection) -> None:
-    """Read every page. Raises StickTrouble where one is damaged, before anything is written.
+    """Read every page, and compare the schema. Raises StickTrouble where something is damaged.
 
     Raises sqlite3.Error where it cannot be read for another reason.
     """
     try:
+        check_schema(connection)
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
-from appliance.store.connect import DAMAGED_FILE, decode_text
+from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text
 from appliance.store.copies import check_whole, find_copies, newest_event
 from appliance.store.migrations import APPLICATION_ID
 
@@ -68,7 +68,9 @@ def _look_at(database: Path) -> int | None:
         return None
     try:
         uri = f"{database.as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
+        with closing(
+            sqlite3.connect(uri, uri=True, autocommit=True, factory=GuardedConnection)
+        ) as connection:
             connection.text_factory = decode_text
             check_whole(connection)
             if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:

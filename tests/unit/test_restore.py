@@ -90,6 +90,17 @@ def test_a_copy_that_is_spoilt_too_is_passed_over(database: Path) -> None:
     assert _events(database) == ["first"]
 
 
+@pytest.mark.parametrize("text", ["NOT NULL", "CHECK (", "REFERENCES", "released_model"])
+@pytest.mark.parametrize("bit", [0, 7])
+def test_a_bit_in_the_schema_is_damage(database: Path, text: str, bit: int) -> None:
+    """Undecodable in SQLite's own message, not valid, or valid and another one."""
+    content = bytearray(database.read_bytes())
+    content[content.index(text.encode()) + 2] ^= 1 << bit
+    database.write_bytes(content)
+    restore_copy(database)
+    assert _events(database) == ["first", "second"]
+
+
 def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> None:
     before = database.read_bytes()
     with pytest.raises(StickTrouble, match="not damaged"):
