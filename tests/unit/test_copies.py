@@ -13,7 +13,14 @@ from appliance.errors import StickTrouble
 from appliance.store import copies
 from appliance.store.checksums import seal
 from appliance.store.connect import open_database, open_read_only
-from appliance.store.copies import check_whole, find_copies, is_copy_due, keep_copy
+from appliance.store.copies import (
+    check_whole,
+    find_better,
+    find_copies,
+    is_copy_due,
+    keep_copy,
+    newest_event,
+)
 from appliance.store.events import insert_event
 from tests.report.database import make_database
 
@@ -166,6 +173,45 @@ def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
         before = _contents(path)
         assert "damaged" in keep_copy(connection)
     assert _contents(path) == before
+
+
+def _misnumber(path: Path) -> int:
+    """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
+    content = path.read_bytes()
+    was = newest_event(path)
+    at = content.index(b"second" + b"x" * 99)
+    for offset in range(at - 1, at - 80, -1):
+        for bit in range(8):
+            spoilt = bytearray(content)
+            spoilt[offset] ^= 1 << bit
+            path.write_bytes(spoilt)
+            if newest_event(path) > was + 1:
+                return newest_event(path)
+    pytest.fail("no such bit")
+
+
+def test_a_copy_whose_last_number_is_spoilt_does_not_hold_more(database: Path) -> None:
+    copies = find_copies(database)
+    assert _misnumber(copies[1]) > 3
+    with closing(open_database(database)) as connection:
+        assert find_better(connection) == ()
+        assert keep_copy(connection) == ""
+    assert [_events(copy) for copy in copies] == [["first"], ["first", "second", "third"]]
+
+
+def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> None:
+    """A person has put an older state in its place, and the diary has gone on from there."""
+    copies = find_copies(database)
+    older = copies[0].read_bytes()
+    with closing(open_database(database)) as connection:
+        assert keep_copy(connection) == ""
+    database.write_bytes(older)
+    before = _contents(database)
+    with closing(open_database(database)) as connection:
+        _say(connection, "another one")
+        assert find_better(connection) == (copies[0],)
+        assert keep_copy(connection).startswith("the copies beside the database hold more than it")
+    assert _contents(database) == before
 
 
 def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:
