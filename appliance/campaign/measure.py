@@ -4,6 +4,7 @@ Runs from the drive under test. Until the sample is committed it does nothing bu
 fails, the appliance is next and knows from the database what was due.
 """
 
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -99,10 +100,11 @@ def measure_boot() -> None:
                 if repaired:
                     record(connection, this_boot, "data-repaired", repaired, level="warning")
                 _store(site, this_boot.slot, drives, sample, keyboards)
-        except StickTrouble as error:
+        except (StickTrouble, sqlite3.Error) as error:
             # Where the sample was stored before, what is kept here is known by its boot.
-            refuse(None, this_boot, (error.message,))
-            _keep(this_boot, stick, drives, sample, reason=error.message)
+            said = error.message if isinstance(error, StickTrouble) else str(error)
+            refuse(None, this_boot, (said,))
+            _keep(this_boot, stick, drives, sample, reason=said)
             _give_back(this_boot, connection.close)
 
 

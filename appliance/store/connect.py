@@ -8,9 +8,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, override
 
 from appliance.errors import StickTrouble
 from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+from appliance.store.schema import find_changed
 
 SCHEMA_VERSION = len(MIGRATIONS)
 PATIENCE_S = 20.0
@@ -39,17 +41,37 @@ _OF_THE_STICK = frozenset(
 )
 
 
+class GuardedConnection(sqlite3.Connection):
+    """One that calls a database damaged where SQLite's own words about it cannot be decoded.
+
+    They quote the schema, in which a bit may have turned; Python then raises UnicodeDecodeError,
+    which nobody expects of a database.
+    """
+
+    @override
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(sql, parameters)
+        except UnicodeDecodeError as error:
+            damage = sqlite3.DatabaseError("malformed database schema")
+            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            damage.sqlite_errorname = "SQLITE_CORRUPT"
+            raise damage from error
+
+
 def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """Open for writing, creating or migrating as needed.
 
     `patience_s`: how long a statement waits for another program that reads or writes. Raises
-    StickTrouble when the file is not ours, is newer than this program, or cannot be written.
+    StickTrouble when the file is not ours, is newer than this program, has a damaged schema, or
+    cannot be written.
     """
     connection = None
     try:
         connection = _connect(f"{path.as_uri()}?mode=rwc")
         connection.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
         _check_version(connection, name=str(path))
+        check_schema(connection)
         connection.execute("PRAGMA journal_mode = DELETE")
         migrate(connection, name=str(path))
     except StickTrouble:
@@ -90,7 +112,9 @@ def _advise(error: sqlite3.Error) -> str:
 
 
 def _connect(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, uri=True, autocommit=True, timeout=PATIENCE_S)
+    connection = sqlite3.connect(
+        uri, uri=True, autocommit=True, timeout=PATIENCE_S, factory=GuardedConnection
+    )
     connection.row_factory = sqlite3.Row
     connection.text_factory = decode_text
     connection.execute("PRAGMA synchronous = EXTRA")
@@ -119,6 +143,22 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
             hint="use a newer Kaltstart; nothing was changed",
         )
     return version
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Raises StickTrouble where a table or a view is not the one that this program made.
+
+    A bit that turns in its text may leave valid SQL, and all its figures have another name, or
+    another meaning. Of a version that is not known here nothing is said.
+    """
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not 1 <= version <= SCHEMA_VERSION:
+        return
+    changed = find_changed(connection, version)
+    if changed:
+        raise StickTrouble(
+            f"the database is damaged: {changed[0]} is not as it was made", hint=RESTORE_HINT
+        )
 
 
 def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> None:

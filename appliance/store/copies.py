@@ -7,14 +7,14 @@ finished one, and never by what holds less.
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.store.checksums import find_damaged
-from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, open_read_only
+from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, check_schema, open_read_only
 
 _QUICK_BYTES = 64 << 20
 """A larger one is copied at the end of a campaign, not at each start: sticks are slow."""
@@ -26,14 +26,17 @@ each boot and step."""
 
 _SAMPLES = "SELECT (SELECT count(*) FROM boot_sample) + (SELECT count(*) FROM part)"
 """What was measured: boots, and the parts of steps."""
+_LINE = "boot_id, at, monotonic_s, event, detail"
+"""What a line of the diary is known by, whatever its number."""
 
 
 def check_whole(connection: sqlite3.Connection) -> None:
-    """Read every page. Raises StickTrouble where one is damaged, before anything is written.
+    """Read every page, and compare the schema. Raises StickTrouble where something is damaged.
 
     Raises sqlite3.Error where it cannot be read for another reason.
     """
     try:
+        check_schema(connection)
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in DAMAGED_FILE:
@@ -76,9 +79,9 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         return error.message
     if find_damaged(connection, tables=("boot_sample", "result")):
         return "rows of the database are damaged"
-    older, newer = sorted(find_copies(database), key=newest_event)
-    (own,) = connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
-    if newest_event(newer) > own:
+    reached = {path: _reach(path, connection) for path in find_copies(database)}
+    older, newer = sorted(reached, key=reached.__getitem__)
+    if reached[newer] > _newest_own(connection):
         return (
             "the copies beside the database hold more than it: `python3 -m appliance restore` puts "
             f"the newest in its place; if that is not wanted, move {older.name} and {newer.name} "
@@ -114,14 +117,75 @@ def opened_copies(connection: sqlite3.Connection) -> Iterator[list[sqlite3.Conne
         yield copies
 
 
+def find_better(connection: sqlite3.Connection) -> tuple[Path, ...]:
+    """The copies that hold more than the database, which was set back, or lost and made anew.
+
+    Raises sqlite3.Error.
+    """
+    own = _newest_own(connection)
+    copies = find_copies(_path_of(connection))
+    return tuple(path for path in copies if _reach(path, connection) > own)
+
+
+def find_newest(copies: Iterable[Path]) -> Path | None:
+    """Of two copies at most the one that is whole and goes furthest. Raises StickTrouble."""
+    whole = sorted((path for path in copies if newest_event(path) >= 0), key=newest_event)
+    if len(whole) > 1:
+        with closing(open_read_only(whole[0])) as other:
+            if _reach(whole[1], other) < 0:
+                return whole[0]
+    return whole[-1] if whole else None
+
+
+def _reach(path: Path, connection: sqlite3.Connection) -> int:
+    """How far the diary of a copy goes; -1 also where `connection` knows its number to be spoilt.
+
+    One bit makes the number of the last line a much greater one, and the copy seem the newest.
+    """
+    return -1 if _is_misnumbered(connection, _read_end(path)) else newest_event(path)
+
+
+def _is_misnumbered(connection: sqlite3.Connection, end: Sequence[sqlite3.Row]) -> bool:
+    """Whether the last line of a copy is here under another number, the one before under its own.
+
+    In a database that was set back or made anew that line is missing.
+    """
+    if not end:
+        return False
+    last, *before = end
+    if _is_here(connection, last) or not all(_is_here(connection, line) for line in before):
+        return False
+    here = connection.execute(
+        f"SELECT 1 FROM event WHERE ({_LINE}) = (?, ?, ?, ?, ?)", tuple(last)[1:]
+    )
+    return here.fetchone() is not None
+
+
+def _read_end(path: Path) -> list[sqlite3.Row]:
+    """The last two lines of the diary of a copy, the newest first; none where it is damaged."""
+    try:
+        with closing(open_read_only(path)) as copy:
+            return _select_end(copy)
+    except (sqlite3.Error, StickTrouble):
+        return []
+
+
+def _select_end(copy: sqlite3.Connection) -> list[sqlite3.Row]:
+    return copy.execute(f"SELECT seq, {_LINE} FROM event ORDER BY seq DESC LIMIT 2").fetchall()
+
+
 def _was_once(connection: sqlite3.Connection, copy: sqlite3.Connection) -> bool:
     """Whether the diary goes on where that of the copy ends: its row numbers name the same rows."""
-    last = "SELECT seq, boot_id, at, monotonic_s FROM event"
-    end = copy.execute(f"{last} ORDER BY seq DESC LIMIT 1").fetchone()
-    if end is None:
-        return False
-    here = connection.execute(f"{last} WHERE seq = ?", (end["seq"],)).fetchone()
-    return here is not None and tuple(here) == tuple(end)
+    end = _select_end(copy)
+    return bool(end) and _is_here(connection, end[0])
+
+
+def _is_here(connection: sqlite3.Connection, line: sqlite3.Row) -> bool:
+    """Whether the diary has that line under the same number."""
+    here = connection.execute(
+        "SELECT boot_id, at, monotonic_s FROM event WHERE seq = ?", (line["seq"],)
+    ).fetchone()
+    return here is not None and tuple(here) == tuple(line)[1:4]
 
 
 def find_copies(database: Path) -> tuple[Path, ...]:
@@ -137,7 +201,7 @@ def newest_event(path: Path) -> int:
     try:
         with closing(open_read_only(path)) as connection:
             check_whole(connection)
-            return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+            return _newest_own(connection)
     except (sqlite3.Error, StickTrouble):
         return -1
 
@@ -149,6 +213,10 @@ def _count_copied(path: Path) -> int:
             return int(copy.execute(_SAMPLES).fetchone()[0])
     except (sqlite3.Error, StickTrouble):
         return -1
+
+
+def _newest_own(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
 
 
 def _path_of(connection: sqlite3.Connection) -> Path:

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from appliance.errors import UnusableDatabase
-from appliance.store.connect import SCHEMA_VERSION, migrate
-from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, migrate
+from appliance.store.migrations import APPLICATION_ID
+from appliance.store.schema import find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
 
@@ -168,7 +168,9 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
             ):
                 raise _make_unusable(source, _NOT_OURS)
         uri = f"{source.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
+        with closing(
+            sqlite3.connect(uri, uri=True, autocommit=True, factory=GuardedConnection)
+        ) as connection:
             connection.row_factory = sqlite3.Row
             _bound(connection, seconds=_LOOK_S)
             # An empty file passes for a new database everywhere else.
@@ -180,7 +182,7 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
                     printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND
                 )
             # A view, a generated column or a check may go on for ever or fill the memory.
-            if version < 1 or _select_schema(connection) != _find_own_schema(version):
+            if version < 1 or select_schema(connection) != find_own_schema(version):
                 raise _make_unusable(source, _NOT_OURS)
             yield connection
 
@@ -195,21 +197,6 @@ def _bound(connection: sqlite3.Connection, *, seconds: float) -> None:
     connection.execute("PRAGMA cell_size_check = ON")
     end_s = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > end_s, _EVERY_INSTRUCTIONS)
-
-
-@cache
-def _find_own_schema(version: int) -> frozenset[tuple[str, ...]]:
-    """What is in a database that this program made at that schema version."""
-    with closing(sqlite3.connect(":memory:", autocommit=True)) as fresh:
-        for statements in MIGRATIONS[:version]:
-            for statement in statements:
-                fresh.execute(statement)
-        return _select_schema(fresh)
-
-
-def _select_schema(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
-    rows = connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema")
-    return frozenset((*row[:3], " ".join(row[3].split())) for row in rows)
 
 
 def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None:

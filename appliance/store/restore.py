@@ -10,8 +10,8 @@ from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
-from appliance.store.connect import DAMAGED_FILE, decode_text
-from appliance.store.copies import check_whole, find_copies, newest_event
+from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text
+from appliance.store.copies import check_whole, find_better, find_copies, find_newest
 from appliance.store.migrations import APPLICATION_ID
 
 _PIECE_BYTES = 1 << 20
@@ -24,12 +24,11 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     the database is whole and holds what the copies do, where no copy is whole, or where it cannot
     be told. Nobody else may have the database open.
     """
-    own = _look_at(database)
-    newest = max(find_copies(database), key=newest_event)
-    found = newest_event(newest)
-    if own is not None and found <= own:
+    better = _look_at(database)
+    if better == ():
         raise StickTrouble("the database is not damaged; nothing was changed")
-    if found < 0:
+    newest = find_newest(find_copies(database) if better is None else better)
+    if newest is None:
         raise StickTrouble(
             "there is no copy of the database that is whole; nothing was changed",
             hint="copy the damaged one away with `python3 -m appliance rescue`",
@@ -58,8 +57,8 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     return newest, kept
 
 
-def _look_at(database: Path) -> int | None:
-    """How far the diary of a whole database goes; None: it is damaged, or missing.
+def _look_at(database: Path) -> tuple[Path, ...] | None:
+    """The copies that hold more than a whole database; None: it is damaged, or missing.
 
     Opened for writing, as the engine opens it: a transaction that was cut is taken back first, and
     without that it would only look damaged. Raises StickTrouble where it cannot be told.
@@ -68,12 +67,14 @@ def _look_at(database: Path) -> int | None:
         return None
     try:
         uri = f"{database.as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, autocommit=True)) as connection:
+        with closing(
+            sqlite3.connect(uri, uri=True, autocommit=True, factory=GuardedConnection)
+        ) as connection:
             connection.text_factory = decode_text
             check_whole(connection)
             if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
                 return None  # empty, or of a header that is spoilt
-            return int(connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()[0])
+            return find_better(connection)
     except StickTrouble:
         return None
     except sqlite3.Error as error:

@@ -78,7 +78,9 @@ async def test_what_could_not_be_kept_is_told_in_the_form_and_not_behind_it(
         await finish(pilot, "check")
         assert text_of(pilot, "#problem") == "Keeping the plan REFUSED: KALTSTART is full"
         assert len(engine.requests()) == 1, "F3 bounced"
-        engine.connection.execute("DROP TABLE request")
+        engine.connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON request BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
         await press(pilot, "f3")
         await finish(pilot, "check")
         assert text_of(pilot, "#problem").startswith("It cannot be kept. the request could not")

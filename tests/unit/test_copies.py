@@ -12,8 +12,15 @@ import pytest
 from appliance.errors import StickTrouble
 from appliance.store import copies
 from appliance.store.checksums import seal
-from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, find_copies, is_copy_due, keep_copy
+from appliance.store.connect import open_database, open_read_only
+from appliance.store.copies import (
+    check_whole,
+    find_better,
+    find_copies,
+    is_copy_due,
+    keep_copy,
+    newest_event,
+)
 from appliance.store.events import insert_event
 from tests.report.database import make_database
 
@@ -39,6 +46,13 @@ def _spoil(path: Path) -> None:
     """Zero the last page: what a stick gives back of a block it has lost."""
     content = path.read_bytes()
     path.write_bytes(content[:-4096] + bytes(4096))
+
+
+def _turn(path: Path, text: str, *, at: int = 1, bit: int = 7) -> None:
+    """One bit in the text of the schema."""
+    content = bytearray(path.read_bytes())
+    content[content.index(text.encode()) + at] ^= 1 << bit
+    path.write_bytes(content)
 
 
 @pytest.fixture
@@ -71,6 +85,48 @@ def test_a_spoilt_page_is_found_at_once(database: Path) -> None:
     ):
         check_whole(connection)
     assert "appliance restore" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "bit", "named"),
+    [
+        ("released_model", 2, 0, "table campaign_drive"),
+        ("power_actions", 3, 7, "table campaign"),
+        ("c.blame <> 'none'", 12, 0, "view boot_times"),
+    ],
+)
+def test_a_schema_that_is_valid_and_another_one_is_damaged(
+    tmp_path: Path, text: str, at: int, bit: int, named: str
+) -> None:
+    path = tmp_path / "kaltstart.sqlite"
+    with closing(make_database(path)) as connection:
+        check_whole(connection)
+    _turn(path, text, at=at, bit=bit)
+    with (
+        closing(open_read_only(path)) as connection,
+        pytest.raises(StickTrouble, match=f"{named} is not as it was made") as caught,
+    ):
+        check_whole(connection)
+    assert "appliance restore" in caught.value.hint
+    with pytest.raises(StickTrouble, match="damaged"):
+        open_database(path)
+
+
+def test_what_somebody_has_added_is_no_damage(database: Path) -> None:
+    with closing(open_database(database)) as connection:
+        connection.execute("CREATE VIEW mine AS SELECT count(*) FROM event")
+        connection.execute("ANALYZE")
+    with closing(open_database(database)) as connection:
+        check_whole(connection)
+
+
+def test_a_copy_that_cannot_even_be_decoded_is_replaced(database: Path) -> None:
+    """SQLite's own message quotes the text in which the bit has turned."""
+    _turn(find_copies(database)[1], "NOT NULL")
+    with closing(open_database(database)) as connection:
+        is_copy_due(connection)
+        assert keep_copy(connection) == ""
+    assert [len(_events(copy)) for copy in find_copies(database)] == [1, 3]
 
 
 @dataclass
@@ -117,6 +173,45 @@ def test_no_copy_is_replaced_by_a_row_that_is_damaged(tmp_path: Path) -> None:
         before = _contents(path)
         assert "damaged" in keep_copy(connection)
     assert _contents(path) == before
+
+
+def _misnumber(path: Path) -> int:
+    """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
+    content = path.read_bytes()
+    was = newest_event(path)
+    at = content.index(b"second" + b"x" * 99)
+    for offset in range(at - 1, at - 80, -1):
+        for bit in range(8):
+            spoilt = bytearray(content)
+            spoilt[offset] ^= 1 << bit
+            path.write_bytes(spoilt)
+            if newest_event(path) > was + 1:
+                return newest_event(path)
+    pytest.fail("no such bit")
+
+
+def test_a_copy_whose_last_number_is_spoilt_does_not_hold_more(database: Path) -> None:
+    copies = find_copies(database)
+    assert _misnumber(copies[1]) > 3
+    with closing(open_database(database)) as connection:
+        assert find_better(connection) == ()
+        assert keep_copy(connection) == ""
+    assert [_events(copy) for copy in copies] == [["first"], ["first", "second", "third"]]
+
+
+def test_what_was_set_back_does_not_replace_what_holds_more(database: Path) -> None:
+    """A person has put an older state in its place, and the diary has gone on from there."""
+    copies = find_copies(database)
+    older = copies[0].read_bytes()
+    with closing(open_database(database)) as connection:
+        assert keep_copy(connection) == ""
+    database.write_bytes(older)
+    before = _contents(database)
+    with closing(open_database(database)) as connection:
+        _say(connection, "another one")
+        assert find_better(connection) == (copies[0],)
+        assert keep_copy(connection).startswith("the copies beside the database hold more than it")
+    assert _contents(database) == before
 
 
 def test_no_copy_is_replaced_by_what_holds_less(database: Path) -> None:

@@ -13,7 +13,7 @@ from appliance import cli, stick
 from appliance.errors import StickTrouble
 from appliance.store import restore
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, find_copies, keep_copy
+from appliance.store.copies import check_whole, find_copies, keep_copy, newest_event
 from appliance.store.events import insert_event
 from appliance.store.restore import restore_copy
 from tests.report.database import make_database
@@ -90,6 +90,17 @@ def test_a_copy_that_is_spoilt_too_is_passed_over(database: Path) -> None:
     assert _events(database) == ["first"]
 
 
+@pytest.mark.parametrize("text", ["NOT NULL", "CHECK (", "REFERENCES", "released_model"])
+@pytest.mark.parametrize("bit", [0, 7])
+def test_a_bit_in_the_schema_is_damage(database: Path, text: str, bit: int) -> None:
+    """Undecodable in SQLite's own message, not valid, or valid and another one."""
+    content = bytearray(database.read_bytes())
+    content[content.index(text.encode()) + 2] ^= 1 << bit
+    database.write_bytes(content)
+    restore_copy(database)
+    assert _events(database) == ["first", "second"]
+
+
 def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> None:
     before = database.read_bytes()
     with pytest.raises(StickTrouble, match="not damaged"):
@@ -102,6 +113,42 @@ def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> 
     with pytest.raises(StickTrouble, match="no copy"):
         restore_copy(database)
     assert database.read_bytes() == spoilt
+
+
+def _misnumber(path: Path) -> int:
+    """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
+    content = path.read_bytes()
+    was = newest_event(path)
+    at = content.index(b"second" + b"x" * 99)
+    for offset in range(at - 1, at - 80, -1):
+        for bit in range(8):
+            spoilt = bytearray(content)
+            spoilt[offset] ^= 1 << bit
+            path.write_bytes(spoilt)
+            if newest_event(path) > was + 1:
+                return newest_event(path)
+    pytest.fail("no such bit")
+
+
+def test_no_copy_whose_last_number_is_spoilt_replaces_a_newer_database(database: Path) -> None:
+    assert _misnumber(find_copies(database)[1]) > 3
+    before = database.read_bytes()
+    with pytest.raises(StickTrouble, match="not damaged"):
+        restore_copy(database)
+    assert database.read_bytes() == before
+
+
+def test_of_two_copies_the_newer_one_is_taken_although_the_others_number_is_spoilt(
+    database: Path,
+) -> None:
+    with closing(open_database(database)) as connection:
+        assert keep_copy(connection) == ""
+    copies = find_copies(database)
+    assert _misnumber(copies[1]) > 3
+    _spoil(database)
+    copy, _ = restore_copy(database)
+    assert copy == copies[0]
+    assert _events(database) == ["first", "second", "third"]
 
 
 def test_a_database_that_another_program_holds_is_not_taken_for_damaged(

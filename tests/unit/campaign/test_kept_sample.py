@@ -1,6 +1,7 @@
 """A sample that the database did not take waits on KALTSTART for the next start."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from appliance.campaign.measure import measure_boot
 from appliance.campaign.site import pause
 from appliance.errors import StepFailed, StickTrouble
 from appliance.stick import Stick
+from appliance.store.connect import open_database
 from tests.unit.campaign.test_array_boot_measured import booted_array
 from tests.unit.campaign.world import HDD, STICK, World, install_uuid
 
@@ -72,6 +74,40 @@ def test_a_sample_that_is_not_taken_is_there_after_the_next_start(
     assert str(boot["cold_reason"]).startswith(f"the sample was kept on KALTSTART ({_FULL})")
     assert [event for event, _ in booted.events()].count("sample-kept") == 1
     assert list((fat / "kaltstart").iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "bit"), [("NOT NULL", 7), ("released_model", 0)])
+@pytest.mark.usefixtures("fat")
+def test_a_schema_that_the_stick_has_spoilt_costs_no_sample(
+    booted: World, monkeypatch: pytest.MonkeyPatch, text: str, bit: int
+) -> None:
+    content = bytearray(booted.path.read_bytes())
+    content[content.index(text.encode()) + 2] ^= 1 << bit
+    spoilt = booted.path.with_name("spoilt.sqlite")
+    spoilt.write_bytes(content)
+    monkeypatch.setattr(measure, "open_database", lambda _, **__: open_database(spoilt))
+    measure_boot()
+    assert booted.log[-1] == "reboot"
+    kept = read_kept()
+    assert kept is not None
+    assert kept.sample is not None
+    assert kept.sample.boot_s == pytest.approx(20.5, abs=1)
+
+
+@pytest.mark.usefixtures("fat")
+def test_whatever_sqlite_has_against_a_sample_it_is_kept(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("no such column: boot_s")
+
+    monkeypatch.setattr(measure, "store_sample", fail)
+    measure_boot()
+    assert booted.log[-1] == "reboot"
+    kept = read_kept()
+    assert kept is not None
+    assert kept.sample is not None
+    assert kept.reason == "no such column: boot_s"
 
 
 def test_a_boot_without_a_sample_leaves_the_true_reason(

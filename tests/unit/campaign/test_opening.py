@@ -113,6 +113,13 @@ def _spoil(path: Path) -> None:
     path.write_bytes(content[:-4096] + bytes(4096))
 
 
+def _turn_schema(path: Path, text: str, *, bit: int = 7) -> None:
+    """One bit of a definition. The highest one makes SQLite's message about it undecodable."""
+    content = bytearray(path.read_bytes())
+    content[content.index(text.encode()) + 2] ^= 1 << bit
+    path.write_bytes(content)
+
+
 def test_kaltstart_is_checked_before_it_is_mounted(stick: Opened) -> None:
     stick.mended = ("fsck.vfat put back the boot sector",)
     stick.repaired = "fsck.ext4 repaired /dev/sdc6"
@@ -146,6 +153,28 @@ def test_a_spoilt_page_is_told_before_anything_is_written(stick: Opened) -> None
         stick.open()
     assert "appliance restore" in trouble.value.hint
     assert stick.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("text", "bit"), [("NOT NULL", 7), ("released_model", 0)])
+def test_a_spoilt_schema_is_told_before_anything_is_written(
+    stick: Opened, text: str, bit: int
+) -> None:
+    _turn_schema(stick.path, text, bit=bit)
+    before = stick.path.read_bytes()
+    with pytest.raises(StickTrouble) as trouble:
+        stick.open()
+    assert "appliance restore" in trouble.value.hint
+    assert stick.path.read_bytes() == before
+
+
+def test_a_copy_with_a_spoilt_schema_keeps_nobody_from_starting(stick: Opened) -> None:
+    for _ in range(2):
+        stick.open().close()
+    copies = find_copies(stick.path)
+    _turn_schema(copies[1], "NOT NULL")
+    stick.open().close()
+    assert [newest_event(copy) for copy in copies] == [3, 3]
+    assert not [detail for event, detail, _ in stick.events() if event == "no-copy"]
 
 
 def test_each_start_copies_the_database_in_turns(stick: Opened) -> None:

@@ -1,0 +1,38 @@
+"""What this program's databases are made of, version by version, word by word."""
+
+import sqlite3
+from contextlib import closing
+from functools import cache
+
+from appliance.store.migrations import MIGRATIONS
+
+type Definition = tuple[str, ...]
+"""Type, name, table, SQL: one row of `sqlite_schema`; how the SQL is broken into lines is no part
+of it."""
+
+
+def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...]:
+    """What is missing of a database of that version, or defined otherwise: "table drive", sorted.
+
+    What somebody has added, an index or a view, is none of our business. Raises sqlite3.Error.
+    """
+    missing = find_own_schema(version) - select_schema(connection)
+    return tuple(sorted(f"{kind} {name}" for kind, name, *_ in missing))
+
+
+@cache
+def find_own_schema(version: int) -> frozenset[Definition]:
+    """What is in a database that this program made at that schema version."""
+    with closing(sqlite3.connect(":memory:", autocommit=True)) as fresh:
+        for statements in MIGRATIONS[:version]:
+            for statement in statements:
+                fresh.execute(statement)
+        return select_schema(fresh)
+
+
+def select_schema(connection: sqlite3.Connection) -> frozenset[Definition]:
+    """All that is defined in a database. Raises sqlite3.Error."""
+    rows = connection.execute(
+        "SELECT type, name, tbl_name, CAST(coalesce(sql, '') AS TEXT) FROM sqlite_schema"
+    )
+    return frozenset((*row[:3], " ".join(row[3].split())) for row in rows)
