@@ -6,12 +6,18 @@ The reference OS's partitions have 6b616c74-0001 and -0002 (workloads/reference_
 
 import re
 import secrets
+import struct
+import uuid as uuids
 
 _TABLE, _FILE_SYSTEM = "0004", "0005"
 _OURS = re.compile(
     rf"6b616c74-(?:{_TABLE}|{_FILE_SYSTEM})-4[0-9a-f]{{3}}-8[0-9a-f]{{3}}-[0-9a-f]{{12}}",
     re.IGNORECASE,
 )
+# UEFI specification 2.10, 5.3.2: signature, revision, header size, two checksums, three addresses
+# and the last usable one; then the GUID, its first three fields with the lowest byte first.
+_TABLE_HEADER = struct.Struct("<8s48x16s")
+_SIGNATURE = b"EFI PART"
 
 
 def make_table_uuid() -> str:
@@ -27,6 +33,12 @@ def make_file_system_uuid() -> str:
 def is_own(uuid: str) -> bool:
     """Whether the partition table or the file system of this UUID was made by a campaign."""
     return _OURS.fullmatch(uuid) is not None
+
+
+def parse_table_uuid(header: bytes) -> str:
+    """GUID of the partition table whose header begins these bytes, lower case; empty without."""
+    signature, guid = _TABLE_HEADER.unpack_from(header)
+    return str(uuids.UUID(bytes_le=guid)) if signature == _SIGNATURE else ""
 
 
 def _make(kind: str) -> str:

@@ -5,23 +5,17 @@ on showing what was on the first one. Reads only.
 """
 
 import os
-import struct
-import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from appliance.caches.cachestat import Extent
 from appliance.caches.direct import DirectFile, make_buffer
+from appliance.drives.own_uuid import parse_table_uuid
 from appliance.workloads.verify_pattern import has_magic
 
 _END_BYTES = 8192
 """A partition table's header is in the second block or in the last one, of 4096 bytes at most."""
-# UEFI specification 2.10, 5.3.2: signature, revision, header size, two checksums, three addresses
-# and the last usable one; then the GUID, its first three fields with the lowest byte first.
-_HEADER = struct.Struct("<8s48x16s")
-_SIGNATURE = b"EFI PART"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +41,10 @@ def parse_ends(start: bytes, end: bytes, *, block_bytes: int) -> DriveEnds:
     """The first and the last bytes of a drive with such logical blocks. Pure."""
     headers = (start[block_bytes : 2 * block_bytes], end[-block_bytes:])
     return DriveEnds(
-        table_uuids=frozenset(each for header in headers for each in _table_uuids(header)),
+        table_uuids=frozenset(filter(None, map(parse_table_uuid, headers))),
         sha256=sha256(start + end).hexdigest(),
         has_pattern=has_magic(start) or has_magic(end),
     )
-
-
-def _table_uuids(header: bytes) -> Iterator[str]:
-    signature, guid = _HEADER.unpack_from(header)
-    if signature == _SIGNATURE:
-        yield str(uuid.UUID(bytes_le=guid))
 
 
 def _read(extent: Extent) -> tuple[bytes, int, int]:

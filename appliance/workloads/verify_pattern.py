@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from random import Random
 
+from appliance.drives.own_uuid import is_own, parse_table_uuid
 from appliance.measure.samples import LbaRange, RangeKind
 
 CHUNK_BYTES = 1 << 20
@@ -101,8 +102,8 @@ class Pattern:
     ) -> tuple[RangeKind, int, str]:
         gone: RangeKind = "lost" if is_cold else "mismatch"
         magic, run_id, generation, said = _HEADER.unpack_from(sector)
-        if sector in {_ZEROS, _ONES}:
-            return gone, 0, "zeros" if sector == _ZEROS else "all bits set"
+        if unwritten := _describe_unwritten(sector):
+            return gone, 0, unwritten
         if magic != _MAGIC:
             return "mismatch", 0, "other bytes than were written"
         if run_id != self._run_id:
@@ -113,6 +114,15 @@ class Pattern:
             return gone, 0, "what was there before the last write is there"
         differ = sum(a != b for a, b in zip(sector, want, strict=True))
         return "mismatch", 0, f"the address is right, but {differ} bytes of a sector are not"
+
+
+def _describe_unwritten(sector: bytes) -> str:
+    """What a step finds on a drive; empty where the sector is nothing of it."""
+    if sector in {_ZEROS, _ONES}:
+        return "zeros" if sector == _ZEROS else "all bits set"
+    if is_own(parse_table_uuid(sector)):
+        return "the partition table from before the step is there"
+    return ""
 
 
 def has_magic(content: bytes) -> bool:

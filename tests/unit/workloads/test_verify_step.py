@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.samples import METRIC_UNITS
 from appliance.workloads.verify import VerifyWorkload
@@ -283,6 +285,25 @@ def test_a_flush_that_lied_shows_after_the_power_off(make: Make) -> None:
     old = [each for each in found if each.detail != "zeros"]
     assert {each.detail for each in old} == {"what was there before the last write is there"}
     assert lab.value("read", "mismatch_bytes") == 0
+
+
+@pytest.mark.parametrize(
+    ("guid", "kind"),
+    [(make_table_uuid(), "lost"), ("0c5a6a2e-7a30-4d25-8a2b-3f3e8b3b9d11", "mismatch")],
+    ids=["ours", "somebody's"],
+)
+def test_the_mark_from_before_the_step_is_there_again(make: Make, guid: str, kind: str) -> None:
+    """The copy of its table is in the drive's last sector."""
+    lab = make(plan(power_cycle=True))
+    workload = lab.start()
+    lab.run(workload, until="read-cold-00")
+    workload.write_last(lab.bench)
+    header = b"EFI PART" + bytes(48) + UUID(guid).bytes_le
+    lab.drive.data[-512:] = header.ljust(512, b"\0")
+    lab.run(lab.start())
+    (found,) = lab.ranges("read-cold")
+    assert (found.kind, found.size_bytes) == (kind, 512)
+    assert found.first_byte == len(lab.drive.data) - 512
 
 
 def test_a_last_write_that_may_not_have_been_made_is_lost_only_the_second_time(make: Make) -> None:
