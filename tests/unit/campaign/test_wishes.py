@@ -24,6 +24,7 @@ from tests.unit.campaign.wishing import (
     answer_to,
     ask,
     pause_during,
+    tell_until,
     watch_machine,
 )
 from tests.unit.campaign.world import STICK, World
@@ -93,8 +94,7 @@ def test_a_pause_can_be_taken_back(machine: Machine) -> None:
 
     def think_better_of_it() -> None:
         asked()
-        ask(machine.world, "keep-running", campaign_id=campaign_id)
-        machine.progress("reading", 2, 2)
+        tell_until(machine, ask(machine.world, "keep-running", campaign_id=campaign_id))
 
     machine.during["one"] = think_better_of_it
     machine.run()

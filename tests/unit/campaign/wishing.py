@@ -10,7 +10,7 @@ import pytest
 from appliance.campaign import screen, wishes
 from appliance.campaign.screen import Screen
 from appliance.campaign.status import Status
-from appliance.store.connect import open_database
+from appliance.store.connect import open_database, transaction
 from appliance.store.requests import (
     Request,
     insert_request,
@@ -39,10 +39,19 @@ def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def ask(world: World, kind: str, **payload: object) -> int:
     """What the interface does when somebody presses a key."""
+    return ask_all(world, (kind, payload))
+
+
+def ask_all(world: World, *wishes: tuple[str, dict[str, object]]) -> int:
+    """The same for several that are stored together; returns the number of the last."""
     connection = open_database(world.path)
-    number = insert_request(connection, kind, payload, at=_AT, boot_id="b")
+    with transaction(connection):
+        numbers = [
+            insert_request(connection, kind, payload, at=_AT, boot_id="b")
+            for kind, payload in wishes
+        ]
     connection.close()
-    return number
+    return numbers[-1]
 
 
 def answer_to(world: World, number: int) -> Request:
