@@ -5,7 +5,7 @@ state the next start knows the array by its set's UUID. One that is not in the d
 business here and is never touched.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,13 +18,14 @@ from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
-from appliance.campaign.marks import check_drive_marks, forget_marks
+from appliance.campaign.marks import DriveMarks, check_drive_marks, forget_marks
 from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
+from appliance.drives.own_uuid import make_table_uuid
 from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
 from appliance.plan_model import ArrayPlan
@@ -110,6 +111,7 @@ def open_array(
             raise Refusal("the array this step began on is no longer there")
         if row is not None:
             take_apart_array(site, row, stick=stick, hand=hand)
+            members = select_members(site, campaign_id)  # with what was left on them
     with ExitStack() as stack:
         unlock = partial(_unlock, stack, stick, hand)
         targets = unlock(members.backing, backing), unlock(members.cache, cache)
@@ -153,22 +155,27 @@ def _make(
     for member, target in zip(members.both, targets, strict=True):
         check_drive_marks(site.connection, campaign_id, member, target.drive, hand=hand)
     set_uuid = array_set_uuid(members.backing.slot)
-    with transaction(site.connection):
-        for member in members.both:
-            forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
-        insert_array(
-            site.connection,
-            campaign_id=campaign_id,
-            backing_drive_id=members.backing.drive_id,
-            cache_drive_id=members.cache.drive_id,
-            set_uuid=set_uuid,
-        )
-        _note(site, campaign_id, "array-making", members, set_uuid)
-    announce("array", id=campaign_id, set=set_uuid, state="making")
-    make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
-    hand.do(make, "making the array")
+    with ExitStack() as noted:
+        for member, target in zip(members.both, targets, strict=True):
+            marks = _marks_of(site, campaign_id, member, path=target.path, hand=hand)
+            noted.enter_context(marks.noted_if_cut(anew=True))
+        with transaction(site.connection):
+            insert_array(
+                site.connection,
+                campaign_id=campaign_id,
+                backing_drive_id=members.backing.drive_id,
+                cache_drive_id=members.cache.drive_id,
+                set_uuid=set_uuid,
+            )
+            _note(site, campaign_id, "array-making", members, set_uuid)
+        announce("array", id=campaign_id, set=set_uuid, state="making")
+        make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
+        hand.do(make, "making the array")
     with transaction(site.connection):
         update_array(site.connection, set_uuid, "made")
+        # From here on they are known by the set's UUID.
+        for member in members.both:
+            forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
         _note(site, campaign_id, "array-made", members, set_uuid)
     announce("array", id=campaign_id, set=set_uuid, state="made")
     return set_uuid
@@ -185,14 +192,13 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
     release(hand)
     members = select_members(site, row.campaign_id)
     found, missing = _find_members(members, tell=hand.tell)
-    # What was on the drives before may still be there while it is made, and has lost its marks:
-    # from then on until it is apart nobody can tell whose it is.
+    by_role = {member.role: member for member in members.both}
     state = "making" if row.state == "making" else "parting"
     try:
-        if state == "parting":
-            for member in members.both:
-                if member.role in found:
-                    _check_part(site, row, member, found[member.role], hand=hand)
+        ours = {
+            role: _is_part(site, row, by_role[role], drive, hand=hand)
+            for role, drive in found.items()
+        }
     except (StepFailed, Refusal) as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, row.state, reason=error.message)
@@ -204,11 +210,19 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
                 forget_marks(site.connection, row.campaign_id, member.drive_id, written_over=False)
         update_array(site.connection, row.set_uuid, state)
         _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
+    left: list[tuple[DriveMarks, str]] = []
+    for role, drive in found.items():
+        marks = _marks_of(site, row.campaign_id, by_role[role], path=drive.path, hand=hand)
+        if ours[role]:
+            left.append((marks, make_table_uuid()))
+            marks.begin(left[-1][1], anew=True)
+        elif row.state == "made":
+            marks.begin(anew=True)  # it carries nothing, and is to go on doing so
     announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
         if not found:
             raise missing[0]
-        remarks = _part(members, found, row.set_uuid, stick=stick, hand=hand)
+        remarks = _part(members, found, row.set_uuid, stick=stick, hand=hand, left=left)
     except KaltstartError as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, state, reason=error.message)
@@ -242,6 +256,7 @@ def _part(
     *,
     stick: Stick,
     hand: DriveThread,
+    left: Sequence[tuple[DriveMarks, str]],
 ) -> tuple[str, ...]:
     """Returns what was lost or left alone."""
     with ExitStack() as stack:
@@ -257,26 +272,46 @@ def _part(
             set_uuid=set_uuid,
             tell=hand.tell,
         )
-        return hand.do(part, "taking the array apart")
+        remarks = hand.do(part, "taking the array apart")
+        # Nothing else would tell them from other drives in the same docks.
+        for marks, mark_uuid in left:
+            is_left = marks.leave(mark_uuid)
+            marks.store_left(mark_uuid if is_left else "")
+    return remarks
 
 
-def _check_part(
+def _is_part(
     site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive, *, hand: DriveThread
-) -> None:
-    """Raises Refusal when what was in the array is another disk now.
+) -> bool:
+    """Whether it is in the array; else it carries nothing, or what this campaign knows.
 
-    Taking apart would leave it alone, and forget what shows that it is not ours; what comes next
-    would then overwrite it. A drive that carries nothing is one that was cleared, or emptied.
+    Raises Refusal when what was in the array is another disk now. Taking apart would leave it
+    alone, and forget what shows that it is not ours; what comes next would then overwrite it. A
+    drive that carries nothing is one that was cleared, or emptied.
     """
     superblock = hand.do(partial(read_superblock, drive.path), "looking at its superblock")
     if superblock is not None and superblock.belongs_to(array.set_uuid):
-        return
+        return True
     if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
-        return
-    # Cleared, and used alone while the other could not be.
+        return False
+    # Cleared, and used alone while the other could not be; or the making was cut before.
     if check_drive_marks(site.connection, array.campaign_id, row, drive, hand=hand):
-        return
+        return False
+    if array.state == "making":
+        return False  # a version that noted less began to make it
     raise Refusal(f"drive {row.identity} no longer carries its part of the array", blame="drive")
+
+
+def _marks_of(
+    site: Site, campaign_id: int, row: CampaignDriveRow, *, path: str, hand: DriveThread
+) -> DriveMarks:
+    return DriveMarks(
+        connection=site.connection,
+        campaign_id=campaign_id,
+        drive_id=row.drive_id,
+        path=path,
+        hand=hand,
+    )
 
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:

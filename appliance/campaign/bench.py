@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from appliance.campaign.marks import (
     check_drive_marks,
     check_file_system,
     forget_marks,
-    leave_mark,
 )
 from appliance.drive_thread import DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
@@ -24,6 +23,7 @@ from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
+from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.drives.writable import Unlocked, Writable, unlocked
 from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
@@ -205,14 +205,11 @@ def _name_device(step: StepRow) -> str:
     return "the array" if step.drive_id is None else f"drive {step.device}"
 
 
-def _forget_marks(order: BenchOrder, target: Writable) -> None:
+def _forget_marks(order: BenchOrder) -> None:
+    """Those on the array."""
     with transaction(order.connection):
         forget_marks(
-            order.connection,
-            order.step.campaign_id,
-            order.owner.drive_id,
-            # The ends of an array are not those of its drives, which its own superblocks tell.
-            written_over=isinstance(target, Unlocked),
+            order.connection, order.step.campaign_id, order.owner.drive_id, written_over=False
         )
 
 
@@ -220,7 +217,7 @@ def _forget_marks(order: BenchOrder, target: Writable) -> None:
 def _unmarked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[None]:
     """Around what is written to an array."""
     if is_new:
-        _forget_marks(order, target)
+        _forget_marks(order)
         _clear(order, target)
     yield
 
@@ -232,19 +229,18 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
     Where power goes before it ends, by what was not overwritten of the mark from before it.
     """
     marks = _marks_of(order, target)
-    # With `must`: a stop that comes right before is heard once the drive can be known again.
-    leave = partial(order.hand.do, partial(leave_mark, target.path), "leaving a mark", must=True)
     mark_uuid = order.owner.mark_uuid
     if is_new:
-        _forget_marks(order, target)
-        with marks.noted_if_cut():
+        mark_uuid = make_table_uuid()
+        with marks.noted_if_cut(mark_uuid, anew=True):
             _clear(order, target)
-            mark_uuid = leave()
-    with marks.noted_if_cut(mark_uuid):
+            if not marks.leave(mark_uuid):
+                mark_uuid = ""
+    at_end = make_table_uuid()
+    with marks.noted_if_cut(mark_uuid, making=[at_end]):
         yield
-        mark_uuid = leave()
-    # What the drive does not take is no reason to fail: what it has is known instead.
-    marks.store(mark_uuid, mark_sha256="" if mark_uuid else marks.read_sha256())
+        is_left = marks.leave(at_end)
+    marks.store_left(at_end if is_left else "")
 
 
 def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
@@ -265,19 +261,24 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         return
     if select_parts(connection, step.id):
         raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
-    _forget_marks(order, target)
     label = f"making {kind}"
+    uuid = make_file_system_uuid()
     make = partial(
         make_file_system,
         target,
         kind,
+        uuid=uuid,
         poll=lambda: order.hand.tell(label, 0, 0),
         show=partial(_show_clearing, order),
     )
-    # The ends of an array are not those of its drives, which its own superblocks tell.
-    is_drive = isinstance(target, Unlocked)
-    with _marks_of(order, target).noted_if_cut() if is_drive else nullcontext():
-        uuid = order.hand.do(make, label)
+    written: AbstractContextManager[None] = nullcontext()
+    if isinstance(target, Unlocked):
+        written = _marks_of(order, target).noted_if_cut(making=[uuid], anew=True)
+    else:
+        # The ends of an array are not those of its drives, which its own superblocks tell.
+        _forget_marks(order)
+    with written:
+        order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
         order.record("file-system", f"{kind} {uuid}")

@@ -12,7 +12,7 @@ from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
 from appliance.campaign import power
-from appliance.campaign.marks import describe_content
+from appliance.campaign.marks import note_content
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
 from appliance.campaign.thisboot import read_this_boot
@@ -124,6 +124,9 @@ def start_campaign(
     asked = {
         planned.identity: _ask(drive, is_released=planned.released) for planned, drive in chosen
     }
+    contents = {
+        planned.identity: note_content(drive) for planned, drive in chosen if planned.released
+    }
     # An array carries its slot's number too, booted or not.
     needs_slots = plan.boot is not None or plan.array is not None
     slots = (
@@ -158,7 +161,7 @@ def start_campaign(
                 released_size_bytes=drive.size_bytes,
                 asked=asked[planned.identity],
                 serial_doubt=drive.serial_doubt,
-                released_content=describe_content(drive) if planned.released else None,
+                released_content=contents.get(planned.identity),
             )
         for cycle in cycles:
             insert_cycle(

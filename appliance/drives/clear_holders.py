@@ -180,9 +180,24 @@ def clear_holders(
     return steps
 
 
+def list_places(path: str) -> tuple[Place, ...]:
+    """The drive at `path` and its partitions, whose pages of the cache are dropped.
+
+    Raises StepFailed.
+    """
+    places, _ = _read_tree(path)
+    run(["blockdev", "--flushbufs", *(place.path for place in places)])
+    return places
+
+
+def _read_tree(path: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+    return parse_tree(
+        run(["lsblk", "--json", "--tree", "--bytes", "--output", _COLUMNS, path]).stdout
+    )
+
+
 def _look(path: str) -> Leftovers:
-    tree = run(["lsblk", "--json", "--tree", "--bytes", "--output", _COLUMNS, path])
-    places, in_use = parse_tree(tree.stdout)
+    places, in_use = _read_tree(path)
     paths = [place.path for place in places]
     listed = run(["wipefs", "--json", *paths])
     return Leftovers(places, in_use, parse_signatures(listed.stdout, places))

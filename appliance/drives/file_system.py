@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from appliance.drives.clear_holders import clear_holders
-from appliance.drives.own_uuid import make_file_system_uuid
 from appliance.drives.writable import Writable
 from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
@@ -50,22 +49,21 @@ def make_file_system(
     target: Writable,
     kind: str,
     *,
+    uuid: str,
     poll: Callable[[], None],
     show: Callable[[str], None] | None = None,
-) -> str:
-    """Make it on the whole drive, overwriting it; return its UUID.
+) -> None:
+    """Make it on the whole drive, overwriting it.
 
     `show` gets the plan of what is cleared for it. What `poll` raises ends it half-made. Raises
     Refusal when the drive is in use, StepFailed.
     """
     clear_holders(target, show=show)
-    made = make_file_system_uuid()
-    name = f"uuid={made}" if kind == "xfs" else made
+    name = f"uuid={uuid}" if kind == "xfs" else uuid
     command = [*_MKFS[kind], name, target.path]
     done = run_watched(command, poll=poll)
     if done.returncode != 0:
         raise StepFailed(f"{shlex.join(command)} failed: {done.stderr.strip()}")
-    return made
 
 
 def read_file_system_uuid(path: str) -> str:

@@ -8,6 +8,7 @@ import re
 import secrets
 import struct
 import uuid as uuids
+from zlib import crc32
 
 _TABLE, _FILE_SYSTEM = "0004", "0005"
 _OURS = re.compile(
@@ -15,8 +16,10 @@ _OURS = re.compile(
     re.IGNORECASE,
 )
 # UEFI specification 2.10, 5.3.2: signature, revision, header size, two checksums, three addresses
-# and the last usable one; then the GUID, its first three fields with the lowest byte first.
-_TABLE_HEADER = struct.Struct("<8s48x16s")
+# and the last usable one; then the GUID, its first three fields with the lowest byte first; where
+# the entries are, their number and size, and a checksum of them all.
+_TABLE_HEADER = struct.Struct("<8s48x16s8x3I")
+_MAX_ENTRIES_BYTES = 1 << 20
 _SIGNATURE = b"EFI PART"
 
 
@@ -37,8 +40,17 @@ def is_own(uuid: str) -> bool:
 
 def parse_table_uuid(header: bytes) -> str:
     """GUID of the partition table whose header begins these bytes, lower case; empty without."""
-    signature, guid = _TABLE_HEADER.unpack_from(header)
+    signature, guid, *_ = _TABLE_HEADER.unpack_from(header)
     return str(uuids.UUID(bytes_le=guid)) if signature == _SIGNATURE else ""
+
+
+def has_partitions(header: bytes) -> bool:
+    """Whether the partition table whose header begins these bytes has any entry."""
+    signature, _, count, entry_bytes, checksum = _TABLE_HEADER.unpack_from(header)
+    if signature != _SIGNATURE:
+        return False
+    size_bytes = count * entry_bytes
+    return bool(size_bytes > _MAX_ENTRIES_BYTES or crc32(bytes(size_bytes)) != checksum)
 
 
 def _make(kind: str) -> str:

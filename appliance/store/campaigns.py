@@ -58,8 +58,9 @@ class CampaignDriveRow:
     be left of the mark."""
     serial_doubt: str = ""
     """Why its serial number may be other drives' too; empty where it is its own."""
-    released_content: str | None = None
-    """What was on it when it was released; None once this campaign has written to it."""
+    noted_content: str | None = None
+    """What was on it when it was released, or when this campaign last began to write to it, see
+    `workloads.drive_content`; None while what it was left with tells enough."""
 
     @property
     def identity(self) -> str:
@@ -276,7 +277,8 @@ def select_campaign_drives(
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
                cd.asked_size_bytes, cd.mark_uuid, cd.mark_sha256,
-               cd.written_over, cd.serial_doubt, cd.released_content
+               cd.written_over, cd.serial_doubt,
+               cd.released_content AS noted_content
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
         """,
@@ -323,14 +325,15 @@ def update_marks(
     mark_uuid: str,
     mark_sha256: str,
     written_over: bool,
+    noted_content: str | None = None,
 ) -> None:
     """What of the campaign's is at the ends of the bare drive; see CampaignDriveRow."""
     connection.execute(
         """
-        UPDATE campaign_drive SET mark_uuid = ?, mark_sha256 = ?, written_over = ?
-        WHERE campaign_id = ? AND drive_id = ?
+        UPDATE campaign_drive SET mark_uuid = ?, mark_sha256 = ?, written_over = ?,
+        released_content = ? WHERE campaign_id = ? AND drive_id = ?
         """,
-        (mark_uuid, mark_sha256, int(written_over), campaign_id, drive_id),
+        (mark_uuid, mark_sha256, int(written_over), noted_content, campaign_id, drive_id),
     )
 
 

@@ -35,8 +35,9 @@ def _overwrite(drive: Path, offset: int, content: bytes | bytearray) -> None:
 
 def test_a_mark_is_at_both_ends_until_both_are_overwritten(drive: Path) -> None:
     before = read_ends(str(drive))
-    mark_uuid = leave_mark(str(drive))
+    mark_uuid = make_table_uuid()
     assert is_own(mark_uuid)
+    assert leave_mark(str(drive), mark_uuid)
     probed = run(["blkid", "--probe", "--output", "value", "--match-tag", "PTUUID", str(drive)])
     assert probed.stdout.strip() == mark_uuid
     marked = read_ends(str(drive))
@@ -46,7 +47,8 @@ def test_a_mark_is_at_both_ends_until_both_are_overwritten(drive: Path) -> None:
 
     _overwrite(drive, 0, os.urandom(1 << 20))
     assert read_ends(str(drive)).table_uuids == {mark_uuid}
-    again = leave_mark(str(drive))
+    again = make_table_uuid()
+    assert leave_mark(str(drive), again)
     assert again != mark_uuid
     _overwrite(drive, _DRIVE_BYTES - (1 << 20), os.urandom(1 << 20))
     assert read_ends(str(drive)).table_uuids == {again}

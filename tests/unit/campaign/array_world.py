@@ -15,7 +15,7 @@ import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import array_watch, arrays, leftovers
+from appliance.campaign import array_watch, arrays, leftovers, marks
 from appliance.errors import Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.plan_workloads import CacheMode
@@ -23,6 +23,7 @@ from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.store.arrays import ArrayRow, insert_array, select_array, update_array
 from appliance.store.connect import open_database
+from appliance.workloads.drive_content import DriveContent, Signature
 from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
@@ -47,6 +48,8 @@ class ArrayMachine(Machine):
     seen: list[tuple[str, dict[str, str], set[str]]] = field(default_factory=list)
     """At each writing to a superblock: what is done, the arrays' states and the drives with marks,
     as they are committed."""
+    tables: int = 0
+    """How many marks were made."""
     mode: str = ""
     dirty_bytes: int = 0
     has_cache: bool = True
@@ -201,6 +204,20 @@ class ArrayMachine(Machine):
     def _is_signed(self, path: str) -> bool:
         return path in self.foreign | self.carried.keys() | self.on_drive.keys()
 
+    def _make_table_uuid(self) -> str:
+        self.tables += 1
+        return f"table-{self.tables}"
+
+    def _leave_mark(self, path: str, mark_uuid: str) -> bool:
+        drive = next(each for each in self.world.drives if each.path == path)
+        self.world.carry(drive, mark_uuid)
+        return True
+
+    def _read_content(self, path: str) -> DriveContent:
+        found = self.world.read_content(path)
+        somebodys = {Signature("xfs", "somebody's", 0)} if path in self.foreign else set()
+        return replace(found, signatures=found.signatures | somebodys)
+
     def _read_state(self, _: Array) -> ArrayState:
         state = "dirty" if self.dirty_bytes else "clean"
         return ArrayState(state, self._read_dirty(_), self.mode)
@@ -264,6 +281,9 @@ class ArrayMachine(Machine):
             (arrays, "release_arrays", lambda **_: None),
             (arrays, "read_superblock", self.read_superblock),
             (arrays, "has_signature", self._is_signed),
+            (arrays, "make_table_uuid", self._make_table_uuid),
+            (marks, "leave_mark", self._leave_mark),
+            (marks, "read_content", self._read_content),
             (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
             (array_watch, "find_folder", lambda _: _BenchFolder(self)),

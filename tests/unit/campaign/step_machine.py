@@ -232,16 +232,16 @@ class Machine:
             target: SimpleNamespace,
             kind: str,
             *,
+            uuid: str,
             poll: Callable[[], None],
             show: Callable[[str], None],
-        ) -> str:
+        ) -> None:
             poll()
             show(f"wipe {target.path}")
             self._strike("make file system")
             self.log.append(f"make {kind}")
             self.made += 1
-            self.on_drive[target.path] = f"uuid-{self.made}"
-            return self.on_drive[target.path]
+            self.on_drive[target.path] = uuid
 
         for target, name, replacement in (
             (steps, "announce", self.world.announce),
@@ -251,6 +251,7 @@ class Machine:
             (bench, "_held", held),
             (bench, "mounted", mounted),
             (bench, "make_file_system", make_file_system),
+            (bench, "make_file_system_uuid", lambda: f"uuid-{self.made + 1}"),
             (bench, "clear_holders", self._clear),
             (marks, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (step_run, "make_workload", lambda _: self),

@@ -437,4 +437,4 @@ def test_an_installation_that_was_cut_is_made_again(
     _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
     prepare(world.site(), 1, stick=STICK, progress=lambda *_: None)
     assert len(installer.calls) == 1
-    assert world.drive_rows()[0].released_content is None, "from here on its marks are known"
+    assert world.drive_rows()[0].noted_content is None, "from here on its marks are known"

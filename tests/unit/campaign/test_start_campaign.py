@@ -17,6 +17,7 @@ from appliance.run import StillRunning
 from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
 from appliance.store.steps import select_steps
+from appliance.workloads.drive_content import DriveContent, Signature, parse_content
 from appliance.workloads.reference_os import SLOTS
 from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
 
@@ -367,11 +368,23 @@ def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
     assert all(noted_identity(row) is not None for row in world.drive_rows())
 
 
+@pytest.mark.parametrize("answers", [True, False])
 def test_what_a_released_drive_carries_is_stored(
-    world: World, connection: sqlite3.Connection
+    world: World, connection: sqlite3.Connection, *, answers: bool
 ) -> None:
+    """From its medium; of one that does not give it, by what udev knows."""
     hdd = replace(HDD, disk_uuid="table-1", file_system="ext4")
+    world.drives = (hdd,) if answers else ()
+    world.ends[HDD.path] = "what is there"
     read_only = BOTH.replace('erase = "LAB-SSD-1"\n', "").replace(BOOT, "")
     text = read_only + '[[workload]]\nkind = "surface"\n'
     world.campaign_id = started(connection, text, drives=(hdd, SSD, STICK_DRIVE))
-    assert [row.released_content for row in world.drive_rows()] == ["table-1/ext4", None]
+    noted, other = (row.noted_content for row in world.drive_rows())
+    assert other is None
+    known = DriveContent(
+        sha256="what is there",
+        tables=frozenset({"table-1"}),
+        signatures=frozenset({Signature("ext4", "", 1080)}),
+    )
+    assert parse_content(noted) == (known if answers else None)
+    assert answers or noted == "table-1/ext4"

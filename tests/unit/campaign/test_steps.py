@@ -10,15 +10,18 @@ from types import SimpleNamespace
 import pytest
 
 from appliance.campaign import bench
+from appliance.campaign import marks as marks_module
 from appliance.campaign.step_run import StoppedByPersonError
+from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import KaltstartError, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.plan_workloads import VerifyPlan
 from appliance.run import StillRunning
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
+from appliance.workloads.drive_content import DriveContent, Signature, format_content
 from tests.unit.campaign.step_machine import Machine, lottery
-from tests.unit.campaign.world import HDD, SSD, World
+from tests.unit.campaign.world import HDD, SSD, World, install_uuid
 
 
 @pytest.fixture
@@ -246,6 +249,7 @@ def test_another_disk_behind_the_same_serial_is_never_overwritten(machine: Machi
 
 _VERIFY = VerifyPlan(on=(), size_bytes=0, power_cycle=False, seed=1)
 _OVERWRITTEN, _FOREIGN = "what the step wrote", "somebody else's"
+_XFS = Signature("xfs", "", 0)
 
 
 class _CutError(BaseException):
@@ -263,15 +267,15 @@ def bare(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine.add_steps(HDD)
     marks = iter(f"mark-{number}" for number in range(1, 100))
 
-    def leave_mark(path: str) -> str:
+    def leave_mark(path: str, mark_uuid: str) -> bool:
         machine.log.append(f"mark {path}")
-        mark_uuid = next(marks)
         _put(machine, mark_uuid)
         if happens := machine.during.pop(f"after {mark_uuid}", None):
             happens()
-        return mark_uuid
+        return True
 
-    monkeypatch.setattr(bench, "leave_mark", leave_mark)
+    monkeypatch.setattr(bench, "make_table_uuid", lambda: next(marks))
+    monkeypatch.setattr(marks_module, "leave_mark", leave_mark)
     machine.during["one"] = lambda: _overwrite(machine)
     return machine
 
@@ -488,10 +492,135 @@ def test_after_a_power_cut_a_drive_in_doubt_must_carry_something_of_the_step(
     assert (f"clear {HDD.path}" in bare.log) == goes_on
 
 
+def _cut(bare: Machine, where: str) -> None:
+    """Power goes in there, in the first step."""
+
+    def cut() -> None:
+        raise _CutError
+
+    bare.during[where] = cut
+    with pytest.raises(_CutError):
+        bare.run()
+    bare.log.clear()
+
+
+def _did_write(bare: Machine) -> bool:
+    return any(entry.startswith(("clear", "mark", "make")) for entry in bare.log)
+
+
+@pytest.mark.parametrize("kind", ["bare", "file system"])
+@pytest.mark.parametrize(
+    ("table", "signature"),
+    [(_FOREIGN, None), ("", Signature("ext4", "home", 1080)), ("mark-1", _XFS), ("", _XFS)],
+)
+def test_a_drive_that_somebody_has_used_since_a_power_cut_is_not_overwritten(
+    bare: Machine, kind: str, table: str, signature: Signature | None
+) -> None:
+    """Months ago; its number is its own, and one end may still carry the step's mark."""
+    if kind == "file system":
+        bare.plans = (lottery(),) * 3
+    _cut(bare, "one" if kind == "bare" else "make file system")
+    _put(bare, table, "somebody's")
+    bare.world.signatures[HDD.path] = {signature} if signature else set()
+    bare.run()
+    assert not _did_write(bare)
+    assert {step.state for step in bare.steps()} == {"failed"}
+    assert bare.rows("SELECT blame FROM step") == [("other",)] * 3
+    said = bare.steps()[0].reason
+    assert "drive LAB-HDD-1 carries what was not on it when this campaign last wrote to it" in said
+    assert str(signature or f"the partition table {_FOREIGN}") in said
+
+
+def test_partitions_in_the_mark_of_a_step_are_somebodys(bare: Machine) -> None:
+    mark_uuid = make_table_uuid()
+    _cut(bare, "one")
+    _put(bare, mark_uuid)
+    connection = open_database(bare.world.path)
+    connection.execute("UPDATE campaign_drive SET mark_uuid = ?", (mark_uuid,))
+    connection.close()
+    bare.world.filled = {mark_uuid}
+    bare.run()
+    assert not _did_write(bare)
+    assert f"the partition table {mark_uuid}" in bare.steps()[0].reason
+
+
+@pytest.mark.parametrize(
+    ("where", "table", "signature"),
+    [
+        ("clear", install_uuid(1), Signature("zfs_member", "7", 4096)),  # nothing was written yet
+        ("clear", "", None),
+        ("clear", "mark-1", None),
+        ("one", "mark-1", None),
+        ("one", "", None),
+        ("two", "mark-2", None),  # that of its end, which nobody has noted as left
+    ],
+)
+def test_a_step_that_power_has_cut_goes_on_by_itself(
+    bare: Machine, where: str, table: str, signature: Signature | None
+) -> None:
+    bare.world.signatures[HDD.path] = {Signature("zfs_member", "7", 4096), _XFS}
+    if where == "two":
+        bare.during["one"] = bare.world.signatures.clear
+    _cut(bare, where)
+    _put(bare, table, _OVERWRITTEN)
+    bare.world.signatures[HDD.path] = {signature} if signature else set()
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
+
+
+@pytest.mark.parametrize("made", [None, Signature("ext4", "uuid-1", 1080), _XFS])
+def test_a_file_system_whose_making_power_has_cut_is_made_anew(
+    bare: Machine, made: Signature | None
+) -> None:
+    bare.plans = (lottery(),) * 3
+    bare.world.signatures[HDD.path] = {_XFS}
+    _cut(bare, "make file system")
+    _put(bare, "", _OVERWRITTEN)
+    bare.world.signatures[HDD.path] = {made} if made else set()
+    bare.run()
+    assert [step.state for step in bare.steps()] == ["done"] * 3
+
+
+def test_what_a_stopped_step_wrote_may_look_like_a_signature(bare: Machine) -> None:
+    """One in some thousands of a fio's random blocks does; somebody's comes on top of it."""
+
+    def stop() -> None:
+        _overwrite(bare)
+        bare.world.signatures[HDD.path] = {_XFS}
+        raise StoppedByPersonError
+
+    bare.during["one"] = stop
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    bare.during["one"] = stop
+    with pytest.raises(StoppedByPersonError):
+        bare.run()
+    bare.log.clear()
+    bare.world.signatures[HDD.path] = {_XFS, Signature("btrfs", "photos", 65600)}
+    bare.run()
+    assert not _did_write(bare)
+    assert "btrfs photos at byte 65600" in bare.steps()[0].reason
+    assert "xfs" not in bare.steps()[0].reason
+
+
+@pytest.mark.parametrize(("own", "state"), [(True, "done"), (False, "failed")])
+def test_after_the_cut_of_an_earlier_version_only_what_is_named_as_ours_may_be_there(
+    bare: Machine, *, own: bool, state: str
+) -> None:
+    """It noted nothing of what was on the drive."""
+    _cut(bare, "clear")
+    connection = open_database(bare.world.path)
+    connection.execute("UPDATE campaign_drive SET mark_uuid = '', released_content = NULL")
+    connection.close()
+    _put(bare, make_table_uuid() if own else _FOREIGN)
+    bare.run()
+    assert bare.steps()[0].state == state
+
+
 def test_a_drive_that_takes_no_mark_is_known_by_what_it_has(
     bare: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "leave_mark", lambda _: "")
+    monkeypatch.setattr(marks_module, "leave_mark", lambda *_: False)
     bare.during["two"] = lambda: _overwrite(bare)
     bare.run()
     assert [step.state for step in bare.steps()] == ["done"] * 3
@@ -504,26 +633,75 @@ def test_a_drive_that_takes_no_mark_is_known_by_what_it_has(
     assert bare.steps()[2].state == "failed"
 
 
-@pytest.mark.parametrize(("now", "state"), [("table-1", "done"), ("table-2", "failed")])
-def test_a_disk_that_was_used_between_its_release_and_its_first_step_is_not_overwritten(
-    machine: Machine, now: str, state: str
-) -> None:
+_RELEASED = DriveContent(
+    sha256="as released",
+    tables=frozenset({"table-1"}),
+    signatures=frozenset({Signature("ext4", "home", 1049656, in_partition=True)}),
+)
+
+
+def _release(machine: Machine, content: str) -> None:
     machine.plans = (lottery(),)
     connection = open_database(machine.world.path)
     connection.execute("DELETE FROM step")
-    connection.execute("UPDATE campaign_drive SET install_uuid = '', released_content = 'table-1/'")
+    connection.execute(
+        "UPDATE campaign_drive SET install_uuid = '', released_content = ?", (content,)
+    )
     connection.close()
+    machine.add_steps(HDD)
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (_RELEASED, ""),
+        (replace(_RELEASED, sha256="other"), "its first or last sectors are others"),
+        (
+            replace(_RELEASED, tables=frozenset({"t-2"})),
+            "it has the partition table t-2 now and the partition table table-1 is gone",
+        ),
+        (
+            replace(_RELEASED, signatures=frozenset({Signature("ext4", "work", 8, True)})),
+            "it has ext4 work at byte 8 now and ext4 home at byte 1049656 is gone",
+        ),
+        (replace(_RELEASED, tables=frozenset()), "the partition table table-1 is gone"),
+    ],
+)
+def test_a_drive_must_carry_at_the_first_write_what_it_was_released_with(
+    machine: Machine, now: DriveContent, said: str
+) -> None:
+    """Udev may go on showing what was there."""
+    _release(machine, format_content(_RELEASED))
+    hdd, ssd = machine.world.drives
+    (table,) = now.tables or [""]
+    machine.world.drives = (replace(hdd, disk_uuid=table, partition_uuids=()), ssd)
+    machine.world.ends[HDD.path] = now.sha256
+    machine.world.signatures[HDD.path] = set(now.signatures)
+    machine.run()
+    (step,) = machine.steps()
+    if not said:
+        assert step.state == "done"
+        return
+    assert step.reason.endswith(
+        f"does not carry what it did when it was released, and nothing of this campaign: {said}"
+    )
+    assert not _did_write(machine)
+
+
+@pytest.mark.parametrize(("now", "state"), [("table-1", "done"), ("table-2", "failed")])
+def test_of_a_release_that_noted_less_the_table_and_the_file_system_count(
+    machine: Machine, now: str, state: str
+) -> None:
+    """Stored by an earlier version, or of a drive that did not give its ends."""
+    _release(machine, "table-1/")
     hdd, ssd = machine.world.drives
     machine.world.drives = (replace(hdd, disk_uuid=now, partition_uuids=()), ssd)
-    machine.add_steps(HDD)
     machine.run()
     (step,) = machine.steps()
     assert step.state == state
     if state == "failed":
         assert "does not carry what it did when it was released" in step.reason
-        assert not [entry for entry in machine.log if entry.startswith(("clear", "make"))]
-    else:
-        assert machine.world.drive_rows()[0].released_content is None
+        assert not _did_write(machine)
 
 
 def test_a_file_system_that_is_known_is_never_made_over_another(machine: Machine) -> None:

@@ -58,6 +58,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import open_database, open_read_only, transaction
 from appliance.store.cycles import CycleRow, insert_cycle, select_cycles
+from appliance.workloads.drive_content import DriveContent, Signature, make_content
 from appliance.workloads.drive_ends import DriveEnds
 from appliance.workloads.reference_os import root_partuuid, session_partuuid
 
@@ -114,6 +115,10 @@ class World:
     count_source: str = "ATA attribute 12"
     ends: dict[str, str] = field(default_factory=dict)
     """By path, what stands for the checksum of a drive's ends."""
+    signatures: dict[str, set[Signature]] = field(default_factory=dict)
+    """By path, what a drive carries beside the file system that udev knows."""
+    filled: set[str] = field(default_factory=set)
+    """GUIDs of the partition tables that have partitions."""
     patterned: set[str] = field(default_factory=set)
     """Paths of drives with a verify's pattern at their ends."""
     unlockings: list[dict[str, object]] = field(default_factory=list)
@@ -286,7 +291,22 @@ class World:
         """What is on the medium."""
         drive = next(each for each in self.drives if each.path == path)
         tables = frozenset({drive.disk_uuid} - {""})
-        return DriveEnds(tables, self.ends.get(path, ""), has_pattern=path in self.patterned)
+        return DriveEnds(
+            tables,
+            self.ends.get(path, ""),
+            has_pattern=path in self.patterned,
+            filled=tables & self.filled,
+        )
+
+    def read_content(self, path: str) -> DriveContent:
+        """The same, and signatures."""
+        drive = next((each for each in self.drives if each.path == path), None)
+        if drive is None:
+            raise StepFailed(f"{path} cannot be opened")
+        found = set(self.signatures.get(path, ()))
+        if drive.file_system:
+            found.add(Signature(drive.file_system, "", 1080))
+        return make_content(self.read_ends(path), found)
 
     @contextmanager
     def unlocked(self, drive: Drive, **order: object) -> Iterator[Unlocked]:
@@ -354,8 +374,8 @@ class World:
         monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
         for module in (advance, sample_store):
             monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-        for module in (leavings, marks):
-            monkeypatch.setattr(module, "read_ends", self.read_ends)
+        monkeypatch.setattr(leavings, "read_ends", self.read_ends)
+        monkeypatch.setattr(marks, "read_content", self.read_content)
         monkeypatch.setattr(prepare, "unlocked", self.unlocked)
         for module in (start, asked_identity):
             monkeypatch.setattr(module, "ask_identity", self.ask_identity)

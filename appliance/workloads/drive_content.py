@@ -1,0 +1,168 @@
+"""What lies on a drive's medium, as far as it says so: both its ends, and every signature.
+
+By this a drive that somebody has used is told from one that is as a campaign left it. Reads past
+all caches: of a disk that was changed behind a bridge they go on showing the first one. Reads only.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import override
+
+from appliance.drives.clear_holders import Place, list_places
+from appliance.drives.own_uuid import is_own
+from appliance.errors import StepFailed
+from appliance.run import run
+from appliance.units import printable
+from appliance.workloads.drive_ends import DriveEnds, read_ends
+
+_GPT = frozenset({"gpt", "PMBR"})
+"""Told by its GUID, which wipefs does not say; PMBR is what stands before one."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Signature:
+    """What libblkid knows: a file system, a member of an array, a partition table."""
+
+    kind: str
+    """libblkid's word."""
+    uuid: str
+    """Lower case; of a DOS table its number and a checksum of its entries; empty without one."""
+    first_byte: int
+    """On the drive."""
+    in_partition: bool = False
+
+    @override
+    def __str__(self) -> str:
+        uuid = f" {printable(self.uuid)}" if self.uuid else ""
+        return f"{printable(self.kind)}{uuid} at byte {self.first_byte}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveContent:
+    """A drive's, at one moment."""
+
+    sha256: str = ""
+    """Of both ends; empty: not known."""
+    tables: frozenset[str] = frozenset()
+    """GUIDs of partition tables, lower case."""
+    signatures: frozenset[Signature] = frozenset()
+    making: frozenset[str] = frozenset()
+    """UUIDs of tables and file systems that are being made since: each may be there or not."""
+    filled: frozenset[str] = field(default=frozenset(), compare=False)
+    """Those of `tables` that have partitions."""
+    has_pattern: bool = field(default=False, compare=False)
+    """Whether a verify wrote there."""
+
+
+def read_content(path: str) -> DriveContent:
+    """What lies on the drive at `path`. Raises StepFailed where it cannot be read."""
+    ends = read_ends(path)
+    return make_content(ends, read_signatures(list_places(path), dos_table=ends.dos_table))
+
+
+def make_content(ends: DriveEnds, signatures: Collection[Signature]) -> DriveContent:
+    """Both together. Pure."""
+    return DriveContent(
+        sha256=ends.sha256,
+        tables=ends.table_uuids,
+        signatures=frozenset(signatures),
+        filled=ends.filled,
+        has_pattern=ends.has_pattern,
+    )
+
+
+def read_signatures(places: Sequence[Place], *, dos_table: str = "") -> tuple[Signature, ...]:
+    """Those of a drive and of its partitions, but GPTs. Raises StepFailed."""
+    paths = [place.path for place in places]
+    return parse_signatures(run(["wipefs", "--json", *paths]).stdout, places, dos_table=dos_table)
+
+
+def parse_signatures(
+    text: str, places: Sequence[Place], *, dos_table: str = ""
+) -> tuple[Signature, ...]:
+    """Out of wipefs' JSON, which is empty where it finds nothing. Pure. Raises StepFailed."""
+    if not text.strip():
+        return ()
+    by_name = {place.path.rpartition("/")[2]: place for place in places}
+    try:
+        found = [
+            _parse_row(row, by_name[row["device"]], places[0], dos_table)
+            for row in json.loads(text)["signatures"]
+            if row["type"] not in _GPT
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StepFailed(f"wipefs gave no usable list of signatures: {error!r}") from error
+    return tuple(sorted(set(found)))
+
+
+def _parse_row(row: dict[str, str], place: Place, drive: Place, dos_table: str) -> Signature:
+    uuid = str(row.get("uuid") or "").lower()
+    in_partition = place is not drive
+    if row["type"] == "dos" and not in_partition:
+        uuid = dos_table
+    first_byte = place.start_bytes + int(row["offset"], 0)
+    return Signature(str(row["type"]), uuid, first_byte, in_partition)
+
+
+def format_content(content: DriveContent) -> str:
+    """As it is stored. Pure."""
+    return json.dumps(
+        {
+            "sha256": content.sha256,
+            "tables": sorted(content.tables),
+            "signatures": [
+                [each.kind, each.uuid, each.first_byte, each.in_partition]
+                for each in sorted(content.signatures)
+            ],
+            "making": sorted(content.making),
+        }
+    )
+
+
+def parse_content(text: str | None) -> DriveContent | None:
+    """What was stored; None where nothing was, or by a version that knew less. Pure."""
+    if text is None or not text.startswith("{"):
+        return None
+    stored = json.loads(text)
+    return DriveContent(
+        sha256=stored["sha256"],
+        tables=frozenset(stored["tables"]),
+        signatures=frozenset(Signature(*each) for each in stored["signatures"]),
+        making=frozenset(stored["making"]),
+    )
+
+
+def describe_change(found: DriveContent, noted: DriveContent) -> str:
+    """In what it differs from what was noted; empty where it does not. Pure."""
+    new = _describe_all(found.tables - noted.tables, found.signatures - noted.signatures)
+    gone = _describe_all(noted.tables - found.tables, noted.signatures - found.signatures)
+    said = [f"it has {new} now"] if new else []
+    said += [f"{gone} is gone"] if gone else []
+    if not said and noted.sha256 and found.sha256 != noted.sha256:
+        said = ["its first or last sectors are others"]
+    return " and ".join(said)
+
+
+def describe_foreign(found: DriveContent, known: DriveContent, own: Collection[str]) -> str:
+    """What is there that was neither there before nor is of `own` UUIDs; empty without. Pure.
+
+    `own` are tables and file systems; what is in the partitions of such a table is as well.
+    """
+    # Marks are empty tables: somebody has made partitions in one.
+    filled = {uuid for uuid in found.filled if is_own(uuid)}
+    own_tables = set(own) - filled
+    is_installed = any(uuid in own_tables for uuid in found.filled)
+    return _describe_all(
+        found.tables - (known.tables | own_tables) | filled,
+        [
+            each
+            for each in found.signatures - known.signatures
+            if each.uuid not in own and not (is_installed and each.in_partition)
+        ],
+    )
+
+
+def _describe_all(tables: Collection[str], signatures: Collection[Signature]) -> str:
+    said = [f"the partition table {uuid}" for uuid in sorted(tables)]
+    return ", ".join([*said, *map(str, sorted(signatures))])
