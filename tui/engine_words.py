@@ -99,6 +99,18 @@ SENTENCES = (
     N_("{row}: damaged on the stick, and put back from a copy of the database"),
     N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
     N_(
+        "it was interrupted for {count} days by this machine's clock: look at what is on its "
+        "drives, and resume it if they may still be written to"
+    ),
+    N_(
+        "drive {drive} carries what was not on it when this campaign last wrote to it, and is not "
+        "the campaign's: {found}; somebody may have used it since"
+    ),
+    N_(
+        "drive {drive} does not carry what it did when it was released, and nothing of this "
+        "campaign: {found}"
+    ),
+    N_(
         "The plan does not start by itself: it was started before, "
         "and the stick's database no longer knows of it"
     ),

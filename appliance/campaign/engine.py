@@ -36,7 +36,7 @@ from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
-from appliance.campaign.resume import resume_campaign
+from appliance.campaign.resume import describe_absence, resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
@@ -270,6 +270,11 @@ class Appliance:
                 f"{lost} restarts of it are missing in the database: "
                 "the stick forgets what it stores",
             )
+            return
+        if absence := describe_absence(
+            self.connection, campaign.id, boot_id=self.this_boot.boot_id
+        ):
+            pause(self.site, campaign.id, absence)
             return
         boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
         works_here = not boots_left and has_steps_left(self.site, campaign.id)

@@ -1,4 +1,6 @@
-"""Letting a paused campaign run again."""
+"""Letting a paused campaign run again, and which one waits for a person after an interruption."""
+
+import sqlite3
 
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
@@ -11,7 +13,36 @@ from appliance.store.campaigns import (
     update_max_power_actions,
 )
 from appliance.store.cycles import select_cycles
+from appliance.store.events import select_longest_gap
 from appliance.store.steps import select_steps
+
+LONG_ABSENCE_DAYS = 7
+"""Longer than a weekend with holidays at both its ends, for which the mains may be off, and than
+any part of a step takes, in which nothing is stored."""
+_SECONDS_PER_DAY = 86_400
+
+
+def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_id: str) -> str:
+    """Why a campaign must not go on by itself that has lain still for long; empty where it may.
+
+    Whoever released its drives may have forgotten them, and somebody may use them for what shows no
+    signature. The clock is believed where it went forward. Where it went back, as that of a machine
+    with a flat battery does at each power-off, nobody can tell how long it was, and such a machine
+    must not need a person after each power cut: what is on the drives is looked at all the same.
+    """
+    gap = select_longest_gap(
+        connection,
+        campaign_id,
+        boot_id=boot_id,
+        longer_than_s=LONG_ABSENCE_DAYS * _SECONDS_PER_DAY,
+    )
+    if gap is None:
+        return ""
+    days = int(gap.seconds / _SECONDS_PER_DAY)
+    return (
+        f"it was interrupted for {days} days by this machine's clock: look at what is on its "
+        "drives, and resume it if they may still be written to"
+    )
 
 
 def resume_campaign(site: Site, campaign_id: int) -> None:

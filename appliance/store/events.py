@@ -1,6 +1,7 @@
 """The campaign's diary."""
 
 import sqlite3
+from dataclasses import dataclass
 
 from appliance.store.clock import timestamp
 
@@ -58,6 +59,53 @@ def is_time_set_since(connection: sqlite3.Connection, campaign_id: int, event: s
         (campaign_id, event),
     ).fetchone()
     return row is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which nothing was stored of a campaign."""
+
+    since: str
+    """When it began."""
+    seconds: float
+
+
+def select_longest_gap(
+    connection: sqlite3.Connection, campaign_id: int, *, boot_id: str, longer_than_s: float
+) -> Gap | None:
+    """The longest time for which a campaign lay still between two starts of the machine.
+
+    Since a person resumed it last, up to now in the start `boot_id`; None without one that long. A
+    clock that was set back tells nothing of it, nor does a time at whose end a part was stored.
+    """
+    row = connection.execute(
+        """
+        WITH line AS (
+            SELECT seq, at, boot_id FROM event WHERE campaign_id = :campaign AND seq >= coalesce((
+                SELECT max(seq) FROM event
+                WHERE campaign_id = :campaign AND event = 'campaign-resumed'), 0)
+            UNION ALL SELECT 1 << 62, :now, :boot
+        ), pair AS (
+            SELECT lag(at) OVER (ORDER BY seq) AS since, at,
+                lag(boot_id) OVER (ORDER BY seq) <> boot_id AS is_start FROM line
+        ), gap AS (
+            SELECT since, at, (julianday(at) - julianday(since)) * 86400 AS seconds FROM pair
+            WHERE is_start
+        )
+        SELECT since, seconds FROM gap WHERE seconds > :limit AND NOT EXISTS (
+            SELECT 1 FROM part JOIN step ON step.id = part.step_id
+            WHERE step.campaign_id = :campaign AND (julianday(gap.at)
+                - julianday(part.finished_at)) * 86400 BETWEEN 0 AND :limit)
+        ORDER BY seconds DESC LIMIT 1
+        """,
+        {
+            "campaign": campaign_id,
+            "now": timestamp(),
+            "boot": boot_id,
+            "limit": longer_than_s,
+        },
+    ).fetchone()
+    return None if row is None else Gap(str(row["since"]), float(row["seconds"]))
 
 
 def knows_earlier_start(connection: sqlite3.Connection, boot_id: str) -> bool:

@@ -1,5 +1,6 @@
 """The machine restarts by itself only in a boot that was counted before, and never when idle."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.requests import insert_request, select_new_requests
+from appliance.store.steps import insert_step
 from tests.unit.campaign.world import HDD, STICK, World
 
 _ROOT = Path(__file__).parents[3]
@@ -81,6 +84,84 @@ def test_a_machine_that_restarts_again_and_again_ends_with_a_pause(
     assert len(seen) == limit
     assert world.campaign().state == "paused"
     assert world.campaign().reason.startswith("too many restarts")
+
+
+_DAY_S = 86_400
+
+
+def _note_event(world: World, event: str, *, days_ago: float, boot_id: str) -> None:
+    connection = open_database(world.path)
+    at = timestamp(time.time() - days_ago * _DAY_S)
+    connection.execute(
+        "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
+        " VALUES (1, ?, 1, ?, 'info', ?, '')",
+        (at, boot_id, event),
+    )
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("lines", "days"),
+    [
+        ([(60, "boot-a", "step-start")], 60),
+        # A measured boot that was armed comes first when power is back.
+        ([(60, "boot-a", "cycle-armed"), (0, "boot-b", "cycle-done")], 60),
+        ([(6, "boot-a", "step-start")], 0),
+        ([(90, "boot-a", "step-start"), (2, "boot-b", "campaign-resumed")], 0),
+        ([(60, "boot-a", "campaign-start"), (0.1, "boot-a", "step-done")], 0),  # it worked
+        ([(-3000, "boot-a", "step-start")], 0),  # the clock was set back, or lost its battery
+        ([], 0),
+    ],
+)
+def test_a_campaign_that_lay_still_for_long_waits_for_a_person(
+    appliance: Appliance,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: list[tuple[float, str, str]],
+    days: int,
+) -> None:
+    seen: list[tuple[bool, int]] = []
+    monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
+    for days_ago, boot_id, event in lines:
+        _note_event(world, event, days_ago=days_ago, boot_id=boot_id)
+    appliance._resume_after_start(world.campaign())
+    assert bool(seen) != bool(days)
+    if not days:
+        return
+    campaign = world.campaign()
+    assert campaign.state == "paused"
+    assert campaign.reason.startswith(f"it was interrupted for {days} days")
+    insert_request(
+        appliance.connection, "resume", {"campaign_id": 1}, at="2026-11-21", boot_id="boot-0"
+    )
+    appliance._answer(select_new_requests(appliance.connection)[0])
+    assert seen, "a person has looked"
+    appliance._resume_after_start(world.campaign())
+    assert len(seen) == 2, "and it is not asked again"
+
+
+def test_a_step_whose_parts_were_stored_until_power_went_did_not_lie_still(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is in the diary between a step's start and its end."""
+    seen: list[tuple[bool, int]] = []
+    monkeypatch.setattr(Appliance, "_advance", _see(world, seen))
+    _note_event(world, "step-start", days_ago=9, boot_id="boot-a")
+    insert_step(
+        appliance.connection,
+        campaign_id=1,
+        position=0,
+        kind="fio",
+        drive_id=1,
+        device=HDD.serial,
+        workload_index=0,
+    )
+    appliance.connection.execute(
+        "INSERT INTO part VALUES (1, 'one', 1, ?)",
+        (timestamp(time.time() - 2 * _DAY_S),),
+    )
+    appliance._resume_after_start(world.campaign())
+    assert seen
 
 
 @pytest.mark.parametrize("on_finish", ["poweroff", "reboot"])
