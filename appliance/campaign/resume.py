@@ -18,7 +18,7 @@ from appliance.store.steps import select_steps
 
 LONG_ABSENCE_DAYS = 7
 """Longer than a weekend with holidays at both its ends, for which the mains may be off, and than
-any part of a step takes, in which nothing is stored."""
+nearly any part of a step takes, in which nothing is stored."""
 _SECONDS_PER_DAY = 86_400
 
 
