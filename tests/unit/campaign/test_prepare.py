@@ -18,6 +18,7 @@ from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.store.campaigns import CampaignDriveRow
+from appliance.workloads.drive_content import Signature
 from appliance.workloads.reference_os import root_partuuid
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid
 
@@ -361,6 +362,36 @@ def test_after_a_power_cut_in_the_installing_a_drive_in_doubt_must_carry_its_tab
     with world.looking() as connection:
         (blame,) = connection.execute("SELECT failed_blame FROM campaign_drive").fetchone()
     assert blame != "drive" or calls == 2, "power went: that is no drive's fault"
+
+
+@pytest.mark.parametrize(
+    ("carries", "calls"),
+    [("its own", 2), ("as before", 2), ("nothing", 2), ("another one's", 1), ("a file system", 1)],
+)
+def test_after_a_power_cut_in_the_installing_nothing_else_may_be_on_the_drive(
+    world: World, installer: Installer, carries: str, calls: int
+) -> None:
+    """Its number is its own, and months may have gone by."""
+    world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
+    world.drives = (replace(HDD, disk_uuid="before", file_system="ext4"),)
+    installer.errors = {"LAB-HDD-1": _CutError()}
+    with pytest.raises(_CutError):
+        prepared(world)
+    installer.errors = {}
+    install_uuid = str(installer.calls[0]["install_uuid"])
+    tables = {"its own": install_uuid, "as before": "before", "another one's": "another"}
+    file_systems = {"as before": "ext4", "a file system": "xfs"}
+    world.filled = {install_uuid}
+    world.signatures[HDD.path] = {
+        Signature("erofs", "", 1 << 20, in_partition=True) for _ in range(carries == "its own")
+    }
+    world.drives = (
+        replace(HDD, disk_uuid=tables.get(carries, ""), file_system=file_systems.get(carries, "")),
+    )
+    prepared(world)
+    assert len(installer.calls) == calls
+    (row,) = world.drive_rows()
+    assert ("carries what was not on it" in row.failed_reason) == (calls == 1)
 
 
 @pytest.mark.parametrize(
