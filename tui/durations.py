@@ -18,11 +18,10 @@ type Execute = Callable[[str, Sequence[object]], Iterable[Any]]
 """What runs a statement with its parameters: that of an open connection."""
 
 _CLASS = "d.transport || CASE d.rotational WHEN 1 THEN ' disk' ELSE ' flash' END"
-_IDENTITY = "coalesce(nullif(d.serial, ''), d.wwn)"
 # Of a step that was interrupted what is recorded goes on at its last start.
 _STEPS = f"""
     SELECT t.campaign_id, t.kind, t.workload_index, t.state,
-           group_concat({_IDENTITY}, '+' ORDER BY m.slot),
+           group_concat(d.identity, '+' ORDER BY m.slot),
            group_concat(d.model, '+' ORDER BY m.slot),
            group_concat({_CLASS}, '+' ORDER BY m.slot),
            sum(d.size_bytes),
@@ -40,7 +39,7 @@ _STEPS = f"""
     ORDER BY t.campaign_id, t.position
 """  # noqa: S608  # the two names above
 _BOOTS = f"""
-    SELECT k.campaign_id, k.state, {_IDENTITY}, d.model, {_CLASS}, d.size_bytes,
+    SELECT k.campaign_id, k.state, d.identity, d.model, {_CLASS}, d.size_bytes,
            coalesce(s.at, '')
     FROM cycle k
     JOIN drive d ON d.id = k.drive_id

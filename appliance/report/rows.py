@@ -11,7 +11,6 @@ from appliance.report.health_rows import HealthRows, select_health_rows
 from appliance.report.verdict_rows import VerdictRows, select_verdict_rows
 from appliance.report.workload_rows import WorkloadRows, select_workloads
 from appliance.store.checksums import DAMAGED, Damaged, find_damaged
-from appliance.store.cycles import CYCLE_STATE
 
 BOOT_TIMES = (
     "campaign_id",
@@ -291,7 +290,7 @@ def _select_boot_times(
         (row[0], row[1], row[2])
         for cycle in cycles
         for row in connection.execute(
-            "SELECT coalesce(nullif(d.serial, ''), d.wwn), c.cycle, c.charted"
+            "SELECT d.identity, c.cycle, c.charted"
             " FROM cycle c JOIN drive d ON d.id = c.drive_id WHERE c.id = ?",
             (cycle,),
         )
@@ -316,7 +315,7 @@ def _select_boots(
 ) -> tuple[BootRow, ...]:
     # The defaults for a boot without a sample are those of the view boot_times.
     found = connection.execute(
-        f"SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, {CYCLE_STATE},"  # noqa: S608 - the store's own
+        "SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state,"
         " c.attempts, c.reason, c.power_cycles_before, s.power_cycles_after,"
         " coalesce(s.at, c.armed_at),"
         " s.boot_s, s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,"

@@ -239,7 +239,7 @@ def select_workloads(
             for key, row in select_rows(
                 connection,
                 lambda key, *row: (key, ResultRow(*row)),
-                "SELECT r.id, r.step_id, r.device, coalesce(nullif(d.serial, ''), d.wwn, ''),"
+                "SELECT r.id, r.step_id, r.device, coalesce(d.identity, ''),"
                 " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
                 " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
                 " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at, r.began_cold"

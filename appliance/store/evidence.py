@@ -3,8 +3,6 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.cycles import CYCLE_STATE
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedDriveRow:
@@ -72,7 +70,7 @@ def select_judged_drives(
     """The campaign's drives in the order of their slots, as the campaign met them."""
     rows = connection.execute(
         """
-        SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), cd.released_model, cd.transport,
+        SELECT d.id, d.identity, cd.released_model, cd.transport,
                cd.rotational, cd.released_size_bytes, cd.failed_reason, cd.failed_blame
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
@@ -169,8 +167,8 @@ def select_boot_counts(
 ) -> BootCounts:
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
-        f"""
-        SELECT {CYCLE_STATE}, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
+        """
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'

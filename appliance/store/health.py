@@ -78,7 +78,7 @@ def select_health(connection: sqlite3.Connection, campaign_id: int) -> tuple[Hea
     """Every reading of a campaign, drive by drive, the one before first."""
     readings = connection.execute(
         """
-        SELECT h.id, h.drive_id, coalesce(nullif(d.serial, ''), d.wwn) AS drive_serial, h.moment,
+        SELECT h.id, h.drive_id, d.identity AS drive_serial, h.moment,
                h.passed, h.reason, h.at, h.celsius, h.limit_celsius
         FROM health_reading h
         JOIN drive d ON d.id = h.drive_id

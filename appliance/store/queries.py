@@ -87,8 +87,8 @@ def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
         SELECT c.id, c.name, c.state, c.reason, c.created_at, coalesce(c.finished_at, ''),
                {_BOOTS_OF.format(condition="")},
                {_BOOTS_OF.format(condition=" AND k.state = 'done'")},
-               {_BOOTS_OF.format(condition=" AND k.state = 'failed' AND k.blame <> 'none'")},
-               {_BOOTS_OF.format(condition=" AND k.state = 'failed' AND k.blame = 'none'")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'failed'")},
+               {_BOOTS_OF.format(condition=" AND k.state = 'skipped'")},
                c.pause_asked_at IS NOT NULL
         FROM campaign c
         ORDER BY c.id DESC
@@ -118,11 +118,10 @@ def select_campaign_drives(
     """The drives of one campaign, in their order."""
     rows = connection.execute(
         """
-        SELECT cd.campaign_id, cd.drive_id, coalesce(nullif(d.serial, ''), d.wwn), d.model, cd.role,
+        SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role,
                d.rotational, cd.released, cd.failed_reason, count(k.id),
                coalesce(sum(k.state = 'done'), 0),
-               coalesce(sum(k.state = 'failed' AND k.blame <> 'none'), 0),
-               coalesce(sum(k.state = 'failed' AND k.blame = 'none'), 0),
+               coalesce(sum(k.state = 'failed'), 0), coalesce(sum(k.state = 'skipped'), 0),
                coalesce(sum(k.state IN ('planned', 'armed')), 0),
                min(CASE WHEN k.state IN ('planned', 'armed') THEN k.position END)
         FROM campaign_drive cd
