@@ -9,7 +9,7 @@ import pytest
 
 from appliance.report.figures import StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
-from appliance.report.workload_rows import ActivityRow, StepRow
+from appliance.store.read.workloads import ActivityRow, StepRow
 from tests.lab.claims import NOTHING, Truth, judge
 from tests.lab.drives import ModelledDrive, parse_drives
 from tests.lab.simulated_boots import make_clockwork

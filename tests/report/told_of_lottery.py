@@ -8,7 +8,7 @@ from pathlib import Path
 
 from appliance.report.figures import Cache, Figure, StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
-from appliance.report.workload_rows import StepRow, TicketRow
+from appliance.store.read.workloads import StepRow, TicketRow
 from appliance.workloads.lottery_draw import draw_tickets, spread_regions
 from tests.lab.drives import ModelledDrive
 from tests.lab.simulated_boots import make_clockwork

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StickTrouble
-from appliance.report.rows import select_campaign
 from appliance.store.checksums import DAMAGED, find_damaged, seal
 from appliance.store.connect import open_database
 from appliance.store.copies import check_whole, keep_copy
 from appliance.store.mending import Mended, mend_rows
+from appliance.store.read.campaign import select_campaign
 from tests.databases import spoil_page
 from tests.report.database import make_database
 

@@ -16,10 +16,10 @@ from appliance.campaign.wishes import Wish, grant_idle, take_wishes
 from appliance.drives.writable import Unlocked
 from appliance.errors import Refusal
 from appliance.evidence import Figure
-from appliance.report.rows import select_campaign as select_reported
 from appliance.report.views import make_report
 from appliance.store.connect import open_database, transaction
 from appliance.store.cycles import BootSample, insert_sample
+from appliance.store.read.campaign import select_campaign as select_reported
 from tests.unit.campaign.wishing import answer_to, ask
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 

@@ -3,90 +3,52 @@
 Tables are read where the views lack a column: the reason of a proof, the parts of a step.
 """
 
+import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import batched, groupby
 from math import ceil
+from typing import TYPE_CHECKING
 
 from appliance.store.checksums import DAMAGED, Damaged
+from appliance.store.read.rows import read_rows
 
-RESULTS = (
-    "campaign_id",
-    "step_id",
-    "device",
-    "drive_serial",
-    "workload",
-    "variant",
-    "metric",
-    "unit",
-    "value",
-    "page_cache",
-    "page_cache_proof",
-    "ballast_bytes",
-    "drive_state",
-    "array_mode",
-    "array_dirty_bytes",
-    "valid",
-    "at",
-)
-"""The columns of the view `results`, as the contract has them."""
-
-TICKETS = (
-    "step_id",
-    "pass",
-    "page_cache",
-    "seq",
-    "file",
-    "nth",
-    "bytes",
-    "seconds",
-    "major_faults",
-    "device_read_bytes",
-    "resident_before_bytes",
-)
-"""The columns of the view `tickets`, as the contract has them."""
-
-ACTIVITY = (
-    "step_id",
-    "device",
-    "t_s",
-    "read_bytes",
-    "write_bytes",
-    "read_ios",
-    "write_ios",
-    "busy_s",
-)
-"""The columns of the view `activity`, as the contract has them."""
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MAX_ACTIVITY = 3600
 """Intervals per step and device that a report holds at once: an hour of seconds."""
 
-_ACTIVITY = (
-    "SELECT v.step_id, v.device, v.t_s, v.read_bytes, v.write_bytes, v.read_ios, v.write_ios,"
-    " v.busy_s FROM activity v JOIN step t ON t.id = v.step_id"
-    " WHERE t.campaign_id = ? ORDER BY t.position, v.step_id, v.device, v.t_s"
-)
-
-ARRAY_DIRTY = ("step_id", "t_s", "dirty_bytes")
-"""The columns of the view `array_dirty`."""
-
-
-SLICES = (
-    "step_id",
-    "slice",
-    "first_byte",
-    "end_byte",
-    "read_bytes",
-    "unreadable_bytes",
-    "min_bytes_s",
-    "mean_bytes_s",
-    "max_bytes_s",
-)
-"""The columns of the view `slices`."""
-
-RANGES = ("step_id", "part", "kind", "first_byte", "size_bytes", "seconds", "detail")
-"""The columns of the view `ranges`."""
+_OF_CAMPAIGN = "v JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ? ORDER BY t.position"
+# Of a row that is damaged the figure is not valid.
+_RESULTS = """
+    SELECT r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
+           coalesce(cd.role, '') AS drive_role, t.kind AS workload, r.variant, r.metric, r.unit,
+           r.value, r.page_cache, r.page_cache_proof,
+           iif(x.value IS NULL, r.proof_reason, ?) AS proof_reason, r.ballast_bytes, r.drive_state,
+           r.array_mode, r.array_dirty_bytes, iif(x.value IS NULL, r.valid, 0) AS valid, r.at,
+           r.began_cold
+    FROM result r
+    JOIN step t ON t.id = r.step_id
+    LEFT JOIN drive d ON d.id = t.drive_id
+    LEFT JOIN campaign_drive cd ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id
+    LEFT JOIN json_each(?) x ON x.value = r.id
+    WHERE t.campaign_id = ? ORDER BY t.position, r.id
+"""
+_TICKETS = """
+    SELECT v.* FROM tickets v
+    JOIN step t ON t.id = v.step_id
+    JOIN ticket k ON k.step_id = v.step_id AND k.pass = v.pass AND k.seq = v.seq
+    WHERE k.rowid NOT IN (SELECT value FROM json_each(?)) AND t.campaign_id = ?
+    ORDER BY t.position, v.pass, v.seq
+"""
+_STEPS = """
+    SELECT id, position, kind, drive_id, device, state, reason, attempts, workload_index,
+           started_at, finished_at,
+           (SELECT json_group_array(name ORDER BY rowid) FROM part WHERE step_id = t.id) AS parts
+    FROM step t WHERE campaign_id = ? ORDER BY position
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +139,16 @@ class DirtyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TemperatureRow:
+    """How hot one drive was at one moment of a step."""
+
+    step_id: int
+    drive_serial: str
+    t_s: float
+    celsius: float
+
+
+@dataclass(frozen=True, slots=True)
 class SliceRow:
     """One slice of a drive as it was read."""
 
@@ -216,6 +188,7 @@ class WorkloadRows:
     activity: tuple[ActivityRow, ...]
     """At most MAX_ACTIVITY per step and device, of equally many intervals each."""
     dirty: tuple[DirtyRow, ...]
+    temperatures: tuple[TemperatureRow, ...]
     slices: tuple[SliceRow, ...]
     ranges: tuple[RangeRow, ...]
 
@@ -231,72 +204,43 @@ def select_workloads(
 
     Of `damaged` rows a figure is not valid, and a draw is left out.
     """
-    unbelieved = {(row.table, row.key) for row in damaged}
+
+    def select[T: DataclassInstance](make: type[T], view: str, order: str) -> tuple[T, ...]:
+        query = f"SELECT v.* FROM {view} {_OF_CAMPAIGN}, {order}"
+        return tuple(read_rows(connection, make, query, campaign_id))
+
     return WorkloadRows(
         steps=_select_steps(connection, campaign_id),
         results=tuple(
-            replace(row, valid=0, proof_reason=DAMAGED) if ("result", key) in unbelieved else row
-            for key, row in select_rows(
+            read_rows(
                 connection,
-                lambda key, *row: (key, ResultRow(*row)),
-                "SELECT r.id, r.step_id, r.device, coalesce(d.identity, ''),"
-                " coalesce(cd.role, ''), t.kind, r.variant, r.metric, r.unit, r.value,"
-                " r.page_cache, r.page_cache_proof, r.proof_reason, r.ballast_bytes,"
-                " r.drive_state, r.array_mode, r.array_dirty_bytes, r.valid, r.at, r.began_cold"
-                " FROM result r JOIN step t ON t.id = r.step_id"
-                " LEFT JOIN drive d ON d.id = t.drive_id"
-                " LEFT JOIN campaign_drive cd"
-                " ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, r.id",
+                ResultRow,
+                _RESULTS,
+                DAMAGED,
+                list_keys(damaged, "result"),
                 campaign_id,
             )
         ),
         tickets=tuple(
-            row
-            for key, row in select_rows(
-                connection,
-                lambda key, *row: (key, TicketRow(*row)),
-                "SELECT v.rowid, v.step_id, v.pass, v.page_cache, v.seq, v.file, v.nth, v.bytes,"
-                " v.seconds, v.major_faults, v.device_read_bytes, v.resident_before_bytes"
-                " FROM ticket v JOIN step t ON t.id = v.step_id"
-                " WHERE t.campaign_id = ? ORDER BY t.position, v.pass, v.seq",
-                campaign_id,
-            )
-            if ("ticket", key) not in unbelieved
+            read_rows(connection, TicketRow, _TICKETS, list_keys(damaged, "ticket"), campaign_id)
         ),
         activity=tuple(_select_activity(connection, campaign_id)) if with_activity else (),
-        dirty=select_rows(
-            connection,
-            DirtyRow,
-            "SELECT v.step_id, v.t_s, v.dirty_bytes FROM array_dirty v"
-            " JOIN step t ON t.id = v.step_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, v.t_s",
-            campaign_id,
-        ),
-        slices=select_rows(
-            connection,
-            SliceRow,
-            "SELECT v.step_id, v.slice, v.first_byte, v.end_byte, v.read_bytes,"
-            " v.unreadable_bytes, v.min_bytes_s, v.mean_bytes_s, v.max_bytes_s"
-            " FROM slices v JOIN step t ON t.id = v.step_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, v.slice",
-            campaign_id,
-        ),
-        ranges=select_rows(
-            connection,
-            RangeRow,
-            "SELECT v.step_id, v.part, v.kind, v.first_byte, v.size_bytes, v.seconds, v.detail"
-            " FROM ranges v JOIN step t ON t.id = v.step_id"
-            " WHERE t.campaign_id = ? ORDER BY t.position, v.first_byte, v.kind, v.part",
-            campaign_id,
-        ),
+        dirty=select(DirtyRow, "array_dirty", "v.t_s"),
+        temperatures=select(TemperatureRow, "temperatures", "v.drive_serial, v.t_s"),
+        slices=select(SliceRow, "slices", "v.slice"),
+        ranges=select(RangeRow, "ranges", "v.first_byte, v.kind, v.part"),
     )
+
+
+def list_keys(damaged: Sequence[Damaged], table: str) -> str:
+    """As JSON, which a query takes for a list."""
+    return json.dumps([row.key for row in damaged if row.table == table])
 
 
 def stream_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
     """All of the recording, which may be millions of rows: never hold them all."""
-    for row in connection.execute(_ACTIVITY, (campaign_id,)):
-        yield ActivityRow(*row)
+    query = f"SELECT v.* FROM activity {_OF_CAMPAIGN}, v.step_id, v.device, v.t_s"
+    yield from read_rows(connection, ActivityRow, query, campaign_id)
 
 
 def _select_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
@@ -329,24 +273,8 @@ def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
     )
 
 
-def select_rows[T](
-    connection: sqlite3.Connection, make: Callable[..., T], query: str, campaign_id: int
-) -> tuple[T, ...]:
-    """What `make` makes of each row of `query`, whose only parameter is the campaign."""
-    return tuple(make(*row) for row in connection.execute(query, (campaign_id,)))
-
-
 def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
-    parts: dict[int, list[str]] = {}
-    for step_id, name in connection.execute(
-        "SELECT p.step_id, p.name FROM part p JOIN step t ON t.id = p.step_id"
-        " WHERE t.campaign_id = ? ORDER BY p.rowid",
-        (campaign_id,),
-    ):
-        parts.setdefault(step_id, []).append(name)
-    found = connection.execute(
-        "SELECT id, position, kind, drive_id, device, state, reason, attempts, workload_index,"
-        " started_at, finished_at FROM step WHERE campaign_id = ? ORDER BY position",
-        (campaign_id,),
+    return tuple(
+        StepRow(**(dict(row) | {"parts": tuple(json.loads(row["parts"]))}))
+        for row in connection.execute(_STEPS, (campaign_id,))
     )
-    return tuple(StepRow(*(*row, tuple(parts.get(row[0], ())))) for row in found)
