@@ -28,6 +28,8 @@ class StepRow:
     attempts: int
     workload_index: int
     """Which [[workload]] of the plan, from 0."""
+    blame: str = "drive"
+    """errors.Blame: whose fault it is, where it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[Step
     rows = connection.execute(
         """
         SELECT id, campaign_id, position, kind, drive_id, device, state, reason, attempts,
-               workload_index
+               workload_index, blame
         FROM step WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),

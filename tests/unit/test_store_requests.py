@@ -8,7 +8,7 @@ import pytest
 from appliance.store.campaigns import NewDrive, insert_drive
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
-from appliance.store.queries import (
+from appliance.store.read.overview import (
     select_boots,
     select_campaign_drives,
     select_campaigns,

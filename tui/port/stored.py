@@ -8,21 +8,23 @@ from pathlib import Path
 from appliance.errors import StickTrouble
 from appliance.plan_workloads import JUDGING_KINDS
 from appliance.stats import find_quartiles
-from appliance.store import queries, requests, steps, verdicts
+from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only
+from appliance.store.power_offs import select_power_offs
+from appliance.store.read import overview
+from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.units import slug
 from tui import language
 from tui.array_headlines import describe_array
 from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Spread, Step, Verdict
 from tui.charset import drawable
 from tui.durations import Durations, select_durations
-from tui.headlines import find_figures
+from tui.headlines import find_figures, is_shown
 from tui.language import _
 from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watched import read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
-from tui.step_rows import select_power_offs, select_results, select_samples, select_tickets
 
 # The engine lets go of the stick before it restarts the machine: until then nothing is wrong.
 _LEAVING_S = 30.0
@@ -80,17 +82,17 @@ class StoredReader:
                 campaigns=tuple(
                     self._read_campaign(
                         row,
-                        drives=queries.select_campaign_drives(connection, row.id),
-                        boots=queries.select_boots(connection, row.id),
+                        drives=overview.select_campaign_drives(connection, row.id),
+                        boots=overview.select_boots(connection, row.id),
                         steps_of_it=self._read_steps(connection, row.id),
                         verdicts_on_it=verdicts.select_verdicts(connection, row.id),
                         judging=verdicts.select_judging(connection, row.id),
                     )
-                    for row in queries.select_campaigns(connection)
+                    for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
                     Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
-                    for row in queries.select_events(connection, limit=_EVENTS)
+                    for row in overview.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
                     Answer(
@@ -113,7 +115,7 @@ class StoredReader:
         for row in steps.select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
-                results = select_results(connection.execute, row.id)
+                results = tuple(filter(is_shown, select_figures(connection, row.id)))
                 step = Step(
                     id=row.id,
                     position=row.position,
@@ -124,15 +126,15 @@ class StoredReader:
                     figures=find_figures(
                         row.kind,
                         results,
-                        select_tickets(connection.execute, row.id),
-                        select_power_offs(connection.execute, row.id),
+                        select_tickets(connection, row.id),
+                        [each.cold_proof for each in select_power_offs(connection, row.id)],
                     ),
                     workload_index=row.workload_index,
                     array=describe_array(results) if row.device == ARRAY else (),
                     spreads=tuple(
                         _measure(each)
                         for each in find_spreads(
-                            row.kind, results, select_samples(connection.execute, row.id)
+                            row.kind, results, select_samples(connection, row.id)
                         )
                     ),
                 )
@@ -143,10 +145,10 @@ class StoredReader:
 
     def _read_campaign(
         self,
-        row: queries.CampaignRow,
+        row: overview.CampaignRow,
         *,
-        drives: tuple[queries.CampaignDriveRow, ...],
-        boots: tuple[queries.BootRow, ...],
+        drives: tuple[overview.CampaignDriveRow, ...],
+        boots: tuple[overview.BootRow, ...],
         steps_of_it: tuple[Step, ...],
         verdicts_on_it: tuple[verdicts.VerdictRow, ...],
         judging: verdicts.JudgingRow | None,

@@ -21,7 +21,7 @@ from appliance.stick import Stick, hold_alone
 from appliance.store.checksums import DAMAGED, seal
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies, newest_event
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
 from tests.databases import spoil_page
 from tests.report.database import make_database
 from tests.unit.campaign.world import STICK
