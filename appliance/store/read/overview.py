@@ -34,7 +34,7 @@ class CampaignDriveRow:
 
     campaign_id: int
     drive_id: int
-    drive_serial: str
+    identity: str
     """The serial number, or the WWN where there is none, as in `boot_times`."""
     model: str
     role: str
@@ -66,6 +66,11 @@ class BootRow:
     boot_s: float | None
     at: str
 
+    @property
+    def counts(self) -> bool:
+        """Whether its time may be compared: a charted boot is slowed down."""
+        return self.valid and not self.charted and self.boot_s is not None
+
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
@@ -91,7 +96,7 @@ _CAMPAIGNS = """
     GROUP BY c.id ORDER BY c.id DESC
 """
 _DRIVES = """
-    SELECT cd.campaign_id, cd.drive_id, d.identity AS drive_serial, d.model, cd.role, d.rotational,
+    SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
            cd.released, cd.failed_reason, count(k.id) AS planned,
            coalesce(sum(k.state = 'done'), 0) AS done,
            coalesce(sum(k.state = 'failed'), 0) AS failed,
