@@ -28,8 +28,9 @@ from appliance.report.tables import (
     write_rows,
 )
 from appliance.report.views import ReportView, make_report
+from appliance.store.campaigns import CampaignRow
 from appliance.store.extract import extract_campaign
-from appliance.store.read.campaign import CampaignRow, CampaignRows, select_campaign, select_earlier
+from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
 from appliance.store.read.rows import AnyRow
 from appliance.store.read.workloads import stream_activity
 from appliance.units import slug

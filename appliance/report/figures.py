@@ -17,11 +17,12 @@ from appliance.store.read.workloads import (
     ActivityRow,
     DirtyRow,
     RangeRow,
+    ReportedStep,
     ResultRow,
     SliceRow,
-    StepRow,
     TicketRow,
 )
+from appliance.store.steps import StepRow
 from appliance.units import parse_size, printable
 
 OTHER = "other"
@@ -114,7 +115,7 @@ class Figure:
 class StepFigures:
     """One workload on one drive with all it measured."""
 
-    step: StepRow
+    step: ReportedStep
     label: str
     color: int
     """The place of its drive in the campaign: one colour per drive throughout a page."""

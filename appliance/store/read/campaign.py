@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.errors import PlanError
+from appliance.store import campaigns
 from appliance.store.checksums import DAMAGED, Damaged, find_damaged
 from appliance.store.health import HealthRow, select_health
 from appliance.store.read.rows import Record, read_records, read_rows
@@ -66,21 +67,6 @@ _EARLIER = """
                         WHERE t.campaign_id = c.id AND t.drive_id = cd.drive_id))
     ORDER BY c.created_at DESC, c.id DESC LIMIT 1
 """
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignRow:
-    """One campaign."""
-
-    id: int
-    name: str
-    plan_toml: str
-    plan_sha256: str
-    state: str
-    reason: str
-    on_finish: str
-    created_at: str
-    finished_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +171,7 @@ class VerdictRows:
 class CampaignRows:
     """Everything a report needs, read at one moment."""
 
-    campaign: CampaignRow
+    campaign: campaigns.CampaignRow
     drives: tuple[DriveRow, ...]
     boots: tuple[BootRow, ...]
     boot_times: tuple[Record, ...]
@@ -213,16 +199,7 @@ def select_campaign(
     # One read transaction: the engine may be adding rows meanwhile.
     connection.execute("BEGIN")
     try:
-        campaign = next(
-            read_rows(
-                connection,
-                CampaignRow,
-                "SELECT id, name, plan_toml, plan_sha256, state, reason, on_finish, created_at,"
-                " finished_at FROM campaign WHERE id = ?",
-                campaign_id,
-            ),
-            None,
-        )
+        campaign = campaigns.select_campaign(connection, campaign_id)
         if campaign is None:
             raise PlanError(f"there is no campaign {campaign_id} in the database")
         damaged = find_damaged(connection, campaign_id=campaign_id)

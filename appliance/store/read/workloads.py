@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from appliance.store.checksums import DAMAGED, Damaged
 from appliance.store.read.rows import read_rows
+from appliance.store.steps import StepRow
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -44,32 +45,18 @@ _TICKETS = """
     ORDER BY t.position, v.pass, v.seq
 """
 _STEPS = """
-    SELECT id, position, kind, drive_id, device, state, reason, attempts, workload_index,
-           started_at, finished_at,
+    SELECT t.*,
            (SELECT json_group_array(name ORDER BY rowid) FROM part WHERE step_id = t.id) AS parts
     FROM step t WHERE campaign_id = ? ORDER BY position
 """
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
-    """One workload of the plan on one drive or array."""
+class ReportedStep(StepRow):
+    """One workload of the plan on one drive or array, with what it stored."""
 
-    id: int
-    position: int
-    kind: str
-    drive_id: int | None
-    device: str
-    """What the step is about, as people call it: the drive's identity, or the array."""
-    state: str
-    reason: str
-    attempts: int
-    workload_index: int
-    """Which [[workload]] of the plan, from 0."""
-    started_at: str | None
-    finished_at: str | None
-    parts: tuple[str, ...]
-    """The parts that are finished and stored."""
+    parts: tuple[str, ...] = ()
+    """Those that are finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +169,7 @@ class RangeRow:
 class WorkloadRows:
     """All that a campaign's workloads left in the database."""
 
-    steps: tuple[StepRow, ...]
+    steps: tuple[ReportedStep, ...]
     results: tuple[ResultRow, ...]
     tickets: tuple[TicketRow, ...]
     activity: tuple[ActivityRow, ...]
@@ -273,8 +260,8 @@ def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
     )
 
 
-def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
+def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[ReportedStep, ...]:
     return tuple(
-        StepRow(**(dict(row) | {"parts": tuple(json.loads(row["parts"]))}))
+        ReportedStep(**(dict(row) | {"parts": tuple(json.loads(row["parts"]))}))
         for row in connection.execute(_STEPS, (campaign_id,))
     )
