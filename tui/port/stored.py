@@ -13,13 +13,14 @@ from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read import overview
+from appliance.store.read.durations import select_work
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.units import slug
 from tui import language
 from tui.array_headlines import describe_array
 from tui.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
 from tui.charset import drawable
-from tui.durations import Durations, select_durations
+from tui.durations import Durations, make_durations
 from tui.headlines import find_figures, is_shown
 from tui.language import _
 from tui.port.boot_ratios import find_boot_ratios
@@ -106,7 +107,7 @@ class StoredReader:
                     )
                     for row in requests.select_recent_requests(connection, limit=_ANSWERS)
                 ),
-                durations=select_durations(connection.execute),
+                durations=make_durations(select_work(connection)),
             )
         finally:
             connection.close()
