@@ -5,7 +5,6 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
-from appliance.store.read.overview import EventRow
 from tui.campaigns import ARRAY, Campaign
 from tui.course import Course
 from tui.drive_facts import DriveRow
@@ -26,6 +25,18 @@ class Rate:
     write_iops: float
     busy: float = 0.0
     """The share of the time in which it had something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the event log."""
+
+    seq: int
+    at: str
+    level: str
+    what: str
+    """What happened, in the word that the log has for it."""
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +65,7 @@ class Snapshot:
     """The list of drives is not complete yet."""
     campaigns: tuple[Campaign, ...] = ()
     """The newest first."""
-    events: tuple[EventRow, ...] = ()
+    events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
     """The latest first."""
     rates: tuple[Rate, ...] = ()
@@ -110,9 +121,9 @@ class Snapshot:
         if self.is_early:
             return False  # the log is that of the last time
         for event in reversed(self.events):
-            if event.event in {"campaign-done", "campaign-paused"}:
+            if event.what in {"campaign-done", "campaign-paused"}:
                 return True
-            if event.event == "ready":
+            if event.what == "ready":
                 break
         return False
 

@@ -70,7 +70,7 @@ class ConditionsView:
 
 
 def make_conditions(rows: CampaignRows) -> ConditionsView | None:
-    """The section; None where nothing was noted, as in campaigns of earlier versions."""
+    """The section; None where nothing was noted."""
     if not rows.conditions:
         return None
     machine = _group(rows.conditions, "")

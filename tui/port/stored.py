@@ -26,7 +26,7 @@ from tui.language import _
 from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watched import read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
-from tui.state import Answer
+from tui.state import Answer, Event
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -43,7 +43,7 @@ class Stored:
 
     campaigns: tuple[Campaign, ...] = ()
     """The newest first."""
-    events: tuple[overview.EventRow, ...] = ()
+    events: tuple[Event, ...] = ()
     answers: tuple[Answer, ...] = ()
     """The latest first."""
     durations: Durations = field(default_factory=Durations)
@@ -96,7 +96,8 @@ class StoredReader:
                     for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
-                    _draw(row) for row in overview.select_events(connection, limit=_EVENTS)
+                    Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
+                    for row in overview.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
                     Answer(

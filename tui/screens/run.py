@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from appliance.store.read.overview import EventRow
 from tui.campaigns import ARRAY, Campaign
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
@@ -23,7 +22,7 @@ from tui.screens.dialog import Ask
 from tui.screens.page import Page
 from tui.screens.skip_flow import skip_boots, skip_step
 from tui.skipping import find_skippable, find_skippable_boots
-from tui.state import Rate, Snapshot
+from tui.state import Event, Rate, Snapshot
 from tui.widgets.figures import draw_digits, draw_progress
 from tui.widgets.line import Line
 
@@ -257,15 +256,16 @@ def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int)
     return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def describe_events(events: tuple[EventRow, ...], width: int) -> str:
+def describe_events(events: tuple[Event, ...], width: int) -> str:
     """The last lines of the log, each with its time of day."""
     if not events:
         return _("No events yet.")
     marks = {"info": " ", "warning": "!", "error": "E"}
     lines = []
     for event in reversed(events):
-        said = say_event(event.event, event.detail)
-        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {said}"
+        line = (
+            f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event.what, event.detail)}"
+        )
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)
