@@ -202,9 +202,9 @@ def _campaign_ids() -> list[int]:
 
 def _compare(options: argparse.Namespace) -> int:
     from appliance.report.ratios import compare_campaigns
-    from appliance.report.rows import select_campaign
     from appliance.stick import DATABASE
     from appliance.store.connect import open_read_only
+    from appliance.store.read.campaign import select_campaign
 
     connection = open_read_only(DATABASE)
     asked = [_split_side(text) for text in (options.one, options.other)]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from appliance.store.read.figures import FigureRow
 from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.language import _
 from tui.quantities import show_bytes, show_number
-from tui.rows import Row
 
 MODES = ("writethrough", "writeback", "writearound", "none")
 _ARRAY = "array"
@@ -15,7 +15,7 @@ _WARM_UP = "warm-up"
 _FEW = 3
 
 
-def is_inner(row: Row) -> bool:
+def is_inner(row: FigureRow) -> bool:
     """Whether the row tells of the array's inside: no figure of the workload."""
     return row.variant == _ARRAY or row.variant.startswith(f"{_ARRAY}/")
 
@@ -26,14 +26,14 @@ def split_mode(variant: str) -> tuple[str, str]:
     return (mode, test) if mode in MODES and test else ("", variant)
 
 
-def describe_array(rows: Sequence[Row]) -> tuple[str, ...]:
+def describe_array(rows: Sequence[FigureRow]) -> tuple[str, ...]:
     """Lines: hits and dirty data over the step, the warm-ups, and what did not meet it clean."""
     return tuple(
         line for line in (_sum_up(rows), _describe_warm_ups(rows), _describe_unclean(rows)) if line
     )
 
 
-def add_hits(figures: Iterable[Figure], rows: Sequence[Row]) -> tuple[Figure, ...]:
+def add_hits(figures: Iterable[Figure], rows: Sequence[FigureRow]) -> tuple[Figure, ...]:
     """The figures, each with the share of its part's reads that the array's cache answered.
 
     A figure of several parts (`direct/1`, `direct/2`) has no such single share.
@@ -55,7 +55,7 @@ def _show_hits(ratio: float) -> str:
     return _("{share} hit").format(share=_show_share(ratio))
 
 
-def _sum_up(rows: Sequence[Row]) -> str:
+def _sum_up(rows: Sequence[FigureRow]) -> str:
     own = {row.metric: row for row in rows if row.variant == _ARRAY}
     if not own:
         return ""
@@ -77,7 +77,7 @@ def _sum_up(rows: Sequence[Row]) -> str:
     return _("({figures}: interrupted)").format(figures=text)
 
 
-def _describe_warm_ups(rows: Sequence[Row]) -> str:
+def _describe_warm_ups(rows: Sequence[FigureRow]) -> str:
     rounds = {
         split_mode(row.variant)[0]: row
         for row in rows
@@ -94,7 +94,7 @@ def _describe_warm_ups(rows: Sequence[Row]) -> str:
     return _("warm-up rounds: {all}").format(all=", ".join(parts))
 
 
-def _describe_unclean(rows: Sequence[Row]) -> str:
+def _describe_unclean(rows: Sequence[FigureRow]) -> str:
     """What began while something was only in the cache."""
     met = {
         drawable(row.variant): row.array_dirty_bytes

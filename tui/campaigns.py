@@ -5,6 +5,9 @@ Every text is fit to be drawn (see `charset`) except where its name starts with 
 
 from dataclasses import dataclass
 
+from appliance.store.read.overview import BootRow, CampaignDriveRow, CampaignRow
+from appliance.store.steps import StepRow
+from appliance.store.verdicts import VerdictRow
 from tui.language import _
 
 ARRAY = "array"
@@ -12,44 +15,17 @@ ARRAY = "array"
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
-    """One finished boot; `boot_s` is None where it failed."""
-
-    cycle: int
-    charted: bool
-    power: str
-    cold_proof: str
-    reason: str
-    valid: bool
-    boot_s: float | None
-
-    @property
-    def counts(self) -> bool:
-        """Whether its time may be compared: a charted boot is slowed down."""
-        return self.valid and not self.charted and self.boot_s is not None
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignDrive:
+class CampaignDrive(CampaignDriveRow):
     """One drive of a campaign with its boots, by cycle."""
 
-    identity: str
-    model: str
-    role: str
-    kind: str
-    failed_reason: str
-    planned: int
-    boots: tuple[Boot, ...]
+    boots: tuple[BootRow, ...]
     quartiles_s: tuple[float, float, float] | None = None
     """Of `times_s`: lower quartile, median, upper quartile; None where they are too few."""
-    id: int = 0
-    """Its row's, by which a person's wish names it."""
-    skipped: int = 0
-    """Boots that a person gave up; they are not among `boots`."""
-    open: int = 0
-    """Boots still to be made."""
-    next_position: int | None = None
-    """Where the first of these comes among all drives' boots."""
+
+    @property
+    def kind(self) -> str:
+        """How it stores."""
+        return "disk" if self.rotational else "flash"
 
     @property
     def booted(self) -> str:
@@ -114,20 +90,10 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One workload on one drive."""
+class Step(StepRow):
+    """One workload on one drive, and what it gave."""
 
-    id: int
-    """Its row's, by which a person's wish names it."""
-    position: int
-    kind: str
-    device: str
-    state: str
-    """planned | running | done | failed | skipped"""
-    reason: str
     figures: tuple[Figure, ...] = ()
-    workload_index: int = 0
-    """Which workload of the plan; the same where it runs on several drives."""
     array: tuple[str, ...] = ()
     """Lines on what the array did inside, where the step ran on it."""
     spreads: tuple[Spread, ...] = ()
@@ -139,43 +105,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a drive may be used."""
+class Campaign(CampaignRow):
+    """One campaign of this stick, with all that it has shown."""
 
-    identity: str
-    verdict: str
-    """accept | accept with remarks | reject"""
-    reasons: str
-    """Empty for `accept`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Campaign:
-    """One campaign of this stick."""
-
-    id: int
-    name: str
-    state: str
-    """preparing | running | paused | done"""
-    reason: str
-    created_at: str
-    finished_at: str
-    planned: int
-    done: int
-    failed: int
     drives: tuple[CampaignDrive, ...]
     report: str
     """The report's folder on the FAT partition; empty where it was not written yet."""
-    is_pausing: bool = False
-    """A person has asked for it; it does at its next safe point."""
-    skipped: int = 0
-    """Boots that a person gave up, and that were never tried."""
     boot_ratios: tuple[BootRatio, ...] = ()
     unsettled: tuple[str, ...] = ()
     """What was booted and has no settled boots to compare, where others have."""
     steps: tuple[Step, ...] = ()
     """In the order in which they happen."""
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[VerdictRow, ...] = ()
     """On each drive that was judged."""
     is_judged: bool = False
     """Whether it was there to judge its drives, or one was rejected all the same."""

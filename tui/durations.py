@@ -1,58 +1,15 @@
-"""How long steps and boots of this stick took, as work to learn from and work that is left.
-
-The statements read tables, not the documented views: those say nothing of what was never begun.
-May block on the stick, so it is for the port only. What it makes of the rows is pure.
-"""
+"""How long steps and boots of this stick took, to learn from, and which are left. Pure."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from appliance.store.read.durations import WorkRow, WorkRows
 from tui.estimate import Past, Subject, TimeLeft, Work, find_time_left
 
-type Execute = Callable[[str, Sequence[object]], Iterable[Any]]
-"""What runs a statement with its parameters: that of an open connection."""
-
-_CLASS = "d.transport || CASE d.rotational WHEN 1 THEN ' disk' ELSE ' flash' END"
-_IDENTITY = "coalesce(nullif(d.serial, ''), d.wwn)"
-# Of a step that was interrupted what is recorded goes on at its last start.
-_STEPS = f"""
-    SELECT t.campaign_id, t.kind, t.workload_index, t.state,
-           group_concat({_IDENTITY}, '+' ORDER BY m.slot),
-           group_concat(d.model, '+' ORDER BY m.slot),
-           group_concat({_CLASS}, '+' ORDER BY m.slot),
-           sum(d.size_bytes),
-           coalesce((SELECT max(a.t_s) FROM activity_sample a
-                     WHERE a.step_id = t.id AND a.device = t.device), 0.0),
-           CASE t.state WHEN 'running' THEN max(
-               coalesce((SELECT max(p.finished_at) FROM part p WHERE p.step_id = t.id), ''),
-               coalesce((SELECT max(e.at) FROM event e WHERE e.campaign_id = t.campaign_id
-                         AND e.event = 'step-start'), '')) ELSE '' END
-    FROM step t
-    JOIN campaign_drive m ON m.campaign_id = t.campaign_id
-        AND (m.drive_id = t.drive_id OR t.drive_id IS NULL AND m.role IN ('cache', 'backing'))
-    JOIN drive d ON d.id = m.drive_id
-    GROUP BY t.id
-    ORDER BY t.campaign_id, t.position
-"""  # noqa: S608  # the two names above
-_BOOTS = f"""
-    SELECT k.campaign_id, k.state, {_IDENTITY}, d.model, {_CLASS}, d.size_bytes,
-           coalesce(s.at, '')
-    FROM cycle k
-    JOIN drive d ON d.id = k.drive_id
-    LEFT JOIN boot_sample s ON s.cycle_id = k.id
-    ORDER BY k.campaign_id, k.position
-"""  # noqa: S608  # the same
-# Between two boots these mean that the machine waited for a person, or booted in vain.
-_INTERRUPTIONS = """
-    SELECT campaign_id, at FROM event
-    WHERE event IN ('campaign-paused', 'campaign-resumed', 'attempt-failed')
-    ORDER BY campaign_id, at
-"""
 _COUNTED_APART = frozenset({"on", "cycles", "charts", "wake_margin"})
 """Keys of a plan that say where or how often, not what."""
 _GRAIN_S = 10.0
@@ -94,45 +51,47 @@ class Durations:
         )
 
 
-def select_durations(execute: Execute) -> Durations:
+def make_durations(rows: WorkRows) -> Durations:
     """Of all campaigns, as they stand now."""
-    # The engine writes meanwhile: the plans come last, so that none is missing.
-    steps, cycles = list(execute(_STEPS, ())), list(execute(_BOOTS, ()))
-    plans = dict(execute("SELECT id, plan_toml FROM campaign", ()))
-    read = {campaign_id: _read_plan(text) for campaign_id, text in plans.items()}
-    past: list[Past] = []
-    planned: list[tuple[int, Work]] = []
-    running: list[tuple[int, Running]] = []
-    for row in steps:
-        campaign_id, kind, index, state, *subject, seconds, recorded_at = row
-        work = name_work(kind, _find_workload(read[campaign_id], index), Subject(*subject))
-        if state == "done":
-            past.append(Past(work, seconds))
-        elif state == "planned":
-            planned.append((campaign_id, work))
-        elif state == "running":
-            running.append((campaign_id, Running(work, seconds, recorded_at)))
+    plans = {campaign_id: _read_plan(text) for campaign_id, text in rows.plans.items()}
+    steps = [(row, _name_step(plans[row.campaign_id], row)) for row in rows.steps]
     boots = [
-        (campaign_id, state, Work("boot", _name_boot(read[campaign_id]), Subject(*subject)), at)
-        for campaign_id, state, *subject, at in cycles
+        (row, Work("boot", _name_boot(plans[row.campaign_id]), _name_subject(row)))
+        for row in rows.boots
     ]
-    planned += [
-        (campaign_id, work)
-        for campaign_id, state, work, _ in boots
-        if state in {"planned", "armed"}
-    ]
+    past = [Past(work, row.seconds) for row, work in steps if row.state == "done"]
     interruptions: dict[int | None, list[str]] = {}
-    for campaign_id, at in execute(_INTERRUPTIONS, ()):
+    for campaign_id, at in rows.interruptions:
         interruptions.setdefault(campaign_id, []).append(at)
-    for before, after in pairwise(boots):
+    for (before, _), (after, work) in pairwise(boots):
         # From one stored boot to the next: with the power-off, the countdown and the firmware.
-        seconds = _seconds_between(before[3], after[3])
-        is_whole = before[0] == after[0] and not any(
-            before[3] <= at <= after[3] for at in interruptions.get(after[0], ())
+        seconds = _seconds_between(before.at, after.at)
+        is_whole = before.campaign_id == after.campaign_id and not any(
+            before.at <= at <= after.at for at in interruptions.get(after.campaign_id, ())
         )
         if is_whole and seconds is not None:
-            past.append(Past(after[2], seconds))
-    return Durations(tuple(past), tuple(planned), tuple(running))
+            past.append(Past(work, seconds))
+    return Durations(
+        tuple(past),
+        tuple(
+            (row.campaign_id, work)
+            for row, work in (*steps, *boots)
+            if row.state in {"planned", "armed"}
+        ),
+        tuple(
+            (row.campaign_id, Running(work, row.seconds, row.at))
+            for row, work in steps
+            if row.state == "running"
+        ),
+    )
+
+
+def _name_subject(row: WorkRow) -> Subject:
+    return Subject(row.identity, row.model, row.drive_class, row.size_bytes)
+
+
+def _name_step(plan: dict[str, Any], row: WorkRow) -> Work:
+    return name_work(row.kind, _find_workload(plan, row.workload_index), _name_subject(row))
 
 
 # What was planned stands as it was, and parsing costs more than all the rest.

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from appliance.store.read.figures import FigureRow
 from tui.language import N_, _
 from tui.quantities import show_exact, show_number, show_rate
-from tui.rows import PowerOff, Row
 
 METRICS = (
     *("bw_bytes_s", "min_slice_bytes_s", "app_read_bytes", "unreadable_bytes", "slow_ranges"),
@@ -21,11 +21,11 @@ _COLD = {
     "warm": N_("the drive was NOT OFF"),
 }
 
-type Draft = tuple[str, str, Sequence[Row]]
+type Draft = tuple[str, str, Sequence[FigureRow]]
 """A figure's name, its text, and the rows it is from."""
 
 
-def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
+def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
     whole = {row.metric: row for row in rows if row.variant == _WHOLE}
     # One that was given up has only what was found in it.
@@ -53,7 +53,7 @@ def draft_surface(rows: Sequence[Row]) -> Iterable[Draft]:
         yield _("slices read"), text, own or [row for row in rows if row.variant in slices]
 
 
-def draft_verify(rows: Sequence[Row], power_offs: Sequence[PowerOff]) -> Iterable[Draft]:
+def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterable[Draft]:
     """What was written and read back, what came back wrong, and whether the power was off."""
     for name in _PHASES:
         found = {row.metric: row for row in rows if row.variant == name}
@@ -74,7 +74,7 @@ def draft_verify(rows: Sequence[Row], power_offs: Sequence[PowerOff]) -> Iterabl
         yield name, "  ".join(parts), list(found.values())
 
 
-def draft_selftest(rows: Sequence[Row]) -> Iterable[Draft]:
+def draft_selftest(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     """Whether the drive passed its own test, and how long that took."""
     for name in dict.fromkeys(row.variant for row in rows if row.metric == "selftest_passed"):
         found = {row.metric: row for row in rows if row.variant == name}
@@ -85,8 +85,8 @@ def draft_selftest(rows: Sequence[Row]) -> Iterable[Draft]:
         yield name, text, list(found.values())
 
 
-def _describe_power_offs(power_offs: Sequence[PowerOff]) -> str:
-    proofs = {each.cold_proof for each in power_offs}
+def _describe_power_offs(power_offs: Sequence[str]) -> str:
+    proofs = set(power_offs)
     if not proofs:
         return _("no power-off on record")
     # The weakest counts.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from appliance.store.read.figures import FigureRow, TicketSum
 from tui.array_headlines import MODES, add_hits, is_inner, split_mode
 from tui.campaigns import Figure
 from tui.charset import drawable
@@ -14,7 +15,6 @@ from tui.field_headlines import METRICS as FIELD_METRICS
 from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
 from tui.language import _
 from tui.quantities import show_count, show_iops, show_number, show_rate
-from tui.rows import PowerOff, Row, TicketSum
 
 METRICS = ("bw_bytes_s", "iops", "rate_bytes_s", "seconds", "touch_ratio", *FIELD_METRICS)
 """What of `results` is looked at here."""
@@ -32,11 +32,11 @@ _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def find_figures(
     kind: str,
-    rows: Sequence[Row],
+    rows: Sequence[FigureRow],
     tickets: Sequence[TicketSum] = (),
-    power_offs: Sequence[PowerOff] = (),
+    power_offs: Sequence[str] = (),
 ) -> tuple[Figure, ...]:
-    """What a person wants to know of the step first, in lines."""
+    """What a person wants to know of the step first, in lines. `power_offs`: each one's proof."""
     own = [row for row in rows if row.metric in METRICS and not is_inner(row)]
     match kind:
         case "surface":
@@ -49,11 +49,22 @@ def find_figures(
             return add_hits(_find_own(kind, own, tickets), rows)
 
 
+def is_shown(row: FigureRow) -> bool:
+    """Whether something is made of it, here, of the array, or in a picture."""
+    return row.variant != "other" and (
+        row.metric in {*METRICS, "warm_up_rounds"}
+        or row.variant == "array"
+        or (is_inner(row) and row.metric == "hit_ratio")
+    )
+
+
 def _finish(drafts: Iterable[Draft]) -> tuple[Figure, ...]:
     return tuple(_figure(name, text, rows) for name, text, rows in drafts)
 
 
-def _find_own(kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
+def _find_own(
+    kind: str, rows: Sequence[FigureRow], tickets: Sequence[TicketSum]
+) -> Iterable[Figure]:
     match kind:
         case "lottery":
             return _lottery(rows, tickets)
@@ -69,7 +80,7 @@ def _find_own(kind: str, rows: Sequence[Row], tickets: Sequence[TicketSum]) -> I
             return ()
 
 
-def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
+def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
     for name in _ordered({each.pass_name for each in tickets}, _PASSES):
         drawn = [each for each in tickets if each.pass_name == name]
         own = [row for row in rows if _parts(row)[0] == name]
@@ -90,7 +101,7 @@ def _lottery(rows: Sequence[Row], tickets: Sequence[TicketSum]) -> Iterable[Figu
         )
 
 
-def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
+def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     # Rounds, passes of preconditioning and the ways of a mixed job: `seq-read/round-3`.
     whole = [row for row in rows if "/" not in split_mode(row.variant)[1]] or rows
     by_mode = {split_mode(row.variant)[0] for row in whole}
@@ -118,9 +129,9 @@ def _fio(rows: Sequence[Row]) -> Iterable[Figure]:
             yield replace(_figure(name, text, own), short=texts[main], value=value)
 
 
-def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
+def _matrix(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     rates = [row for row in rows if row.metric == "rate_bytes_s"]
-    by_operation: dict[str, list[Row]] = {}
+    by_operation: dict[str, list[FigureRow]] = {}
     for row in rates:
         operation = next((part for part in _parts(row) if part in _OPERATIONS), row.variant)
         by_operation.setdefault(operation, []).append(row)
@@ -135,8 +146,8 @@ def _matrix(rows: Sequence[Row]) -> Iterable[Figure]:
         yield replace(_figure(name, text, own), short=short, value=most)
 
 
-def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
-    lines: dict[str, list[Row]] = {}
+def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
+    lines: dict[str, list[FigureRow]] = {}
     for row in rows:
         if row.metric == "iops":
             lines.setdefault("/".join(_parts(row)[1:]), []).append(row)
@@ -149,7 +160,7 @@ def _sweep(rows: Sequence[Row]) -> Iterable[Figure]:
         yield replace(figure, short=counts, value=ends[-1].value)
 
 
-def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
+def _sql(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     times = [row for row in rows if row.metric == "seconds"]
     total = [row for row in times if row.variant == "total"]
     phases = [row for name in _PHASES for row in times if row.variant == name]
@@ -159,11 +170,11 @@ def _sql(rows: Sequence[Row]) -> Iterable[Figure]:
         yield _figure(row.variant, _show_seconds(row), [row], value=row.value)
 
 
-def _show_seconds(row: Row) -> str:
+def _show_seconds(row: FigureRow) -> str:
     return f"{show_number(row.value, '10,.1f')} s"
 
 
-def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) -> Figure:
+def _figure(name: str, text: str, rows: Sequence[FigureRow], *, value: float = 0.0) -> Figure:
     return Figure(
         drawable(name),
         text,
@@ -174,10 +185,10 @@ def _figure(name: str, text: str, rows: Sequence[Row], *, value: float = 0.0) ->
     )
 
 
-def name_cache(states: Iterable[str], rows: Sequence[Row]) -> str:
+def name_cache(states: Iterable[str], rows: Sequence[FigureRow]) -> str:
     """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
     word = "+".join(map(_, _ordered(set(states), _STATES)))
-    is_proven = bool(rows) and all(row.proof == "proven" for row in rows)
+    is_proven = bool(rows) and all(row.page_cache_proof == "proven" for row in rows)
     return drawable(word if is_proven else f"{word} {_('unproven')}")
 
 
@@ -191,11 +202,11 @@ def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
     return sorted(names, key=place)
 
 
-def _parts(row: Row) -> list[str]:
+def _parts(row: FigureRow) -> list[str]:
     return row.variant.split("/")
 
 
-def _set_bytes(row: Row) -> int:
+def _set_bytes(row: FigureRow) -> int:
     """The working set that a sweep's variant begins with: `64M`, or bytes."""
     found = re.fullmatch(r"(\d+)([KMGT]?)", _parts(row)[0])
     return int(found[1]) * _FACTORS[found[2]] if found else 0

@@ -5,9 +5,9 @@ Pure.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from appliance.store.read.figures import FigureRow, SampleRow
 from tui.campaigns import Campaign, Spread
 from tui.charset import drawable, shorten
 from tui.charts import Box, draw_boxes
@@ -15,7 +15,6 @@ from tui.engine_words import name_device
 from tui.headlines import name_cache
 from tui.language import _
 from tui.quantities import show_number
-from tui.rows import Row
 
 LEAST_FOR_A_BOX = 5
 """Quartiles of fewer would be drawn from next to nothing."""
@@ -24,17 +23,9 @@ _DEVICE = 20
 _ROUND = "/round-"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One read of a lottery, or one slice of a surface."""
-
-    name: str
-    """Of the pass; empty for a surface."""
-    page_cache: str
-    bytes_s: float
-
-
-def find_spreads(kind: str, rows: Sequence[Row], samples: Sequence[Sample]) -> tuple[Spread, ...]:
+def find_spreads(
+    kind: str, rows: Sequence[FigureRow], samples: Sequence[SampleRow]
+) -> tuple[Spread, ...]:
     """All there are in a step, without their quartiles. What is not valid is left out."""
     match kind:
         case "lottery":
@@ -50,20 +41,20 @@ def find_spreads(kind: str, rows: Sequence[Row], samples: Sequence[Sample]) -> t
             return ()
 
 
-def _find_passes(rows: Sequence[Row], samples: Sequence[Sample]) -> Iterable[Spread]:
-    met = dict.fromkeys((each.name, each.page_cache) for each in samples)
+def _find_passes(rows: Sequence[FigureRow], samples: Sequence[SampleRow]) -> Iterable[Spread]:
+    met = dict.fromkeys((each.pass_name, each.page_cache) for each in samples)
     for name, page_cache in met:
         own = [row for row in rows if row.variant.split("/")[0] == name]
         rates = tuple(
             each.bytes_s / 1e6
             for each in samples
-            if (each.name, each.page_cache) == (name, page_cache)
+            if (each.pass_name, each.page_cache) == (name, page_cache)
         )
         if len(rates) > 1 and all(row.valid for row in own):
             yield Spread(drawable(name), name_cache([page_cache], own), "MB/s", rates)
 
 
-def _find_rounds(rows: Sequence[Row]) -> Iterable[Spread]:
+def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
     rounds = [row for row in rows if _ROUND in row.variant and row.valid]
     wanted = [row for row in rounds if row.metric == _find_metric(row.variant)]
     for variant, found in groupby(wanted, key=lambda row: row.variant.partition(_ROUND)[0]):

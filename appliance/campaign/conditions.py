@@ -29,7 +29,7 @@ from appliance.store.conditions import (
     select_conditions,
 )
 from appliance.store.connect import transaction
-from appliance.store.evidence import select_health_texts
+from appliance.store.read.evidence import select_health_texts
 
 _SYS = Path("/sys")
 _SETTINGS = "reading its settings"

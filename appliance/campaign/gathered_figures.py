@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from appliance.evidence import Figure
 from appliance.policy_limits import LIMITS, LimitKind
-from appliance.store.evidence import FigureRow
+from appliance.store.read.figures import FigureRow
 
 MB = 1_000_000
 MS_NS = 1_000_000

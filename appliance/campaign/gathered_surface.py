@@ -10,14 +10,14 @@ from dataclasses import replace
 from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
 from appliance.evidence import Figure
 from appliance.stats import find_share_shown
-from appliance.store.evidence import (
-    FigureRow,
+from appliance.store.ranges import select_slices
+from appliance.store.read.evidence import (
     JudgedDriveRow,
-    JudgedStepRow,
     count_ranges,
     select_range_bytes,
 )
-from appliance.store.ranges import select_slices
+from appliance.store.read.figures import FigureRow
+from appliance.store.steps import StepRow
 
 _SURFACE: Mapping[str, tuple[str, str, float]] = {
     "surface_mean_mb_s": ("whole", "bw_bytes_s", MB),
@@ -31,7 +31,7 @@ _SAMPLE_RATES = "a sample's rates include the ways between its places"
 def gather_surface(
     connection: sqlite3.Connection,
     drive: JudgedDriveRow,
-    step: JudgedStepRow,
+    step: StepRow,
     rows: Sequence[FigureRow],
 ) -> tuple[dict[str, Figure], str]:
     """From one scan of the drive: by the limits' names, and what of the surface it has not read.

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from appliance.campaign.gathered_figures import MB, sum_metric, take
 from appliance.evidence import SURFACE_UNREAD, Figure
-from appliance.store.evidence import (
-    FigureRow,
+from appliance.store.power_offs import select_power_offs
+from appliance.store.read.evidence import (
     JudgedDriveRow,
-    JudgedStepRow,
     select_range_bytes,
 )
-from appliance.store.power_offs import select_power_offs
+from appliance.store.read.figures import FigureRow
+from appliance.store.steps import StepRow
 
 _READS = ("read", "read-cold")
 VARIANTS: Mapping[str, tuple[str, str, float]] = {
@@ -25,7 +25,7 @@ RATES = tuple(VARIANTS)
 def gather_verify(
     connection: sqlite3.Connection,
     drive: JudgedDriveRow,
-    step: JudgedStepRow,
+    step: StepRow,
     rows: Sequence[FigureRow],
 ) -> tuple[dict[str, Figure], str]:
     """From one step: by the limits' names, and what of the surface it has not looked at.
@@ -81,7 +81,7 @@ def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -
     return read + (sum_metric(rows, phase, "unreadable_bytes") or 0.0) >= written
 
 
-def _describe_power_off(connection: sqlite3.Connection, step: JudgedStepRow) -> tuple[str, bool]:
+def _describe_power_off(connection: sqlite3.Connection, step: StepRow) -> tuple[str, bool]:
     """What is known of the power-off, and whether the drive is known to have lost its power."""
     offs = select_power_offs(connection, step.id)
     proofs = {each.cold_proof for each in offs}

@@ -19,20 +19,19 @@ from appliance.plan_workloads import FioPlan
 from appliance.policy_limits import LIMITS
 from appliance.store.campaigns import select_campaign
 from appliance.store.conditions import select_condition_values
-from appliance.store.evidence import (
+from appliance.store.health import HealthRow, select_health
+from appliance.store.processor_load import select_loads
+from appliance.store.read.evidence import (
     BootCounts,
-    FigureRow,
     JudgedDriveRow,
-    JudgedStepRow,
     select_boot_counts,
     select_health_texts,
     select_highest_celsius,
     select_judged_drives,
     select_judged_steps,
-    select_step_figures,
 )
-from appliance.store.health import HealthRow, select_health
-from appliance.store.processor_load import select_loads
+from appliance.store.read.figures import FigureRow, select_figures
+from appliance.store.steps import StepRow
 from appliance.workloads.surface_drive import DEPTH
 from appliance.workloads.surface_slices import REQUEST_BYTES
 
@@ -73,7 +72,7 @@ def _gather_drive(
     campaign_id: int,
     drive: JudgedDriveRow,
     *,
-    steps: Sequence[JudgedStepRow],
+    steps: Sequence[StepRow],
     health: Sequence[HealthRow],
 ) -> Evidence:
     context = _read_context(connection, campaign_id, drive)
@@ -139,7 +138,7 @@ def _gather_given_up(drive: JudgedDriveRow) -> Figure:
     return Figure(float(bool(drive.failed_reason)), drive.failed_reason)
 
 
-def _count_failed(steps: Sequence[JudgedStepRow]) -> dict[str, Figure]:
+def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
     """Those by the drive's fault; a self-test that it does not have is nobody's."""
     ended = [step for step in steps if step.state in {"done", "failed", "skipped"}]
     ran = [step for step in ended if step.state != "failed" or step.blame != "none"]
@@ -162,14 +161,14 @@ def _gather_steps(
     connection: sqlite3.Connection,
     campaign_id: int,
     drive: JudgedDriveRow,
-    steps: Sequence[JudgedStepRow],
+    steps: Sequence[StepRow],
     context: TimingContext,
 ) -> tuple[dict[str, Figure], str]:
     """Figures by the limits' names, and how much of the surface nobody looked at."""
     found: dict[str, list[Figure]] = {}
     unread: list[str] = []
     for step in steps:
-        rows = select_step_figures(connection, step.id)
+        rows = select_figures(connection, step.id)
         match step.kind:
             case "fio":
                 taken = take(rows, _FIO)
@@ -203,7 +202,7 @@ def _gather_steps(
 
 
 def _find_busy_shares(
-    connection: sqlite3.Connection, step: JudgedStepRow, names: Iterable[str]
+    connection: sqlite3.Connection, step: StepRow, names: Iterable[str]
 ) -> dict[str, float]:
     """By the limits' names, in which share of the time behind it a processor was at its limit."""
     loads = select_loads(connection, step.id)
@@ -221,7 +220,7 @@ def _is_behind(part: str, name: str) -> bool:
 
 
 def _find_under_way(
-    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
+    connection: sqlite3.Connection, campaign_id: int, step: StepRow
 ) -> dict[str, UnderWay]:
     """By the names of limits on latency, what was asked for at a time."""
     if step.kind == "surface":
@@ -230,13 +229,11 @@ def _find_under_way(
     return {} if plan is None else dict.fromkeys(_FIO, UnderWay(plan.iodepth * plan.numjobs))
 
 
-def _describe_skipped(step: JudgedStepRow) -> str:
+def _describe_skipped(step: StepRow) -> str:
     return f"{step.kind} skipped {step.reason}".rstrip()
 
 
-def _name_planned(
-    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
-) -> Sequence[str]:
+def _name_planned(connection: sqlite3.Connection, campaign_id: int, step: StepRow) -> Sequence[str]:
     """The limits that all parts of the step would have given figures for."""
     if step.kind != "fio":
         return _RATES.get(step.kind, ())
@@ -246,7 +243,7 @@ def _name_planned(
 
 
 def _find_fio_plan(
-    connection: sqlite3.Connection, campaign_id: int, step: JudgedStepRow
+    connection: sqlite3.Connection, campaign_id: int, step: StepRow
 ) -> FioPlan | None:
     """What the step was to do; None where it is no such step, or that is not known."""
     campaign = select_campaign(connection, campaign_id)
@@ -260,7 +257,7 @@ def _find_fio_plan(
     return next((each for each in workloads if isinstance(each, FioPlan)), None)
 
 
-def _gather_selftest(step: JudgedStepRow, rows: Sequence[FigureRow]) -> Figure:
+def _gather_selftest(step: StepRow, rows: Sequence[FigureRow]) -> Figure:
     passed = [row.value for row in rows if row.metric == "selftest_passed"]
     if not passed:
         return Figure(None, step.reason or "it did not come to its end")

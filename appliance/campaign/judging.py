@@ -12,7 +12,7 @@ from appliance.policy import Policy, load_policy, problems_of
 from appliance.stick import FAT
 from appliance.store.campaigns import select_campaign
 from appliance.store.connect import transaction
-from appliance.store.evidence import is_own_campaign
+from appliance.store.read.evidence import is_own_campaign
 from appliance.store.verdicts import (
     delete_verdicts,
     insert_verdict,

@@ -16,7 +16,7 @@ from typing import Any
 import appliance
 from appliance.report.blocks import DASH, format_bytes
 from appliance.report.figures import ARRAY, CACHE_MODES, StepFigures, Workload, label_member
-from appliance.report.rows import ArrayMadeRow, CampaignRows, DriveRow
+from appliance.store.read.campaign import ArrayMadeRow, CampaignRows, DriveRow
 from appliance.units import format_drive_size, parse_size, printable
 
 _SETTINGS = {

@@ -6,10 +6,10 @@ What came from a drive or a plan passes `units.printable` here, and nowhere late
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.report.rows import BootRow, DriveRow
 from appliance.report.series import Series, label_booted
 from appliance.report.step_views import format_time
 from appliance.report.wakes import say_early
+from appliance.store.read.campaign import BootRow, DriveRow
 from appliance.units import format_drive_size, format_seconds, printable
 
 _DASH = format_seconds(None)

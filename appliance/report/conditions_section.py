@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.report.blocks import DASH, format_bytes
-from appliance.report.condition_rows import ConditionRow
 from appliance.report.findings import Finding
-from appliance.report.rows import CampaignRows
 from appliance.report.series import label_drive
 from appliance.report.step_views import format_time
+from appliance.store.read.campaign import CampaignRows, ConditionRow
 from appliance.units import printable
 
 _MACHINE = {
@@ -71,13 +70,12 @@ class ConditionsView:
 
 
 def make_conditions(rows: CampaignRows) -> ConditionsView | None:
-    """The section; None where nothing was noted, as in campaigns of earlier versions."""
+    """The section; None where nothing was noted."""
     if not rows.conditions:
         return None
     machine = _group(rows.conditions, "")
     drives = [
-        (label_drive(drive), _group(rows.conditions, drive.serial or drive.wwn))
-        for drive in rows.drives
+        (label_drive(drive), _group(rows.conditions, drive.identity)) for drive in rows.drives
     ]
     names = [name for name in _DRIVE if any(name in history for _, history in drives)]
     programs = [
@@ -103,7 +101,7 @@ def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
     """One doubt for the machine and for each drive of which something changed on the way."""
     subjects = [
         (_MACHINE_SUBJECT, ""),
-        *((label_drive(drive), drive.serial or drive.wwn) for drive in rows.drives),
+        *((label_drive(drive), drive.identity) for drive in rows.drives),
     ]
     return tuple(
         Finding("remark", subject, _say_changes(changed))

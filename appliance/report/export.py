@@ -11,7 +11,7 @@ import gzip
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,24 +19,20 @@ from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.measure.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.report.pages import render_page, render_verdicts
-from appliance.report.rows import CampaignRow, CampaignRows, select_campaign, select_earlier
 from appliance.report.tables import (
-    render_conditions,
-    render_dirty,
-    render_health,
     render_json,
-    render_ranges,
     render_results,
-    render_slices,
+    render_rows,
     render_steps,
-    render_temperatures,
-    render_tickets,
     render_verdict_limits,
-    write_activity,
+    write_rows,
 )
 from appliance.report.views import ReportView, make_report
-from appliance.report.workload_rows import stream_activity
+from appliance.store.campaigns import CampaignRow
 from appliance.store.extract import extract_campaign
+from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
+from appliance.store.read.rows import AnyRow
+from appliance.store.read.workloads import stream_activity
 from appliance.units import slug
 
 _TEMPORARY = ".part"
@@ -137,7 +133,7 @@ def _write_activity(connection: sqlite3.Connection, rows: CampaignRows) -> dict[
             if is_long
             else path.open("w", encoding="utf-8", newline="")
         ) as out:
-            write_activity(out, stream_activity(connection, campaign_id))
+            write_rows(out, stream_activity(connection, campaign_id))
 
     return {"activity.csv.gz" if is_long else "activity.csv": write}
 
@@ -155,7 +151,7 @@ def _find_charts(rows: CampaignRows, *, raw: Path) -> dict[int, tuple[str, Path]
         ]
         if drive is not None and sources:
             # The slot keeps apart serial numbers that differ only in what a name cannot hold.
-            name = slug(drive.serial or drive.wwn)
+            name = slug(drive.identity)
             # A boot that was tried again may have left more than one: the last one counted.
             found[boot.id] = (f"{drive.slot}-{name}-cycle-{boot.cycle:03}.svg", sources[-1])
     return found
@@ -190,17 +186,17 @@ def _find_raw_steps(rows: CampaignRows, *, raw: Path) -> frozenset[int]:
 
 def _render_details(rows: CampaignRows) -> dict[str, str]:
     """Files that only a campaign has which has such rows."""
-    files = (
-        ("steps.csv", rows.workloads.steps, render_steps),
-        ("tickets.csv", rows.workloads.tickets, render_tickets),
-        ("array_dirty.csv", rows.workloads.dirty, render_dirty),
-        ("slices.csv", rows.workloads.slices, render_slices),
-        ("ranges.csv", rows.workloads.ranges, render_ranges),
-        ("conditions.csv", rows.conditions, render_conditions),
-        ("health.csv", rows.health.records, render_health),
-        ("temperatures.csv", rows.health.temperatures, render_temperatures),
-    )
-    return {name: render(rows) for name, found, render in files if found}
+    found: dict[str, Sequence[AnyRow]] = {
+        "tickets.csv": rows.workloads.tickets,
+        "array_dirty.csv": rows.workloads.dirty,
+        "slices.csv": rows.workloads.slices,
+        "ranges.csv": rows.workloads.ranges,
+        "conditions.csv": rows.conditions,
+        "health.csv": rows.health,
+        "temperatures.csv": rows.workloads.temperatures,
+    }
+    files = {name: render_rows(each) for name, each in found.items() if each}
+    return files | ({"steps.csv": render_steps(rows)} if rows.workloads.steps else {})
 
 
 def _render_verdicts(rows: CampaignRows, view: ReportView) -> dict[str, str]:

@@ -10,18 +10,19 @@ from typing import get_args
 
 from appliance.caches.judge import may_hide_ram
 from appliance.plan_workloads import CacheMode
-from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
-from appliance.report.workload_rows import (
+from appliance.report.workload_tables import describe_keys, read_keys, read_tables
+from appliance.store.read.campaign import CampaignRows, DriveRow
+from appliance.store.read.workloads import (
     ActivityRow,
     DirtyRow,
     RangeRow,
+    ReportedStep,
     ResultRow,
     SliceRow,
-    StepRow,
     TicketRow,
 )
-from appliance.report.workload_tables import describe_keys, read_keys, read_tables
+from appliance.store.steps import StepRow
 from appliance.units import parse_size, printable
 
 OTHER = "other"
@@ -114,7 +115,7 @@ class Figure:
 class StepFigures:
     """One workload on one drive with all it measured."""
 
-    step: StepRow
+    step: ReportedStep
     label: str
     color: int
     """The place of its drive in the campaign: one colour per drive throughout a page."""
@@ -166,9 +167,7 @@ class Workload:
 def group_workloads(rows: CampaignRows) -> tuple[Workload, ...]:
     """The workloads of a campaign in the order of the plan."""
     drives = {drive.id: (color, drive) for color, drive in enumerate(rows.drives)}
-    devices = {
-        drive.serial or drive.wwn: (label_member(drive), color) for color, drive in drives.values()
-    }
+    devices = {drive.identity: (label_member(drive), color) for color, drive in drives.values()}
     results = _split(rows.workloads.results)
     tickets = _split(rows.workloads.tickets)
     activity = _split(rows.workloads.activity)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from appliance.measure.health_samples import Delta, compare
 from appliance.report.blocks import DASH, format_bytes
-from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.series import label_drive
 from appliance.store.health import HealthRow
+from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.units import printable
 
 # What every drive that is used gains: no news.
@@ -72,7 +72,7 @@ class HealthView:
 def make_health(rows: CampaignRows) -> HealthView | None:
     """The section; None where no drive was asked and none had a sensor."""
     readings = rows.verdicts.health
-    if not readings and not rows.health.temperatures:
+    if not readings and not rows.workloads.temperatures:
         return None
     drives = tuple(
         _make_drive(drive, [row for row in readings if row.drive_id == drive.id])
@@ -135,9 +135,9 @@ def _show(value: float | None, unit: str) -> str:
 
 def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
     found: dict[tuple[int, str], list[float]] = {}
-    for sample in rows.health.temperatures:
+    for sample in rows.workloads.temperatures:
         found.setdefault((sample.step_id, sample.drive_serial), []).append(sample.celsius)
-    labels = {drive.serial or drive.wwn: label_drive(drive) for drive in rows.drives}
+    labels = {drive.identity: label_drive(drive) for drive in rows.drives}
     steps = {
         step.id: f"{number}: {printable(step.kind)}"
         for number, step in enumerate(

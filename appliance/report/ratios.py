@@ -12,7 +12,6 @@ from appliance.errors import PlanError
 from appliance.ratio import Ratio, find_paired_ratio, find_quotients, find_ratio
 from appliance.report.blocks import count, format_number, format_rate, format_share
 from appliance.report.findings import Finding
-from appliance.report.rows import CampaignRows
 from appliance.report.series import KNOWN_TO
 from appliance.report.sides import (
     BOOTS,
@@ -25,6 +24,7 @@ from appliance.report.sides import (
     read_sides,
 )
 from appliance.sample_size import count_more
+from appliance.store.read.campaign import CampaignRows
 from appliance.units import format_drive_size, format_seconds, printable
 
 ALLOWED = ("cache", "seed", "size", "image", "plan")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from appliance.report.findings import Finding
-from appliance.report.rows import DriveRow
 from appliance.report.series import label_drive
+from appliance.store.read.campaign import DriveRow
 from appliance.units import printable
 
 

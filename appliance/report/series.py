@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from appliance import stats
-from appliance.report.rows import BootRow, DriveRow
+from appliance.store.read.campaign import BootRow, DriveRow
 from appliance.units import printable
 
 KNOWN_TO = 0.01
@@ -155,4 +155,4 @@ def label_booted(drive: DriveRow) -> str:
 
 def label_drive(drive: DriveRow) -> str:
     """What a drive is called in a report: its serial number, or its WWN where it has none."""
-    return printable(drive.serial or drive.wwn)
+    return printable(drive.identity)

@@ -15,9 +15,9 @@ from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, surface
 from appliance.report.kinds.compare import read_rows
-from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
+from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.units import format_drive_size, printable
 
 BOOTS = "settled boots"
@@ -90,8 +90,8 @@ class Side:
 def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
     """All drives of the campaign that measured something, and its array."""
     image = _find_images(rows)
-    identities = {drive.id: drive.serial or drive.wwn for drive in rows.drives}
-    tokens = {drive.serial or drive.wwn: drive.token for drive in rows.drives}
+    identities = {drive.id: drive.identity for drive in rows.drives}
+    tokens = {drive.identity: drive.token for drive in rows.drives}
     tokens[ARRAY] = _join_members(rows.drives)
     found: dict[str, tuple[str, list[Samples]]] = {}
     for drive in rows.drives:
@@ -100,7 +100,7 @@ def read_sides(rows: CampaignRows) -> tuple[Side, ...]:
             samples = _read_boots(rows, drive, series)
             # A backing drive is booted with its array.
             is_array = drive.role == "backing"
-            identity = ARRAY if is_array else drive.serial or drive.wwn
+            identity = ARRAY if is_array else drive.identity
             label = ARRAY if is_array else label_booted(drive)
             found.setdefault(identity, (label, []))[1].append(samples)
     sizes = {drive.id: format_drive_size(drive.size_bytes) for drive in rows.drives}

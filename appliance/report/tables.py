@@ -5,23 +5,13 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import TextIO
 
 from appliance import VERSION
-from appliance.report.condition_rows import CONDITIONS
-from appliance.report.health_rows import HEALTH, TEMPERATURES
-from appliance.report.rows import BOOT_TIMES, CampaignRows, Cell, Record
 from appliance.report.series import make_series
-from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
-from appliance.report.workload_rows import (
-    ACTIVITY,
-    ARRAY_DIRTY,
-    RANGES,
-    SLICES,
-    TICKETS,
-    ActivityRow,
-    TicketRow,
-)
+from appliance.store.read.campaign import BOOT_TIMES, CampaignRows
+from appliance.store.read.rows import AnyRow, Cell, Record, as_record
 from appliance.units import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -93,7 +83,7 @@ def render_results(rows: CampaignRows) -> str:
 
 def _find_doubts(rows: CampaignRows) -> dict[str, str]:
     """By serial number or WWN, why it may be other drives' too."""
-    return {drive.serial or drive.wwn: drive.serial_doubt for drive in rows.drives}
+    return {drive.identity: drive.serial_doubt for drive in rows.drives}
 
 
 def render_steps(rows: CampaignRows) -> str:
@@ -104,44 +94,18 @@ def render_steps(rows: CampaignRows) -> str:
     )
 
 
-def render_tickets(rows: CampaignRows) -> str:
-    """One line per draw of a lottery, with the columns of the view `tickets`."""
-    return _render(TICKETS, (_pick_ticket(row) for row in rows.workloads.tickets))
+def render_rows(rows: Sequence[AnyRow]) -> str:
+    """One line per row, with its columns; there is at least one."""
+    text = io.StringIO(newline="")
+    write_rows(text, rows)
+    return text.getvalue()
 
 
-def write_activity(out: TextIO, rows: Iterable[ActivityRow]) -> None:
-    """One line per device and interval, with the columns of the view `activity`."""
-    _write(out, ACTIVITY, (_pick(row, ACTIVITY) for row in rows))
-
-
-def render_dirty(rows: CampaignRows) -> str:
-    """One line per sample of an array, with the columns of the view `array_dirty`."""
-    return _render(ARRAY_DIRTY, (_pick(row, ARRAY_DIRTY) for row in rows.workloads.dirty))
-
-
-def render_slices(rows: CampaignRows) -> str:
-    """One line per slice of a drive, with the columns of the view `slices`."""
-    return _render(SLICES, (_pick(row, SLICES) for row in rows.workloads.slices))
-
-
-def render_ranges(rows: CampaignRows) -> str:
-    """One line per place where something is wrong, with the columns of the view `ranges`."""
-    return _render(RANGES, (_pick(row, RANGES) for row in rows.workloads.ranges))
-
-
-def render_conditions(rows: CampaignRows) -> str:
-    """One line per value, with the columns of the view `conditions`."""
-    return _render(CONDITIONS, (_pick(row, CONDITIONS) for row in rows.conditions))
-
-
-def render_health(rows: CampaignRows) -> str:
-    """One line per counter of a drive, with the columns of the view `health`."""
-    return _render(HEALTH, rows.health.records)
-
-
-def render_temperatures(rows: CampaignRows) -> str:
-    """One line per look at a drive's sensor, with the columns of the view `temperatures`."""
-    return _render(TEMPERATURES, (_pick(row, TEMPERATURES) for row in rows.health.temperatures))
+def write_rows(out: TextIO, rows: Iterable[AnyRow]) -> None:
+    """The same, for more rows than fit into memory."""
+    records = (row if isinstance(row, dict) else as_record(row) for row in rows)
+    first = next(records)
+    _write(out, tuple(first), chain((first,), records))
 
 
 def render_verdict_limits(rows: CampaignRows) -> str:
@@ -152,16 +116,18 @@ def render_verdict_limits(rows: CampaignRows) -> str:
         for record in _list_verdicts(rows)
     }
     return _render(
-        ("campaign_id", "drive_serial", "verdict", "at", *VERDICT_LIMITS[2:], _DOUBT),
+        (
+            *("campaign_id", "drive_serial", "verdict", "at", "position", "name", "outcome"),
+            *("measured", "allowed", "detail", _DOUBT),
+        ),
         ({**verdicts[record["drive_serial"]], **record} for record in _list_limits(rows)),
     )
 
 
 def _list_verdicts(rows: CampaignRows) -> list[Record]:
-    campaign = {"campaign_id": rows.campaign.id}
+    columns = ("drive_serial", "verdict", "reasons", "at")
     return [
-        {name: campaign.get(name, getattr(row, name, None)) for name in VERDICTS}
-        for row in rows.verdicts.verdicts
+        {"campaign_id": rows.campaign.id, **_pick(row, columns)} for row in rows.verdicts.verdicts
     ]
 
 
@@ -225,10 +191,6 @@ def _pick(row: object, columns: Sequence[str]) -> Record:
     return {name: getattr(row, name) for name in columns}
 
 
-def _pick_ticket(row: TicketRow) -> Record:
-    return {name: getattr(row, "pass_name" if name == "pass" else name) for name in TICKETS}
-
-
 def _guard(cell: Cell) -> Cell:
     if not isinstance(cell, str):
         return cell
@@ -266,11 +228,11 @@ def render_json(rows: CampaignRows) -> str:
                 "results": [
                     {"campaign_id": campaign.id, **asdict(row)} for row in rows.workloads.results
                 ],
-                "tickets": [_pick_ticket(row) for row in rows.workloads.tickets],
-                "slices": [_pick(row, SLICES) for row in rows.workloads.slices],
-                "ranges": [_pick(row, RANGES) for row in rows.workloads.ranges],
-                "conditions": [_pick(row, CONDITIONS) for row in rows.conditions],
-                "health": rows.health.records,
+                "tickets": [as_record(row) for row in rows.workloads.tickets],
+                "slices": [as_record(row) for row in rows.workloads.slices],
+                "ranges": [as_record(row) for row in rows.workloads.ranges],
+                "conditions": [as_record(row) for row in rows.conditions],
+                "health": rows.health,
                 "judging": asdict(rows.verdicts.judging) if rows.verdicts.judging else None,
                 "verdicts": _list_verdicts(rows),
                 "verdict_limits": _list_limits(rows),

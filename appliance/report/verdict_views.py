@@ -12,9 +12,9 @@ from appliance.measure.health_samples import Delta, compare
 from appliance.policy_limits import show_figure, title_of
 from appliance.report.blocks import DASH
 from appliance.report.health_section import CounterView
-from appliance.report.rows import CampaignRows, DriveRow
 from appliance.report.step_views import format_time
 from appliance.store.health import HealthRow
+from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.verdicts import LimitRow, VerdictRow
 from appliance.units import format_drive_size, printable
 

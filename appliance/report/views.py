@@ -39,7 +39,6 @@ from appliance.report.findings import RULES, Finding, find_findings
 from appliance.report.health_section import HealthView, make_health
 from appliance.report.kinds import make_sections
 from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
-from appliance.report.rows import BootRow, CampaignRows, DriveRow
 from appliance.report.serial_findings import find_serial_findings
 from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
@@ -48,6 +47,7 @@ from appliance.report.verdict_views import VerdictsView, make_verdicts
 from appliance.report.wakes import find_wake_findings
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.store.checksums import DAMAGED
+from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.units import format_seconds, printable
 
 _DASH = format_seconds(None)

@@ -7,8 +7,8 @@ make the figure wrong, but nobody knows what else was done to it.
 from collections.abc import Sequence
 
 from appliance.report.findings import Finding
-from appliance.report.rows import BootRow, CampaignRows
 from appliance.report.series import label_booted
+from appliance.store.read.campaign import BootRow, CampaignRows
 
 _CLOCK_S = 1.0
 """The hardware clock tells full seconds: what it reads is up to one less than the time.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
+from appliance.store.read.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,7 @@ class CampaignRow:
     id: int
     name: str
     plan_toml: str
+    plan_sha256: str
     state: str
     """preparing | running | paused | done"""
     reason: str
@@ -24,6 +26,10 @@ class CampaignRow:
     wake_margin_s: float | None
     """None until the rehearsal has shown how long a shutdown takes."""
     rehearsed_at: str | None
+    pause_asked_at: str | None
+    """When a person wanted it to pause at its next safe point."""
+    created_at: str
+    finished_at: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,26 +201,22 @@ def insert_campaign_drive(
     )
 
 
-_CAMPAIGN = """
-    SELECT id, name, plan_toml, state, reason, on_finish, power_actions, max_power_actions,
-        max_attempts,
-           wake_margin_s, rehearsed_at
-    FROM campaign
-"""
-
-
 def select_campaign(connection: sqlite3.Connection, campaign_id: int) -> CampaignRow | None:
     """The campaign with this id."""
-    row = connection.execute(f"{_CAMPAIGN} WHERE id = ?", (campaign_id,)).fetchone()
-    return CampaignRow(**dict(row)) if row else None
+    return _read_campaign(connection, "WHERE id = ?", campaign_id)
 
 
 def select_unfinished_campaign(connection: sqlite3.Connection) -> CampaignRow | None:
     """The campaign that is under way, or else the newest paused one."""
-    row = connection.execute(
-        f"{_CAMPAIGN} WHERE state <> 'done' ORDER BY state = 'paused', id DESC LIMIT 1"
-    ).fetchone()
-    return CampaignRow(**dict(row)) if row else None
+    wanted = "WHERE state <> 'done' ORDER BY state = 'paused', id DESC LIMIT 1"
+    return _read_campaign(connection, wanted)
+
+
+def _read_campaign(
+    connection: sqlite3.Connection, wanted: str, *parameters: object
+) -> CampaignRow | None:
+    query = f"SELECT * FROM campaign {wanted}"
+    return next(read_rows(connection, CampaignRow, query, *parameters), None)
 
 
 def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
@@ -271,8 +273,7 @@ def select_campaign_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[CampaignDriveRow, ...]:
     """The campaign's drives in the order of their slots."""
-    rows = connection.execute(
-        """
+    query = """
         SELECT cd.drive_id, d.serial, d.wwn, cd.role, cd.released, cd.slot,
                cd.released_model, cd.released_size_bytes, cd.install_uuid, cd.installed_at,
                cd.failed_reason, cd.asked_serial, cd.asked_wwn, cd.asked_model,
@@ -281,13 +282,8 @@ def select_campaign_drives(
                cd.released_content AS noted_content
         FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
         WHERE cd.campaign_id = ? ORDER BY cd.slot
-        """,
-        (campaign_id,),
-    ).fetchall()
-    flags = ("released", "written_over")
-    return tuple(
-        CampaignDriveRow(**(dict(row) | {flag: bool(row[flag]) for flag in flags})) for row in rows
-    )
+        """
+    return tuple(read_rows(connection, CampaignDriveRow, query, campaign_id))
 
 
 def update_campaign_state(

@@ -53,11 +53,12 @@ SEALED = {
         (
             "boot_id", "at", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s",
             "userspace_s", "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s",
-            "cold_proof", "cold_reason", "power_cycles_after", "page_cache", "valid",
+            "cold_proof", "cold_reason", "power_cycles_after", "cache_power_cycles_after",
+            "page_cache", "valid",
         ),
         "cycle c ON c.id = s.cycle_id JOIN drive d ON d.id = c.drive_id",
         "c.campaign_id",
-        "coalesce(nullif(d.serial, ''), d.wwn) || ' cycle ' || c.cycle"
+        "d.identity || ' cycle ' || c.cycle"
         " || iif(c.charted, ' charted', '')",
         {
             "cold_proof": ("unproven", "proven", "warm"),
@@ -70,8 +71,8 @@ SEALED = {
         "step_id",
         (
             "device", "variant", "metric", "unit", "value", "page_cache", "page_cache_proof",
-            "proof_reason", "ballast_bytes", "drive_state", "array_mode", "array_dirty_bytes",
-            "valid", "at",
+            "began_cold", "proof_reason", "ballast_bytes", "drive_state", "array_mode",
+            "array_dirty_bytes", "valid", "at",
         ),
         "step t ON t.id = s.step_id",
         "t.campaign_id",

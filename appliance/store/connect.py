@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, override
 
 from appliance.errors import StickTrouble
-from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
-from appliance.store.schema import find_changed
+from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed
 
-SCHEMA_VERSION = len(MIGRATIONS)
+SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0
 """Of who can be told to try again."""
 LONG_PATIENCE_S = 300.0
@@ -138,9 +137,10 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
         )
     if version > SCHEMA_VERSION:
         raise StickTrouble(
-            f"the database has schema version {version}; "
+            f"{name} has schema version {version}; "
             f"this program knows versions up to {SCHEMA_VERSION}",
-            hint="use a newer Kaltstart; nothing was changed",
+            hint="use the Kaltstart that wrote it, or move it away and a new one is made; "
+            "nothing was changed",
         )
     return version
 
@@ -165,8 +165,7 @@ def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> No
     """Apply each missing version in one transaction of its own."""
     for version in range(_check_version(connection, name=name), SCHEMA_VERSION):
         with transaction(connection):
-            for statement in MIGRATIONS[version]:
-                connection.execute(statement)
+            connection.executescript(VERSIONS[version])
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {version + 1}")
 

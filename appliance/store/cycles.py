@@ -7,9 +7,6 @@ from appliance.errors import Blame
 from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
 
-CYCLE_STATE = "CASE WHEN c.state = 'failed' AND c.blame = 'none' THEN 'skipped' ELSE c.state END"
-"""The state of a row `c` of the table: what failed by nobody's fault is what a person skipped."""
-
 
 @dataclass(frozen=True, slots=True)
 class CycleRow:
@@ -79,11 +76,11 @@ def insert_cycle(
 def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[CycleRow, ...]:
     """All cycles of a campaign, in the order in which they are to happen."""
     rows = connection.execute(
-        f"""
-        SELECT id, campaign_id, drive_id, position, cycle, charted, power, {CYCLE_STATE} AS state,
-               attempts, entry, armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before,
-               reason, cache_power_cycles_before
-        FROM cycle c WHERE campaign_id = ? ORDER BY position
+        """
+        SELECT id, campaign_id, drive_id, position, cycle, charted, power, state, attempts, entry,
+               armed_at, armed_boot_id, left_at, alarm_at, power_cycles_before, reason,
+               cache_power_cycles_before
+        FROM cycle WHERE campaign_id = ? ORDER BY position
         """,
         (campaign_id,),
     ).fetchall()

@@ -30,15 +30,6 @@ class HealthRow:
     """The hottest it is made to work at, as it says itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemperatureRow:
-    """How hot one drive was at one moment of a step."""
-
-    drive_serial: str
-    t_s: float
-    celsius: float
-
-
 def insert_health(
     connection: sqlite3.Connection,
     *,
@@ -78,7 +69,7 @@ def select_health(connection: sqlite3.Connection, campaign_id: int) -> tuple[Hea
     """Every reading of a campaign, drive by drive, the one before first."""
     readings = connection.execute(
         """
-        SELECT h.id, h.drive_id, coalesce(nullif(d.serial, ''), d.wwn) AS drive_serial, h.moment,
+        SELECT h.id, h.drive_id, d.identity AS drive_serial, h.moment,
                h.passed, h.reason, h.at, h.celsius, h.limit_celsius
         FROM health_reading h
         JOIN drive d ON d.id = h.drive_id
@@ -125,16 +116,6 @@ def insert_temperatures(
         "ON CONFLICT (step_id, drive_id, t_s) DO NOTHING",
         [(step_id, drive_ids[each.drive], each.t_s, each.celsius) for each in samples],
     )
-
-
-def select_temperatures(connection: sqlite3.Connection, step_id: int) -> tuple[TemperatureRow, ...]:
-    """How hot the drives of a step were, drive by drive in the order of time."""
-    rows = connection.execute(
-        "SELECT drive_serial, t_s, celsius FROM temperatures WHERE step_id = ? "
-        "ORDER BY drive_serial, t_s",
-        (step_id,),
-    )
-    return tuple(TemperatureRow(**dict(row)) for row in rows)
 
 
 def select_last_celsius(

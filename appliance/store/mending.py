@@ -93,7 +93,7 @@ _STATES = (
     _State(
         "cycle",
         "state",
-        ("planned", "armed", "done", "failed"),
+        ("planned", "armed", "done", "failed", "skipped"),
         "'state of boot ' || (position + 1)",
         "campaign_id",
         "iif(EXISTS (SELECT 1 FROM boot_sample s WHERE s.cycle_id = cycle.id), 'done', 'planned')",

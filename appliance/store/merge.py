@@ -139,7 +139,9 @@ def _merge_drives(connection: sqlite3.Connection, other: sqlite3.Connection, ids
             (row["serial"], row["wwn"]),
         ).fetchone()
         if known is None:
-            ids["drive"][row["id"]] = _insert(connection, "drive", dict(row), own="id")
+            record = dict(row)
+            del record["identity"]  # generated
+            ids["drive"][row["id"]] = _insert(connection, "drive", record, own="id")
             new += 1
             continue
         ids["drive"][row["id"]] = known["id"]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from appliance.errors import UnusableDatabase
 from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, migrate
-from appliance.store.migrations import APPLICATION_ID
-from appliance.store.schema import find_own_schema, select_schema
+from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
 

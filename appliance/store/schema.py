@@ -1,10 +1,16 @@
-"""What this program's databases are made of, version by version, word by word."""
+"""What this program's databases are made of, version by version, word by word.
+
+`schema.sql` is the data model. A later version is a script of its own, appended to `VERSIONS`.
+"""
 
 import sqlite3
 from contextlib import closing
 from functools import cache
+from pathlib import Path
 
-from appliance.store.migrations import MIGRATIONS
+APPLICATION_ID = 0x4B414C54  # "KALT"
+VERSIONS = (Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"),)
+"""SQL: makes version 1; each further one is applied to what the one before left."""
 
 type Definition = tuple[str, ...]
 """Type, name, table, SQL: one row of `sqlite_schema`; how the SQL is broken into lines is no part
@@ -24,9 +30,8 @@ def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...
 def find_own_schema(version: int) -> frozenset[Definition]:
     """What is in a database that this program made at that schema version."""
     with closing(sqlite3.connect(":memory:", autocommit=True)) as fresh:
-        for statements in MIGRATIONS[:version]:
-            for statement in statements:
-                fresh.execute(statement)
+        for script in VERSIONS[:version]:
+            fresh.executescript(script)
         return select_schema(fresh)
 
 

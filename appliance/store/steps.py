@@ -8,6 +8,7 @@ from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, Result, Ticket
 from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
+from appliance.store.read.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class StepRow:
     attempts: int
     workload_index: int
     """Which [[workload]] of the plan, from 0."""
+    blame: str = "drive"
+    """errors.Blame: whose fault it is, where it failed."""
+    started_at: str | None = None
+    finished_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +78,8 @@ def insert_step(
 
 def select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
     """All steps of a campaign, in the order in which they are to happen."""
-    rows = connection.execute(
-        """
-        SELECT id, campaign_id, position, kind, drive_id, device, state, reason, attempts,
-               workload_index
-        FROM step WHERE campaign_id = ? ORDER BY position
-        """,
-        (campaign_id,),
-    ).fetchall()
-    return tuple(StepRow(**dict(row)) for row in rows)
+    query = "SELECT * FROM step WHERE campaign_id = ? ORDER BY position"
+    return tuple(read_rows(connection, StepRow, query, campaign_id))
 
 
 def update_step_running(connection: sqlite3.Connection, step_id: int) -> None:

@@ -146,7 +146,7 @@ def select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> tuple[V
     """The verdicts of a campaign, in the order of its drives."""
     rows = connection.execute(
         """
-        SELECT v.drive_id, coalesce(nullif(d.serial, ''), d.wwn), v.verdict, v.reasons, v.at,
+        SELECT v.drive_id, d.identity, v.verdict, v.reasons, v.at,
                v.drive_class
         FROM verdict v
         JOIN drive d ON d.id = v.drive_id

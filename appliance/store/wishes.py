@@ -47,8 +47,7 @@ def update_boots_skipped(
     """
     cursor = connection.execute(
         """
-        UPDATE cycle SET state = 'failed',
-            blame = CASE attempts WHEN 0 THEN 'none' ELSE blame END,
+        UPDATE cycle SET state = iif(attempts = 0, 'skipped', 'failed'),
             reason = CASE attempts WHEN 0 THEN :reason ELSE
                 coalesce(nullif(reason, ''), 'an attempt gave no sample')
                 || '; then skipped ' || :reason END

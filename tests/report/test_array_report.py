@@ -15,8 +15,8 @@ from appliance.report.blocks import find_ram_share
 from appliance.report.figures import Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, modes, sweep
 from appliance.report.kinds.compare import find_comparisons
-from appliance.report.rows import select_campaign
 from appliance.store import steps as store
+from appliance.store.read.campaign import select_campaign
 from tests.report.arrays import (
     COUNTED,
     DISKS,

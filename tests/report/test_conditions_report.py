@@ -15,9 +15,9 @@ from appliance.drives.model import Drive
 from appliance.machine_facts import FixedFacts
 from appliance.report.conditions_section import find_condition_findings, make_conditions
 from appliance.report.export import export_campaign
-from appliance.report.rows import select_campaign
 from appliance.store.conditions import find_changes, insert_conditions, select_conditions
 from appliance.store.merge import merge_database
+from appliance.store.read.campaign import select_campaign
 from tests.report.database import make_database
 
 FIXED = FixedFacts(

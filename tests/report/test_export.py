@@ -13,11 +13,20 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import PlanError, StickTrouble
-from appliance.report import export, workload_rows
+from appliance.report import export
 from appliance.report.export import export_campaign
-from appliance.report.rows import BOOT_TIMES, DRIVES, EVENTS, select_campaign
-from appliance.report.workload_rows import ACTIVITY, RESULTS, TICKETS
 from appliance.store.connect import open_read_only
+from appliance.store.read import workloads
+from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
+from appliance.store.read.rows import list_columns
+from appliance.store.read.workloads import (
+    ActivityRow,
+    DirtyRow,
+    RangeRow,
+    SliceRow,
+    TemperatureRow,
+    TicketRow,
+)
 from tests.report.database import Boot, Disk, add_campaign, make_database
 
 FILES = [
@@ -29,6 +38,10 @@ FILES = [
 ]
 
 
+def columns_of(connection: sqlite3.Connection, view: str) -> tuple[str, ...]:
+    return tuple(column for column, *_ in connection.execute(f"SELECT * FROM {view}").description)  # noqa: S608
+
+
 def _list(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
 
@@ -38,17 +51,18 @@ def test_all_files_and_nothing_else(report: Path) -> None:
     assert _list(report) == FILES
 
 
-def test_columns_are_those_of_the_contract(lab: sqlite3.Connection) -> None:
+def test_columns_are_those_of_the_views(lab: sqlite3.Connection) -> None:
     for view, columns in (
         ("boot_times", BOOT_TIMES),
-        ("drives", DRIVES),
-        ("events", EVENTS),
-        ("results", RESULTS),
-        ("tickets", TICKETS),
-        ("activity", ACTIVITY),
+        ("tickets", list_columns(TicketRow)),
+        ("activity", list_columns(ActivityRow)),
+        ("array_dirty", list_columns(DirtyRow)),
+        ("slices", list_columns(SliceRow)),
+        ("ranges", list_columns(RangeRow)),
+        ("temperatures", list_columns(TemperatureRow)),
+        ("conditions", list_columns(ConditionRow)),
     ):
-        query = "SELECT name FROM pragma_table_info(?)"
-        assert tuple(name for (name,) in lab.execute(query, (view,))) == columns
+        assert columns_of(lab, view) == columns
 
 
 def test_csv_has_one_line_per_boot(report: Path, lab: sqlite3.Connection) -> None:
@@ -74,7 +88,7 @@ def test_json_has_the_views(report: Path, lab: sqlite3.Connection) -> None:
     ]
     query = "SELECT * FROM boot_times ORDER BY drive_serial, charted, cycle"
     assert found["boot_times"] == [dict(row) for row in lab.execute(query)]
-    assert [list(event) for event in found["events"]] == [list(EVENTS)] * 3
+    assert [list(event) for event in found["events"]] == [list(columns_of(lab, "events"))] * 3
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t"])
@@ -281,7 +295,7 @@ def test_a_recording_of_days_is_streamed_and_compressed(
     tmp_path: Path, steps: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PLAIN_ACTIVITY", 10)
-    monkeypatch.setattr(workload_rows, "MAX_ACTIVITY", 4)
+    monkeypatch.setattr(workloads, "MAX_ACTIVITY", 4)
     folder = export_campaign(steps, campaign_id=1, reports=tmp_path / "reports", raw=tmp_path)
     with gzip.open(folder / "activity.csv.gz", "rt", newline="") as text:
         found = list(csv.DictReader(text))

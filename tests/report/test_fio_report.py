@@ -11,9 +11,9 @@ from appliance.measure.fio import find_percentiles, parse_fio
 from appliance.measure.samples import ActivitySample
 from appliance.report.figures import group_workloads
 from appliance.report.kinds import sustained
-from appliance.report.rows import select_campaign
 from appliance.report.workload_findings import find_workload_findings
 from appliance.store import steps as store
+from appliance.store.read.campaign import select_campaign
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS, COLD, Setup

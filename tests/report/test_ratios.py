@@ -12,10 +12,10 @@ from appliance.errors import PlanError
 from appliance.measure.samples import Ticket
 from appliance.ratio import find_ratio
 from appliance.report.ratios import compare_campaigns, say_ratio
-from appliance.report.rows import select_campaign, select_earlier
 from appliance.store import steps as store
 from appliance.store.connect import open_database
 from appliance.store.merge import merge_database
+from appliance.store.read.campaign import select_campaign, select_earlier
 from tests.report.database import Disk, add_campaign, make_boots, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BALLAST, BYPASS, NOT_DROPPED, Setup

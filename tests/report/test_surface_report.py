@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from appliance.measure.samples import LbaRange, Result, SliceSample
-from appliance.report.workload_rows import RANGES, SLICES
 from appliance.store.ranges import insert_ranges, insert_slices, select_ranges, select_slices
+from appliance.store.read.rows import list_columns
+from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.store.steps import insert_part
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
@@ -139,7 +140,10 @@ def test_a_sample_says_what_it_is_worth(one: sqlite3.Connection, tmp_path: Path)
 def test_files_have_the_views_rows(one: sqlite3.Connection, tmp_path: Path) -> None:
     step = _add_scan(one, slices=3, ranges=[_SLOW, _BAD])
     folder, _ = _export(one, tmp_path)
-    for name, columns, number in (("slices", SLICES, 3), ("ranges", RANGES, 2)):
+    for name, columns, number in (
+        ("slices", list_columns(SliceRow), 3),
+        ("ranges", list_columns(RangeRow), 2),
+    ):
         rows = one.execute(f"SELECT * FROM {name}").fetchall()  # noqa: S608 - two names
         assert tuple(rows[0].keys()) == columns
         with (folder / f"{name}.csv").open(newline="") as file:

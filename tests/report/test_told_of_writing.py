@@ -9,7 +9,7 @@ import pytest
 
 from appliance.report.figures import StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
-from appliance.report.workload_rows import ActivityRow, StepRow
+from appliance.store.read.workloads import ActivityRow, ReportedStep
 from tests.lab.claims import NOTHING, Truth, judge
 from tests.lab.drives import ModelledDrive, parse_drives
 from tests.lab.simulated_boots import make_clockwork
@@ -45,7 +45,7 @@ def test_a_fall_is_told_where_it_is_and_nowhere_else(keys: str, truth: Truth) ->
 
 def _make_page(drive: ModelledDrive, seed: int) -> Page:
     step = StepFigures(
-        step=StepRow(1, 0, "verify", 1, drive.serial, "done", "", 1, 0, None, None, ("write",)),
+        step=ReportedStep(1, 1, 0, "verify", 1, drive.serial, "done", "", 1, 0, parts=("write",)),
         label=drive.serial,
         color=0,
         reference=True,

@@ -6,17 +6,20 @@ import sqlite3
 from pathlib import Path
 
 from appliance.report.export import export_campaign
-from appliance.report.verdict_rows import VERDICT_LIMITS, VERDICTS
 from appliance.store.verdicts import upsert_judging_problem
 from tests.report.pages_read import read_page, words_of
 
 SERIALS = ["LAB-GOOD-1", "LAB-SLOW-1", "LAB-BAD-1", "LAB-NVME-1", "LAB-ODD\\x1b1", "LAB-NEW-1"]
 
 
-def test_columns_are_those_of_the_views(judged: sqlite3.Connection) -> None:
-    for view, columns in (("verdicts", VERDICTS), ("verdict_limits", VERDICT_LIMITS)):
-        query = "SELECT name FROM pragma_table_info(?)"
-        assert tuple(name for (name,) in judged.execute(query, (view,))) == columns
+def test_the_json_has_the_views_rows(judged: sqlite3.Connection, verdicts: Path) -> None:
+    found = json.loads((verdicts / "results.json").read_text())
+    for view, order in (("verdicts", "drive_serial"), ("verdict_limits", "drive_serial, position")):
+        rows = judged.execute(f"SELECT * FROM {view} ORDER BY {order}")  # noqa: S608 - two names
+        in_json = sorted(found[view], key=lambda row: (row["drive_serial"], row.get("position")))
+        assert [list(row.items()) for row in map(dict, rows)] == [
+            list(row.items()) for row in in_json
+        ]
 
 
 def test_the_page_begins_with_the_verdicts_in_words(verdicts: Path) -> None:

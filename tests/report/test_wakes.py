@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from appliance.report.export import export_campaign
-from appliance.report.rows import select_campaign
 from appliance.report.wakes import find_wake_findings
+from appliance.store.read.campaign import select_campaign
 
 
 def set_skew(connection: sqlite3.Connection, cycle: int, skew_s: float | None) -> None:

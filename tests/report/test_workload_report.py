@@ -15,10 +15,11 @@ from appliance.report.figures import group_workloads
 from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery
 from appliance.report.kinds.activity import Interval, thin
-from appliance.report.rows import select_campaign
 from appliance.report.workload_findings import find_workload_findings
-from appliance.report.workload_rows import RESULTS, TICKETS
 from appliance.store import steps as store
+from appliance.store.read.campaign import select_campaign
+from appliance.store.read.rows import list_columns
+from appliance.store.read.workloads import TicketRow
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, read_page, words_of
 from tests.report.states import BYPASS, NOT_DROPPED
@@ -254,7 +255,7 @@ def test_csv_has_each_figure_with_its_caches(workloads: Path, steps: sqlite3.Con
     found = [dict(row) for row in steps.execute("SELECT * FROM results ORDER BY rowid")]
     assert len(rows) == len(found)
     for row, wanted in zip(rows, found, strict=True):
-        assert {name: row[name] for name in RESULTS} == {
+        assert {name: row[name] for name in wanted} == {
             name: "" if value is None else str(value) for name, value in wanted.items()
         }
         assert row["proof_reason"]
@@ -275,7 +276,7 @@ def test_json_has_steps_results_and_tickets(workloads: Path) -> None:
         "sql",
     ]
     assert found["results"][0]["proof_reason"].startswith(BYPASS.reason)
-    assert list(found["tickets"][0]) == list(TICKETS)
+    assert list(found["tickets"][0]) == list(list_columns(TicketRow))
     assert "activity" not in found
 
 

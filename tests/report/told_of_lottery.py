@@ -8,7 +8,7 @@ from pathlib import Path
 
 from appliance.report.figures import Cache, Figure, StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
-from appliance.report.workload_rows import StepRow, TicketRow
+from appliance.store.read.workloads import ReportedStep, TicketRow
 from appliance.workloads.lottery_draw import draw_tickets, spread_regions
 from tests.lab.drives import ModelledDrive
 from tests.lab.simulated_boots import make_clockwork
@@ -48,7 +48,7 @@ def make_page(drive: ModelledDrive, draw: Draw) -> Page:
         for name, _ in TICKETS
     )
     step = StepFigures(
-        step=StepRow(1, 0, "lottery", 1, drive.serial, "done", "", 1, 0, None, None, ("direct",)),
+        step=ReportedStep(1, 1, 0, "lottery", 1, drive.serial, "done", "", 1, 0, parts=("direct",)),
         label=drive.serial,
         color=0,
         reference=False,

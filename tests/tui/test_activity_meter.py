@@ -1,11 +1,13 @@
 """Counters of the kernel on their way to the page Run, and what the database knows of durations."""
 
+import sqlite3
 import textwrap
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
+from appliance.store.read import durations
+from appliance.store.read.durations import WorkRow, select_work
+from appliance.store.read.rows import read_rows
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import add_steps
@@ -13,7 +15,7 @@ from tests.tui.steps import settle, text_of
 from tui.activity import Activity
 from tui.app import KaltstartApp
 from tui.course import Counters, Course
-from tui.durations import select_durations
+from tui.durations import make_durations
 from tui.run_charts import draw_activity, draw_course
 from tui.state import Rate
 
@@ -142,28 +144,31 @@ def test_durations_are_what_was_recorded_and_the_plan_tells_the_same_work(
     engine.connection.execute(
         "INSERT INTO part VALUES (?, 'first', 1, '2026-11-22T01:00:00.000Z')", (running,)
     )
-    durations = select_durations(engine.connection.execute)
-    left = durations.find_time_left(new, now="2026-11-22T01:01:40.000Z")
+    found = make_durations(select_work(engine.connection))
+    left = found.find_time_left(new, now="2026-11-22T01:01:40.000Z")
     assert left is not None
     assert left.step_s == pytest.approx(1000.0 - 300.0 - 100.0)
     assert left.campaign_s == pytest.approx(600.0 + 3 * 600.0)
     assert (left.unknown, left.learned_from) == (1, 2)
-    late = durations.find_time_left(new, now="2020-01-01T00:00:00.000Z")
+    late = found.find_time_left(new, now="2020-01-01T00:00:00.000Z")
     assert late is not None
     assert late.step_s == pytest.approx(700.0), "a clock that was set takes nothing off"
-    assert durations.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None
+    assert found.find_time_left(old, now="2026-11-22T01:01:40.000Z") is None
 
 
-def test_a_campaign_that_begins_meanwhile_is_no_bug(engine: FakeEngine) -> None:
+def test_a_campaign_that_begins_meanwhile_is_no_bug(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun: list[int] = []
 
-    def execute(statement: str, parameters: Sequence[object]) -> list[Any]:
-        rows = engine.connection.execute(statement, parameters).fetchall()
+    def read(connection: sqlite3.Connection, make: type[WorkRow], query: str) -> list[WorkRow]:
+        rows = list(read_rows(connection, make, query))
         begun.append(engine.add_campaign("new", cycles=3, boots={HDD: []}))
         engine.add_step(begun[-1], "fio", HDD, state="planned")
         return rows
 
-    planned = select_durations(execute).planned
+    monkeypatch.setattr(durations, "read_rows", read)
+    planned = make_durations(select_work(engine.connection)).planned
     assert {campaign_id for campaign_id, _ in planned} <= set(begun)
 
 
@@ -183,5 +188,5 @@ def test_a_night_between_two_boots_is_no_boot(event: str, engine: FakeEngine) ->
             " VALUES (?, ?, 1.0, 'b', 'info', ?, '')",
             (of, f"2026-11-{at}:00.000Z", event),
         )
-    past = select_durations(engine.connection.execute).past
+    past = make_durations(select_work(engine.connection)).past
     assert [each.seconds for each in past] == [600.0, 600.0]

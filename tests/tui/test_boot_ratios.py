@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.store.read.overview import BootRow
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
 from tui.boot_ratios import describe_boot_ratios
-from tui.campaigns import Boot, Campaign, CampaignDrive
+from tui.campaigns import Campaign, CampaignDrive
 from tui.port.boot_ratios import find_boot_ratios
 
 DISK_S = (47.0, 46.9, 47.1, 47.0, 46.8, 47.2, 47.0, 46.9)
@@ -20,21 +21,32 @@ TITLE = "Settled boots side by side, with the interval of their ratio"
 
 def booted(identity: str, *boot_s: float, proof: str = "unproven") -> CampaignDrive:
     return CampaignDrive(
+        campaign_id=1,
+        drive_id=1,
         identity=identity,
         model="",
         role="target",
-        kind="disk",
+        rotational=True,
+        released=True,
         failed_reason="",
         planned=len(boot_s),
+        done=len(boot_s),
+        failed=0,
+        skipped=0,
+        open=0,
+        next_position=None,
         boots=tuple(
-            Boot(
+            BootRow(
+                campaign_id=1,
+                drive_serial=identity,
                 cycle=cycle,
                 charted=False,
                 power="cold",
                 cold_proof=proof,
-                reason="",
+                cold_reason="",
                 valid=True,
                 boot_s=seconds,
+                at="",
             )
             for cycle, seconds in enumerate(boot_s, 1)
         ),
@@ -53,6 +65,8 @@ def describe(*drives: CampaignDrive) -> list[str]:
         planned=0,
         done=0,
         failed=0,
+        skipped=0,
+        is_pausing=False,
         drives=drives,
         report="",
         boot_ratios=ratios,

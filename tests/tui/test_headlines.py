@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.measure.samples import Result
+from appliance.store.read.figures import FigureRow, TicketSum
 from appliance.workloads import surface_slices
 from tests.tui.measured import (
     FIO,
@@ -27,13 +28,12 @@ from tui.field_headlines import SLICES
 from tui.headlines import METRICS, find_figures
 from tui.meter import Meter
 from tui.published import parse_problems
-from tui.rows import PowerOff, Row, TicketSum
 
 
-def rows(results: tuple[Result, ...]) -> list[Row]:
+def rows(results: tuple[Result, ...]) -> list[FigureRow]:
     """As the port reads them."""
     return [
-        Row(r.variant, r.metric, r.value, r.cache.page_cache, r.cache.proof, valid=r.valid)
+        FigureRow(r.variant, r.metric, r.value, r.cache.page_cache, r.cache.proof, valid=r.valid)
         for r in results
         if r.metric in METRICS and r.variant != "other"
     ]
@@ -108,7 +108,7 @@ def test_a_surface_that_ended_early_says_so() -> None:
 
 def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
     bad = [
-        Row(part, "unreadable_bytes", 4096.0, "bypass", "proven", valid=True)
+        FigureRow(part, "unreadable_bytes", 4096.0, "bypass", "proven", valid=True)
         for part in ("000", "001")
     ]
     running = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
@@ -120,7 +120,7 @@ def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
 
 
 def test_a_slice_that_was_given_up_is_not_called_read() -> None:
-    bad = Row("002", "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
+    bad = FigureRow("002", "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
     some = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
     assert [(figure.name, figure.short) for figure in find_figures("surface", [*some, bad])] == [
         ("unreadable", "8,192 B so far"),
@@ -134,8 +134,8 @@ def test_a_surface_has_as_many_slices_as_the_workload_reads() -> None:
 
 def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
     none = [
-        Row("whole", "app_read_bytes", 0.0, "bypass", "unproven", valid=True),
-        Row("whole", "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
+        FigureRow("whole", "app_read_bytes", 0.0, "bypass", "unproven", valid=True),
+        FigureRow("whole", "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
     ]
     (figure,) = find_figures("surface", none)
     assert (figure.name, figure.short) == ("unreadable", "17.0 MB, 0 B read")
@@ -143,7 +143,7 @@ def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
 
 
 def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> None:
-    found = find_figures("verify", rows(VERIFY), power_offs=[PowerOff("proven")])
+    found = find_figures("verify", rows(VERIFY), power_offs=["proven"])
     assert [(figure.name, figure.short) for figure in found] == [
         ("write", "80.1 MB/s"),
         ("read", "98.4 MB/s  nothing wrong"),
@@ -164,7 +164,7 @@ def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> No
     ],
 )
 def test_a_power_off_is_worth_what_its_weakest_proof_is(proofs: tuple[str, ...], told: str) -> None:
-    found = find_figures("verify", rows(VERIFY), power_offs=[PowerOff(each) for each in proofs])
+    found = find_figures("verify", rows(VERIFY), power_offs=proofs)
     assert found[-1].text.endswith(f"  {told}")
 
 
@@ -185,14 +185,16 @@ def test_a_step_without_rows_has_no_figures(kind: str) -> None:
 
 
 def test_an_invalid_row_makes_its_figure_invalid() -> None:
-    (figure,) = find_figures("fio", [Row("seq-read", "iops", 9.0, "cold", "proven", valid=False)])
+    (figure,) = find_figures(
+        "fio", [FigureRow("seq-read", "iops", 9.0, "cold", "proven", valid=False)]
+    )
     assert not figure.valid
 
 
-def array_rows(results: tuple[Result, ...], *, mode: str = "", dirty: int = 0) -> list[Row]:
+def array_rows(results: tuple[Result, ...], *, mode: str = "", dirty: int = 0) -> list[FigureRow]:
     """As the port reads those of a step on the array."""
     return [
-        Row(
+        FigureRow(
             r.variant,
             r.metric,
             r.value,

@@ -162,7 +162,8 @@ async def test_figures_appear_as_a_step_goes_on(engine: FakeEngine) -> None:
 
 def test_a_cache_state_that_does_not_fit_gets_a_line_of_its_own() -> None:
     figure = Figure("rand-read/norandommap/zipf", "x" * 34, "cold+partial unproven", valid=False)
-    lines = describe_steps((Step(1, 1, "sweep", "W", "done", "", (figure,)),), 76).splitlines()
+    step = Step(1, 1, 1, "sweep", 1, "W", "done", "", 1, 0, figures=(figure,))
+    lines = describe_steps((step,), 76).splitlines()
     assert lines[2].split() == ["rand-read/norandommap/zipf", f"({'x' * 34})"]
     assert lines[3] == f"{'cold+partial unproven':>76}"
 

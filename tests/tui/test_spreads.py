@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from appliance.measure.samples import Result
 from appliance.stats import find_quartiles
+from appliance.store.read.figures import FigureRow, SampleRow
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import MIB, state
 from tests.tui.spread_scenes import SECONDS, show_spreads
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
-from tui.rows import Row
-from tui.spreads import LEAST_FOR_A_BOX, Sample, find_spreads
+from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 
 
 async def test_samples_of_each_drive_are_boxes_on_one_axis_or_a_list(engine: FakeEngine) -> None:
@@ -36,7 +36,7 @@ async def test_samples_of_each_drive_are_boxes_on_one_axis_or_a_list(engine: Fak
 
 def test_rounds_of_a_test_are_samples_of_it() -> None:
     rows = [
-        Row(
+        FigureRow(
             f"rand-read/round-{number}", metric, 100.0 * number, "cold", "proven", valid=number != 3
         )
         for number in range(1, 5)
@@ -49,8 +49,8 @@ def test_rounds_of_a_test_are_samples_of_it() -> None:
 
 
 def test_what_is_not_valid_or_measured_once_has_no_spread() -> None:
-    bad = Row("direct", "touch_ratio", 1.0, "bypass", "unproven", valid=False)
-    twice = [Sample("direct", "bypass", 1e6), Sample("direct", "bypass", 2e6)]
+    bad = FigureRow("direct", "touch_ratio", 1.0, "bypass", "unproven", valid=False)
+    twice = [SampleRow("direct", "bypass", 1e6), SampleRow("direct", "bypass", 2e6)]
     assert find_spreads("lottery", [bad], twice) == ()
     good = replace(bad, valid=True)
     assert [each.cache for each in find_spreads("lottery", [good], twice)] == ["bypass unproven"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.report.rows import select_campaign
 from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged, seal
 from appliance.store.connect import open_database
 from appliance.store.cycles import update_cold_proof
+from appliance.store.read.campaign import select_campaign
 from tests.report.database import make_database
 
 

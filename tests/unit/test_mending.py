@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StickTrouble
-from appliance.report.rows import select_campaign
 from appliance.store.checksums import DAMAGED, find_damaged, seal
 from appliance.store.connect import open_database
 from appliance.store.copies import check_whole, keep_copy
 from appliance.store.mending import Mended, mend_rows
+from appliance.store.read.campaign import select_campaign
+from tests.databases import spoil_page
 from tests.report.database import make_database
 
 _REASON = "ATA attribute 12 rose by one: 41 to 42"
@@ -320,7 +321,7 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
 
 
 def test_of_a_damaged_page_nothing_is_changed(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-4096] + bytes(4096))
+    spoil_page(path)
     before = path.read_bytes()
     with closing(open_database(path)) as connection, pytest.raises(StickTrouble, match="damaged"):
         mend_rows(connection, note=lambda _: pytest.fail("nothing is mended"))
@@ -358,7 +359,7 @@ def test_whichever_bit_turns_no_figure_is_another_one(path: Path, seed: int) -> 
             continue
         after = _rows(path)
         # By its boot, and by its step: the number of a figure means nothing.
-        for table, valid, columns in (("boot_sample", -3, slice(18)), ("result", -4, slice(1, 14))):
+        for table, valid, columns in (("boot_sample", -2, slice(19)), ("result", -3, slice(1, 15))):
             known = {row[columns] for row in rows[table]}
             assert {row[columns] for row in after[table] if row[valid]} <= known
     assert refused < 10, "pages are damaged seldom"

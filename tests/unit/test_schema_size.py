@@ -11,7 +11,7 @@ from appliance.errors import UnusableDatabase
 from appliance.store import merge_source
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge_source import find_offer
-from appliance.store.migrations import APPLICATION_ID
+from appliance.store.schema import APPLICATION_ID
 from appliance.store.schema_size import exceeds_schema
 
 _SIZE = (

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.caches.cachestat import Pages
-from appliance.caches.judge import judge_reads
-from appliance.caches.page_cache import judge_drop
 from appliance.errors import StickTrouble
-from appliance.measure.samples import PageCache
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
-from appliance.store.migrations import APPLICATION_ID, MIGRATIONS
+from appliance.store.schema import APPLICATION_ID, VERSIONS
 
 DOCUMENT = Path(__file__).parents[2] / "docs/database.md"
 AT = "2026-11-21T03:20:00.123Z"
@@ -98,7 +94,7 @@ def insert_drive(connection: sqlite3.Connection, *, serial: str, wwn: str) -> No
 
 def test_a_new_database_is_marked_as_ours(connection: sqlite3.Connection) -> None:
     assert pragma(connection, "application_id") == APPLICATION_ID == 0x4B414C54
-    assert pragma(connection, "user_version") == SCHEMA_VERSION == len(MIGRATIONS)
+    assert pragma(connection, "user_version") == SCHEMA_VERSION == len(VERSIONS) == 1
 
 
 def test_what_is_committed_survives_a_power_cut(connection: sqlite3.Connection) -> None:
@@ -133,12 +129,12 @@ def test_every_column_is_documented(connection: sqlite3.Connection, view: str) -
 
 
 @pytest.mark.parametrize(("serial", "named"), [("WD-1", "WD-1"), ("", "0x5")])
-def test_boots_that_failed_are_rows_without_times(
+def test_boots_that_failed_are_rows_without_times_and_skipped_ones_are_none(
     connection: sqlite3.Connection, serial: str, named: str
 ) -> None:
     insert_campaign(connection)
     insert_drive(connection, serial=serial, wwn="0x5")
-    for cycle, state in enumerate(("done", "failed", "armed", "planned"), start=1):
+    for cycle, state in enumerate(("done", "failed", "armed", "planned", "skipped"), start=1):
         connection.execute(
             "INSERT INTO cycle (id, campaign_id, drive_id, position, cycle, charted, power, "
             "state, armed_at, reason) VALUES (?1, 1, 1, ?1, ?1, 0, 'cold', ?2, ?3, ?4)",
@@ -172,95 +168,12 @@ def test_each_version_is_applied_to_what_the_one_before_left(
 ) -> None:
     insert_campaign(connection)
     connection.close()
-    later = (*MIGRATIONS, ("ALTER TABLE campaign ADD COLUMN remark TEXT NOT NULL DEFAULT 'x'",))
-    monkeypatch.setattr(connect, "MIGRATIONS", later)
+    later = (*VERSIONS, "ALTER TABLE campaign ADD COLUMN remark TEXT NOT NULL DEFAULT 'x'")
+    monkeypatch.setattr(connect, "VERSIONS", later)
     monkeypatch.setattr(connect, "SCHEMA_VERSION", len(later))
     migrated = open_database(path)
     assert migrated.execute("SELECT id, remark FROM campaign").fetchone()[:] == (1, "x")
     assert pragma(migrated, "user_version") == len(later)
-    migrated.close()
-
-
-def test_an_older_campaign_gets_the_bus_and_medium_that_are_known(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:3])
-        older.setattr(connect, "SCHEMA_VERSION", 3)
-        old = open_database(path)
-        insert_campaign(old)
-        insert_drive(old, serial="S", wwn="")
-        old.close()
-    migrated = open_database(path)
-    row = migrated.execute("SELECT transport, rotational, failed_blame FROM campaign_drive")
-    assert row.fetchone()[:] == ("sata", 1, "drive")
-    migrated.close()
-
-
-def test_what_spindle_starts_were_taken_to_prove_is_taken_back(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as older:
-        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:7])
-        older.setattr(connect, "SCHEMA_VERSION", 7)
-        old = open_database(path)
-        insert_campaign(old)
-        insert_drive(old, serial="S", wwn="")
-        old.execute("INSERT INTO step (id, campaign_id, position, kind, device, state,"
-                    " workload_index) VALUES (1, 1, 0, 'verify', 'S', 'done', 0)")  # fmt: skip
-        for part, source in (("a", "SCSI start-stop log"), ("b", "ATA attribute 12")):
-            old.execute("INSERT INTO power_off (step_id, drive_id, part, manner, boot_id,"
-                        " cold_proof, cold_reason) VALUES (1, 1, ?, 'abrupt', 'x', 'proven', ?)",
-                        (part, f"{source} rose by one: 5 → 6"))  # fmt: skip
-        old.close()
-    migrated = open_database(path)
-    rows = migrated.execute("SELECT part, cold_proof, cold_reason FROM power_off ORDER BY part")
-    assert [row[:] for row in rows] == [
-        (
-            "a",
-            "unproven",
-            "SCSI start-stop log rose by one: 5 → 6 (starts of the spindle, not power-ons)",
-        ),
-        ("b", "proven", "ATA attribute 12 rose by one: 5 → 6"),
-    ]
-    migrated.close()
-
-
-def test_how_older_figures_began_is_read_from_what_was_said_of_the_drop(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dropped = judge_drop(total=2, left=()).reason
-    kept = judge_drop(total=2, left=(("f", Pages(resident_bytes=4096), "", ()),)).reason
-    wishes: list[tuple[PageCache, bool]]
-    wishes = [("cold", True), ("cold", False), ("bypass", True), ("bounded", True)]
-    states = [
-        judge_reads(
-            wished=wished,
-            proven_before=proven,
-            reason=dropped if proven else kept,
-            app_read_bytes=100,
-            device_read_bytes=device,
-        )
-        for wished, proven in wishes
-        for device in (0, 60, 100, 4 << 20)
-    ]
-    with monkeypatch.context() as older:
-        older.setattr(connect, "MIGRATIONS", MIGRATIONS[:9])
-        older.setattr(connect, "SCHEMA_VERSION", 9)
-        old = open_database(path)
-        insert_campaign(old)
-        old.execute("INSERT INTO step (id, campaign_id, position, kind, device, state,"
-                    " workload_index) VALUES (1, 1, 0, 'sql', 'S', 'done', 0)")  # fmt: skip
-        for state in states:
-            old.execute("INSERT INTO result (step_id, device, variant, metric, unit, value,"
-                        " page_cache, page_cache_proof, proof_reason, ballast_bytes, drive_state,"
-                        " valid, at) VALUES (1, 'sdb', 'select', 'seconds', 's', 1, ?, ?, ?, 0, '',"
-                        " 1, '')",
-                        (state.page_cache, state.proof, state.proof_reason))  # fmt: skip
-        old.close()
-    migrated = open_database(path)
-    rows = migrated.execute("SELECT began_cold FROM result ORDER BY id").fetchall()
-    assert [row[0] for row in rows] == [state.began_cold for state in states]
     migrated.close()
 
 
@@ -269,8 +182,8 @@ def test_a_migration_that_fails_leaves_the_version_before(
 ) -> None:
     connection.close()
     before = path.read_bytes()
-    broken = (*MIGRATIONS, ("CREATE TABLE half (x INTEGER) STRICT", "no SQL"))
-    monkeypatch.setattr(connect, "MIGRATIONS", broken)
+    broken = (*VERSIONS, "CREATE TABLE half (x INTEGER) STRICT; no SQL")
+    monkeypatch.setattr(connect, "VERSIONS", broken)
     monkeypatch.setattr(connect, "SCHEMA_VERSION", len(broken))
     with pytest.raises(StickTrouble, match="cannot be used"):
         open_database(path)
@@ -278,7 +191,7 @@ def test_a_migration_that_fails_leaves_the_version_before(
 
 
 @pytest.mark.parametrize("opens", [open_database, open_read_only])
-def test_a_newer_version_is_refused_and_left_alone(
+def test_another_version_is_refused_and_left_alone(
     path: Path, connection: sqlite3.Connection, opens: type
 ) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
@@ -287,6 +200,7 @@ def test_a_newer_version_is_refused_and_left_alone(
     with pytest.raises(StickTrouble, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
         opens(path)
     assert caught.value.exit_code == 5
+    assert "move it away and a new one is made" in caught.value.hint
     assert path.read_bytes() == before
 
 

@@ -8,7 +8,7 @@ import pytest
 from appliance.store.campaigns import NewDrive, insert_drive
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
-from appliance.store.queries import (
+from appliance.store.read.overview import (
     select_boots,
     select_campaign_drives,
     select_campaigns,
@@ -97,7 +97,7 @@ def test_campaigns_count_their_boots_and_drives_theirs(connection: sqlite3.Conne
     assert (campaign.planned, campaign.done, campaign.failed) == (4, 1, 1)
     assert campaign.finished_at == ""
     (drive,) = select_campaign_drives(connection, 1)
-    assert (drive.drive_serial, drive.planned, drive.done, drive.failed) == ("0x5", 4, 1, 1)
+    assert (drive.identity, drive.planned, drive.done, drive.failed) == ("0x5", 4, 1, 1)
     assert drive.rotational is True
     boots = select_boots(connection, 1)
     assert [(boot.cycle, boot.valid, boot.boot_s) for boot in boots] == [

@@ -77,7 +77,7 @@ class RawOutputs:
     def _list_boots(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
         rows = connection.execute(
             """
-            SELECT c.id, c.cycle, c.charted, coalesce(nullif(d.serial, ''), d.wwn),
+            SELECT c.id, c.cycle, c.charted, d.identity,
                    s.cycle_id IS NOT NULL
             FROM cycle c JOIN drive d ON d.id = c.drive_id
             LEFT JOIN boot_sample s ON s.cycle_id = c.id
@@ -175,7 +175,7 @@ def _list_health(
 ) -> Iterator[RawOutput]:
     rows = connection.execute(
         """
-        SELECT h.id, coalesce(nullif(d.serial, ''), d.wwn), length(CAST(h.raw AS BLOB))
+        SELECT h.id, d.identity, length(CAST(h.raw AS BLOB))
         FROM health_reading h JOIN drive d ON d.id = h.drive_id
         WHERE h.campaign_id = ? AND h.moment = ? ORDER BY h.id
         """,

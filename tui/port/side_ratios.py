@@ -4,9 +4,9 @@ import sqlite3
 from pathlib import Path
 
 from appliance.report.ratios import Beside, find_besides
-from appliance.report.rows import select_campaign
 from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
 from appliance.store.connect import open_read_only
+from appliance.store.read.campaign import select_campaign
 from tui.charset import drawable
 from tui.side_ratios import SideRatio
 

@@ -2,27 +2,34 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from appliance.errors import StickTrouble
 from appliance.plan_workloads import JUDGING_KINDS
 from appliance.stats import find_quartiles
-from appliance.store import queries, requests, steps, verdicts
+from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only
+from appliance.store.power_offs import select_power_offs
+from appliance.store.read import overview
+from appliance.store.read.durations import select_work
+from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.units import slug
 from tui import language
 from tui.array_headlines import describe_array
-from tui.campaigns import ARRAY, Boot, Campaign, CampaignDrive, Spread, Step, Verdict
+from tui.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
 from tui.charset import drawable
-from tui.durations import Durations, select_durations
-from tui.headlines import find_figures
+from tui.durations import Durations, make_durations
+from tui.headlines import find_figures, is_shown
 from tui.language import _
 from tui.port.boot_ratios import find_boot_ratios
 from tui.port.watched import read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
-from tui.step_rows import select_power_offs, select_results, select_samples, select_tickets
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # The engine lets go of the stick before it restarts the machine: until then nothing is wrong.
 _LEAVING_S = 30.0
@@ -80,17 +87,17 @@ class StoredReader:
                 campaigns=tuple(
                     self._read_campaign(
                         row,
-                        drives=queries.select_campaign_drives(connection, row.id),
-                        boots=queries.select_boots(connection, row.id),
+                        drives=overview.select_campaign_drives(connection, row.id),
+                        boots=overview.select_boots(connection, row.id),
                         steps_of_it=self._read_steps(connection, row.id),
                         verdicts_on_it=verdicts.select_verdicts(connection, row.id),
                         judging=verdicts.select_judging(connection, row.id),
                     )
-                    for row in queries.select_campaigns(connection)
+                    for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
                     Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
-                    for row in queries.select_events(connection, limit=_EVENTS)
+                    for row in overview.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
                     Answer(
@@ -101,7 +108,7 @@ class StoredReader:
                     )
                     for row in requests.select_recent_requests(connection, limit=_ANSWERS)
                 ),
-                durations=select_durations(connection.execute),
+                durations=make_durations(select_work(connection)),
             )
         finally:
             connection.close()
@@ -113,26 +120,20 @@ class StoredReader:
         for row in steps.select_steps(connection, campaign_id):
             step = self._ended_steps.get(row.id)
             if step is None:
-                results = select_results(connection.execute, row.id)
+                results = tuple(filter(is_shown, select_figures(connection, row.id)))
                 step = Step(
-                    id=row.id,
-                    position=row.position,
-                    kind=drawable(row.kind),
-                    device=drawable(row.device),
-                    state=row.state,
-                    reason=drawable(row.reason),
+                    **asdict(_draw(row)),
                     figures=find_figures(
                         row.kind,
                         results,
-                        select_tickets(connection.execute, row.id),
-                        select_power_offs(connection.execute, row.id),
+                        select_tickets(connection, row.id),
+                        [each.cold_proof for each in select_power_offs(connection, row.id)],
                     ),
-                    workload_index=row.workload_index,
                     array=describe_array(results) if row.device == ARRAY else (),
                     spreads=tuple(
                         _measure(each)
                         for each in find_spreads(
-                            row.kind, results, select_samples(connection.execute, row.id)
+                            row.kind, results, select_samples(connection, row.id)
                         )
                     ),
                 )
@@ -143,10 +144,10 @@ class StoredReader:
 
     def _read_campaign(
         self,
-        row: queries.CampaignRow,
+        row: overview.CampaignRow,
         *,
-        drives: tuple[queries.CampaignDriveRow, ...],
-        boots: tuple[queries.BootRow, ...],
+        drives: tuple[overview.CampaignDriveRow, ...],
+        boots: tuple[overview.BootRow, ...],
         steps_of_it: tuple[Step, ...],
         verdicts_on_it: tuple[verdicts.VerdictRow, ...],
         judging: verdicts.JudgingRow | None,
@@ -155,28 +156,9 @@ class StoredReader:
         found = tuple(
             _add_quartiles(
                 CampaignDrive(
-                    identity=drawable(drive.drive_serial),
-                    model=drawable(drive.model),
-                    role=drive.role,
-                    kind="disk" if drive.rotational else "flash",
-                    failed_reason=drawable(drive.failed_reason),
-                    planned=drive.planned,
-                    id=drive.drive_id,
-                    skipped=drive.skipped,
-                    open=drive.open,
-                    next_position=drive.next_position,
+                    **asdict(_draw(drive)),
                     boots=tuple(
-                        Boot(
-                            cycle=boot.cycle,
-                            charted=boot.charted,
-                            power=boot.power,
-                            cold_proof=boot.cold_proof,
-                            reason=drawable(boot.cold_reason),
-                            valid=boot.valid,
-                            boot_s=boot.boot_s,
-                        )
-                        for boot in boots
-                        if boot.drive_serial == drive.drive_serial
+                        _draw(boot) for boot in boots if boot.drive_serial == drive.identity
                     ),
                 )
             )
@@ -184,30 +166,23 @@ class StoredReader:
         )
         ratios, unsettled = find_boot_ratios(found)
         return Campaign(
-            id=row.id,
-            name=drawable(row.name),
-            state=row.state,
-            reason=drawable(row.reason),
-            is_pausing=row.is_pausing,
-            created_at=row.created_at,
-            finished_at=row.finished_at,
-            planned=row.planned,
-            done=row.done,
-            failed=row.failed,
-            skipped=row.skipped,
+            **asdict(_draw(row)),
             drives=found,
             boot_ratios=ratios,
             unsettled=unsettled,
             steps=steps_of_it,
-            verdicts=tuple(
-                Verdict(drawable(each.drive_serial), each.verdict, drawable(each.reasons))
-                for each in verdicts_on_it
-            ),
+            verdicts=tuple(map(_draw, verdicts_on_it)),
             is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
             or any(each.verdict == "reject" for each in verdicts_on_it),
             judging_problem=drawable(judging.problem) if judging else "",
             report=folder if (self._fat / folder / "report.html").exists() else "",
         )
+
+
+def _draw[T: DataclassInstance](row: T) -> T:
+    """The row with each text fit to be drawn."""
+    texts = {name: text for name, text in asdict(row).items() if isinstance(text, str)}
+    return replace(row, **{name: drawable(text) for name, text in texts.items()})
 
 
 def _measure(spread: Spread) -> Spread:

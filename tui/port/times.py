@@ -6,9 +6,10 @@ from pathlib import Path
 
 from appliance.plan_defaults import read_defaults
 from appliance.store.connect import open_read_only
+from appliance.store.read.durations import select_work
 from appliance.units import parse_size
 from tui.drive_facts import DriveRow
-from tui.durations import select_durations
+from tui.durations import make_durations
 from tui.step_times import Basis, StepTime, find_step_times
 
 
@@ -16,7 +17,7 @@ def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tupl
     """Each step of a plan without mistakes. Raises KaltstartError, sqlite3.Error."""
     connection = open_read_only(database)
     try:
-        past = select_durations(connection.execute).past
+        past = make_durations(select_work(connection)).past
     finally:
         connection.close()
     basis = Basis(past, read_defaults().tables, parse_size)

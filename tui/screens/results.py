@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
+from appliance.store.read.overview import BootRow
 from tui import language
 from tui.boot_ratios import describe_boot_ratios
-from tui.campaigns import Boot, Campaign, CampaignDrive, Figure, Step
+from tui.campaigns import Campaign, CampaignDrive, Figure, Step
 from tui.charset import shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
 from tui.engine_words import name_device, name_role, say
@@ -260,7 +261,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
     """
     if not campaign.verdicts and not campaign.judging_problem:
         return ""
-    name = min(max([8, *(len(each.identity) for each in campaign.verdicts)]), 28)
+    name = min(max([8, *(len(each.drive_serial) for each in campaign.verdicts)]), 28)
     is_plain = campaign.is_judged or not campaign.verdicts
     lines = [
         _("Verdicts") if is_plain else _("Verdicts, though no step was run to judge the drives")
@@ -271,7 +272,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
         )
     for each in campaign.verdicts:
         verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
-        lines.append(f"  {shorten(each.identity, name):{name}}  {_(verdict)}")
+        lines.append(f"  {shorten(each.drive_serial, name):{name}}  {_(verdict)}")
         for reason in filter(None, each.reasons.split("; ")):
             lines += _wrap(reason, width)
     return "\n".join(lines)
@@ -364,14 +365,14 @@ def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
         how = f"{_(boot.power):4}  {_(boot.cold_proof):{proof}}"
         what = f"  {boot.cycle:4}  {how}  {_show_time(boot):>8}  "
         if boot.boot_s is None or not boot.valid:
-            lines.append(shorten(f"{what}{say(boot.reason)}", width))
+            lines.append(shorten(f"{what}{say(boot.cold_reason)}", width))
             continue
         charted = " " + _("CHARTED") if boot.charted else ""
         lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
     return "\n".join(lines)
 
 
-def _show_time(boot: Boot | None) -> str:
+def _show_time(boot: BootRow | None) -> str:
     if boot is None:
         return "-"
     if boot.boot_s is None:

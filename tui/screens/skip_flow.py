@@ -33,7 +33,7 @@ async def skip_boots(
         ask = Ask(_(" Skip boots "), describe_boots_skip(drive), tuple(choices), cancel=_("No"))
         match await app.push_screen_wait(ask):
             case "skip":
-                payload = {"campaign_id": campaign.id, "drive_id": drive.id}
+                payload = {"campaign_id": campaign.id, "drive_id": drive.drive_id}
                 await app.ask_engine("skip-boots", payload)
                 return
             case None:

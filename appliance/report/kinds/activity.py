@@ -11,7 +11,7 @@ from math import ceil
 from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
 from appliance.report.figures import StepFigures, Workload
 from appliance.report.plots import Line, draw_lines
-from appliance.report.workload_rows import ActivityRow
+from appliance.store.read.workloads import ActivityRow
 from appliance.units import printable
 
 MAX_POINTS = 300

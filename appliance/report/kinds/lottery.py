@@ -26,7 +26,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
 from appliance.report.plots import Line, draw_lines
-from appliance.report.workload_rows import TicketRow
+from appliance.store.read.workloads import TicketRow
 from appliance.units import printable
 
 NOTE = (

@@ -24,8 +24,8 @@ from appliance.report.blocks import (
 )
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.plots import Line, draw_lines
-from appliance.report.workload_rows import RangeRow, SliceRow
 from appliance.stats import find_share_shown
+from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.units import format_seconds, printable
 
 NOTE = (

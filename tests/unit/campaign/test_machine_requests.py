@@ -19,7 +19,7 @@ from appliance.errors import Refusal, StepFailed
 from appliance.language import keep_language, read_kept_language
 from appliance.run import Finished
 from appliance.store.connect import SCHEMA_VERSION, open_database
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
 from tests.unit.campaign.world import STICK
 
 

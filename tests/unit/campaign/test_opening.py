@@ -21,7 +21,8 @@ from appliance.stick import Stick, hold_alone
 from appliance.store.checksums import DAMAGED, seal
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies, newest_event
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
+from tests.databases import spoil_page
 from tests.report.database import make_database
 from tests.unit.campaign.world import STICK
 
@@ -107,12 +108,6 @@ def _turn_figure(path: Path) -> None:
     path.write_bytes(content)
 
 
-def _spoil(path: Path) -> None:
-    """Zero the last page: what a stick gives back of a block it has lost."""
-    content = path.read_bytes()
-    path.write_bytes(content[:-4096] + bytes(4096))
-
-
 def _turn_schema(path: Path, text: str, *, bit: int = 7) -> None:
     """One bit of a definition. The highest one makes SQLite's message about it undecodable."""
     content = bytearray(path.read_bytes())
@@ -147,7 +142,7 @@ def test_a_damaged_database_can_be_copied_to_kaltstart(stick: Opened) -> None:
 
 
 def test_a_spoilt_page_is_told_before_anything_is_written(stick: Opened) -> None:
-    _spoil(stick.path)
+    spoil_page(stick.path)
     before = stick.path.read_bytes()
     with pytest.raises(StickTrouble, match="the database is damaged") as trouble:
         stick.open()
@@ -290,7 +285,7 @@ def test_while_the_database_is_used_no_copy_is_put_in_its_place(
 def test_an_engine_that_cannot_use_the_database_leaves_it_to_a_person(
     stick: Opened, tmp_path: Path
 ) -> None:
-    _spoil(stick.path)
+    spoil_page(stick.path)
     with pytest.raises(StickTrouble):
         stick.open()
     hold_alone(tmp_path / "run/database.lock", held="used", hint="")

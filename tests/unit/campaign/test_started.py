@@ -31,7 +31,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
 from appliance.store.steps import upsert_file_system
 from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
 

@@ -15,7 +15,7 @@ from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
 from appliance.store.connect import open_database
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
 from appliance.store.requests import (
     Request,
     insert_request,

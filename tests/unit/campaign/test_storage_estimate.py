@@ -15,11 +15,11 @@ from appliance.campaign.storage_estimate import estimate_storage
 from appliance.measure.samples import ActivitySample, Result, SliceSample, TemperatureSample, Ticket
 from appliance.plan import parse_plan
 from appliance.report import export
-from appliance.report.tables import write_activity
-from appliance.report.workload_rows import stream_activity
+from appliance.report.tables import write_rows
 from appliance.store import steps as store
 from appliance.store.health import insert_temperatures
 from appliance.store.ranges import insert_slices
+from appliance.store.read.workloads import stream_activity
 from tests.report.database import Disk, make_database
 from tests.report.states import BYPASS
 from tests.report.workloads import DRIVES, add_step, add_workloads
@@ -132,7 +132,7 @@ def test_a_row_of_the_report_takes_what_is_said_of_it(database: sqlite3.Connecti
     _insert_activity(database, step)
     database.commit()
     out = io.StringIO(newline="")
-    write_activity(out, stream_activity(database, 1))
+    write_rows(out, stream_activity(database, 1))
     text = out.getvalue()
     assert len(text) / _ROWS == pytest.approx(module.ACTIVITY_CSV_BYTES, rel=0.15)
     packed = len(gzip.compress(text.encode()))

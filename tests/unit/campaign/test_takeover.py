@@ -16,7 +16,7 @@ from appliance.campaign.wishes import take_wishes
 from appliance.errors import StickTrouble
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge import MergeCounts
-from appliance.store.queries import select_events
+from appliance.store.read.overview import select_events
 from appliance.store.requests import (
     Request,
     insert_request,

@@ -1,10 +1,8 @@
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from appliance.store.migrations import version_1
+from appliance.store.connect import open_database
 from tests.lab.campaign import Result, power_on_limit, prepare_out
 from tests.lab.console import ConsoleLine
 
@@ -22,9 +20,7 @@ def test_only_a_finished_campaign_without_failures_is_ok(tmp_path: Path) -> None
 
 def test_boot_times_come_from_the_contracts_view(tmp_path: Path) -> None:
     database = tmp_path / "kaltstart.sqlite"
-    with closing(sqlite3.connect(database)) as connection:
-        for statement in version_1.STATEMENTS:
-            connection.execute(statement)
+    open_database(database).close()
     result = Result(tmp_path, database=database)
     assert result.boot_times() == []
 

@@ -3,7 +3,15 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.cycles import CYCLE_STATE
+from appliance.store.read.rows import read_rows
+from appliance.store.steps import StepRow, select_steps
+
+_DRIVES = """
+    SELECT d.id AS drive_id, d.identity, cd.released_model AS model, cd.transport, cd.rotational,
+           cd.released_size_bytes AS size_bytes, cd.failed_reason, cd.failed_blame
+    FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
+    WHERE cd.campaign_id = ? ORDER BY cd.slot
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +28,6 @@ class JudgedDriveRow:
     """Why the campaign gave it up; empty where it did not."""
     failed_blame: str
     """errors.Blame"""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedStepRow:
-    """A step on one drive."""
-
-    id: int
-    drive_id: int
-    kind: str
-    workload_index: int
-    state: str
-    reason: str
-    blame: str
-    """errors.Blame: whose fault it is, where it failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class FigureRow:
-    """One figure of a step on one drive."""
-
-    step_id: int
-    variant: str
-    metric: str
-    value: float
-    page_cache: str
-    page_cache_proof: str
-    valid: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,47 +51,13 @@ def select_judged_drives(
     connection: sqlite3.Connection, campaign_id: int
 ) -> tuple[JudgedDriveRow, ...]:
     """The campaign's drives in the order of their slots, as the campaign met them."""
-    rows = connection.execute(
-        """
-        SELECT d.id, coalesce(nullif(d.serial, ''), d.wwn), cd.released_model, cd.transport,
-               cd.rotational, cd.released_size_bytes, cd.failed_reason, cd.failed_blame
-        FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
-        WHERE cd.campaign_id = ? ORDER BY cd.slot
-        """,
-        (campaign_id,),
-    )
-    return tuple(
-        JudgedDriveRow(row[0], row[1], row[2], row[3], bool(row[4]), row[5], row[6], row[7])
-        for row in rows
-    )
+    return tuple(read_rows(connection, JudgedDriveRow, _DRIVES, campaign_id))
 
 
-def select_judged_steps(
-    connection: sqlite3.Connection, campaign_id: int
-) -> tuple[JudgedStepRow, ...]:
+def select_judged_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[StepRow, ...]:
     """The steps on single drives; those on an array say nothing about one of its drives."""
-    rows = connection.execute(
-        """
-        SELECT id, drive_id, kind, workload_index, state, reason, blame FROM step
-        WHERE campaign_id = ? AND drive_id IS NOT NULL AND device <> 'array' ORDER BY position
-        """,
-        (campaign_id,),
-    )
-    return tuple(JudgedStepRow(*row) for row in rows)
-
-
-def select_step_figures(connection: sqlite3.Connection, step_id: int) -> tuple[FigureRow, ...]:
-    """All figures of a step, in the order in which they were stored."""
-    rows = connection.execute(
-        """
-        SELECT step_id, variant, metric, value, page_cache, page_cache_proof, valid FROM result
-        WHERE step_id = ? ORDER BY id
-        """,
-        (step_id,),
-    )
-    return tuple(
-        FigureRow(row[0], row[1], row[2], row[3], row[4], row[5], bool(row[6])) for row in rows
-    )
+    steps = select_steps(connection, campaign_id)
+    return tuple(step for step in steps if step.drive_id is not None and step.device != "array")
 
 
 def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str, int]:
@@ -169,8 +116,8 @@ def select_boot_counts(
 ) -> BootCounts:
     """The timed boots of a drive; those of an array, which stand under its backing drive, not."""
     rows = connection.execute(
-        f"""
-        SELECT {CYCLE_STATE}, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
+        """
+        SELECT c.state, s.boot_s, coalesce(s.valid, 0), c.blame, c.reason FROM cycle c
         JOIN campaign_drive cd ON cd.campaign_id = c.campaign_id AND cd.drive_id = c.drive_id
         LEFT JOIN boot_sample s ON s.cycle_id = c.id
         WHERE c.campaign_id = ? AND c.drive_id = ? AND NOT c.charted AND cd.role <> 'backing'

@@ -1,0 +1,327 @@
+"""What a report reads from the database: SELECTs, a dataclass per kind of row. Never writes."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.errors import PlanError
+from appliance.store import campaigns
+from appliance.store.checksums import DAMAGED, Damaged, find_damaged
+from appliance.store.health import HealthRow, select_health
+from appliance.store.read.rows import Record, read_records, read_rows
+from appliance.store.read.workloads import WorkloadRows, list_keys, select_workloads
+from appliance.store.verdicts import (
+    JudgingRow,
+    LimitRow,
+    VerdictRow,
+    select_judging,
+    select_limits,
+    select_verdicts,
+)
+
+BOOT_TIMES = (
+    "campaign_id", "drive_serial", "drive_role", "cycle", "power", "cold_proof", "cold_reason",
+    "valid", "charted", "boot_s", "firmware_s", "loader_s", "kernel_s", "initrd_s", "userspace_s",
+    "session_s", "io_quiet_s", "read_bytes", "read_ios", "wake_skew_s", "at",
+)  # fmt: skip
+"""The columns of the view `boot_times`."""
+
+_DRIVES = """
+    SELECT d.id, cd.slot, cd.role, cd.failed_reason, d.serial, d.wwn, d.identity,
+           cd.released_model AS model,
+           -- As it was then: the drive's own row has the newest.
+           coalesce((SELECT c.value FROM condition c WHERE c.campaign_id = cd.campaign_id
+                     AND c.drive_id = d.id AND c.name = 'firmware' ORDER BY c.id LIMIT 1),
+                    d.firmware) AS firmware,
+           cd.released_size_bytes AS size_bytes, cd.rotational, cd.transport, cd.serial_doubt
+    FROM campaign_drive cd JOIN drive d ON d.id = cd.drive_id
+    WHERE cd.campaign_id = ? ORDER BY cd.slot
+"""
+# The defaults for a boot without a sample are those of the view boot_times.
+_BOOTS = """
+    SELECT c.id, c.drive_id, c.position, c.cycle, c.charted, c.power, c.state, c.attempts, c.reason,
+           c.power_cycles_before, s.power_cycles_after, coalesce(s.at, c.armed_at) AS at, s.boot_s,
+           s.firmware_s, s.loader_s, s.kernel_s, s.initrd_s, s.userspace_s, s.session_s,
+           s.io_quiet_s, s.read_bytes, s.read_ios, s.wake_skew_s,
+           coalesce(s.cold_proof, iif(c.power = 'warm', 'warm', 'unproven')) AS cold_proof,
+           iif(x.value IS NULL, coalesce(s.cold_reason, c.reason), ?) AS cold_reason, s.page_cache,
+           iif(x.value IS NULL, coalesce(s.valid, 0), 0) AS valid
+    FROM cycle c
+    LEFT JOIN boot_sample s ON s.cycle_id = c.id
+    LEFT JOIN json_each(?) x ON x.value = c.id
+    WHERE c.campaign_id = ? ORDER BY c.position
+"""
+_EARLIER = """
+    SELECT c.id FROM campaign c
+    JOIN campaign_drive cd ON cd.campaign_id = c.id
+    JOIN campaign_drive own ON own.campaign_id = ? AND own.drive_id = cd.drive_id
+    JOIN drive d ON d.id = cd.drive_id
+        AND (own.released_model = cd.released_model OR d.wwn <> '')
+        AND own.released_size_bytes = cd.released_size_bytes
+        AND own.serial_doubt = '' AND cd.serial_doubt = ''
+    WHERE (c.created_at, c.id) < (?, ?)
+        AND (EXISTS (SELECT 1 FROM boot_sample s JOIN cycle y ON y.id = s.cycle_id
+                     WHERE y.campaign_id = c.id AND y.drive_id = cd.drive_id)
+             OR EXISTS (SELECT 1 FROM result r JOIN step t ON t.id = r.step_id
+                        WHERE t.campaign_id = c.id AND t.drive_id = cd.drive_id))
+    ORDER BY c.created_at DESC, c.id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveRow:
+    """One drive of a campaign with its role in it."""
+
+    id: int
+    slot: int
+    role: str
+    failed_reason: str
+    serial: str
+    wwn: str
+    identity: str
+    """The serial number, or the WWN where there is none."""
+    model: str
+    firmware: str
+    size_bytes: int
+    rotational: int
+    transport: str
+    serial_doubt: str
+    """Why the serial number may be other drives' too; empty where it is its own."""
+
+    @property
+    def token(self) -> str:
+        """What no other drive shows; empty where another one may."""
+        if self.serial_doubt or not self.identity:
+            return ""
+        # A WWN is no other drive's, whatever is taken for the model.
+        model = "" if self.wwn else self.model
+        return json.dumps([self.serial, self.wwn, model, self.size_bytes])
+
+
+@dataclass(frozen=True, slots=True)
+class BootRow:
+    """One planned boot: what was to be done, and what was measured where it was."""
+
+    id: int
+    drive_id: int
+    position: int
+    cycle: int
+    charted: int
+    power: str
+    state: str
+    """planned | armed | done | failed | skipped"""
+    attempts: int
+    reason: str
+    power_cycles_before: int | None
+    power_cycles_after: int | None
+    at: str | None
+    boot_s: float | None
+    firmware_s: float | None
+    loader_s: float | None
+    kernel_s: float | None
+    initrd_s: float | None
+    userspace_s: float | None
+    session_s: float | None
+    io_quiet_s: float | None
+    read_bytes: int | None
+    read_ios: int | None
+    wake_skew_s: float | None
+    cold_proof: str
+    cold_reason: str
+    page_cache: str | None
+    valid: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMadeRow:
+    """An array that the campaign made of two of its drives."""
+
+    set_uuid: str
+    state: str
+    """making | made | parting | apart"""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionRow:
+    """What decides about figures, from `since` on; of the machine where `drive_serial` is empty."""
+
+    campaign_id: int
+    drive_serial: str
+    name: str
+    value: str
+    since: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRows:
+    """The verdicts of a campaign and what stands behind them."""
+
+    judging: JudgingRow | None
+    """None: nobody ever tried to judge it."""
+    verdicts: tuple[VerdictRow, ...]
+    limits: dict[int, tuple[LimitRow, ...]]
+    """By the drive's id."""
+    health: tuple[HealthRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRows:
+    """Everything a report needs, read at one moment."""
+
+    campaign: campaigns.CampaignRow
+    drives: tuple[DriveRow, ...]
+    boots: tuple[BootRow, ...]
+    boot_times: tuple[Record, ...]
+    drive_records: tuple[Record, ...]
+    events: tuple[Record, ...]
+    workloads: WorkloadRows
+    arrays: tuple[ArrayMadeRow, ...]
+    """In the order in which they were made."""
+    verdicts: VerdictRows
+    health: tuple[Record, ...]
+    """The view `health`, one per counter."""
+    conditions: tuple[ConditionRow, ...]
+    """In the order in which they were noted."""
+    damaged: tuple[Damaged, ...] = ()
+    """What the stick did not give back as it was stored. Not valid wherever it appears."""
+
+
+def select_campaign(
+    connection: sqlite3.Connection, *, campaign_id: int, with_activity: bool = True
+) -> CampaignRows:
+    """Everything about one campaign. Raises PlanError where there is no such campaign.
+
+    The recording of activity may be long; what only holds figures against each other needs none.
+    """
+    # One read transaction: the engine may be adding rows meanwhile.
+    connection.execute("BEGIN")
+    try:
+        campaign = campaigns.select_campaign(connection, campaign_id)
+        if campaign is None:
+            raise PlanError(f"there is no campaign {campaign_id} in the database")
+        damaged = find_damaged(connection, campaign_id=campaign_id)
+        drives = tuple(read_rows(connection, DriveRow, _DRIVES, campaign_id))
+        return CampaignRows(
+            campaign=campaign,
+            drives=drives,
+            boots=tuple(
+                read_rows(
+                    connection,
+                    BootRow,
+                    _BOOTS,
+                    DAMAGED,
+                    list_keys(damaged, "boot_sample"),
+                    campaign_id,
+                )
+            ),
+            boot_times=_select_boot_times(connection, campaign_id, damaged),
+            drive_records=_select_drive_records(connection, drives),
+            events=read_records(
+                connection, "SELECT * FROM events WHERE campaign_id = ? ORDER BY seq", campaign_id
+            ),
+            workloads=select_workloads(
+                connection, campaign_id, damaged=damaged, with_activity=with_activity
+            ),
+            arrays=tuple(
+                read_rows(
+                    connection,
+                    ArrayMadeRow,
+                    "SELECT set_uuid, state, reason FROM array_made WHERE campaign_id = ?"
+                    " ORDER BY id",
+                    campaign_id,
+                )
+            ),
+            verdicts=_select_verdicts(connection, campaign_id),
+            health=read_records(
+                connection,
+                "SELECT * FROM health WHERE campaign_id = ?"
+                " ORDER BY drive_serial, moment DESC, counter",
+                campaign_id,
+            ),
+            conditions=tuple(
+                read_rows(
+                    connection,
+                    ConditionRow,
+                    "SELECT * FROM conditions WHERE campaign_id = ? ORDER BY seq",
+                    campaign_id,
+                )
+            ),
+            damaged=damaged,
+        )
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def select_earlier(connection: sqlite3.Connection, rows: CampaignRows) -> CampaignRows | None:
+    """The newest campaign before this one that measured one of its drives; None without any.
+
+    Another disk in the same dock is none of them. Without its recording of activity.
+    """
+    own = rows.campaign
+    row = connection.execute(_EARLIER, (own.id, own.created_at, own.id)).fetchone()
+    if row is None:
+        return None
+    return select_campaign(connection, campaign_id=row[0], with_activity=False)
+
+
+def _select_verdicts(connection: sqlite3.Connection, campaign_id: int) -> VerdictRows:
+    verdicts = select_verdicts(connection, campaign_id)
+    return VerdictRows(
+        judging=select_judging(connection, campaign_id),
+        verdicts=verdicts,
+        limits={
+            row.drive_id: select_limits(connection, campaign_id, row.drive_id) for row in verdicts
+        },
+        health=select_health(connection, campaign_id),
+    )
+
+
+def _select_drive_records(
+    connection: sqlite3.Connection, drives: Sequence[DriveRow]
+) -> tuple[Record, ...]:
+    """The view `drives`, as they were in the campaign: the number of a dock is many disks' own."""
+    return tuple(
+        record
+        | {
+            "model": drive.model,
+            "firmware": drive.firmware,
+            "size_bytes": drive.size_bytes,
+            "rotational": drive.rotational,
+            "transport": drive.transport,
+            "serial_doubt": drive.serial_doubt,
+        }
+        for drive in drives
+        for record in read_records(
+            connection,
+            "SELECT * FROM drives WHERE serial = ? AND wwn = ?",
+            drive.serial,
+            drive.wwn,
+        )
+    )
+
+
+def _select_boot_times(
+    connection: sqlite3.Connection, campaign_id: int, damaged: Sequence[Damaged]
+) -> tuple[Record, ...]:
+    boots = {
+        tuple(row)
+        for row in connection.execute(
+            "SELECT d.identity, c.cycle, c.charted FROM cycle c JOIN drive d ON d.id = c.drive_id"
+            " WHERE c.id IN (SELECT value FROM json_each(?))",
+            (list_keys(damaged, "boot_sample"),),
+        )
+    }
+    records = read_records(
+        connection,
+        "SELECT * FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle",
+        campaign_id,
+    )
+    return tuple(
+        record | {"valid": 0, "cold_reason": DAMAGED}
+        if (record["drive_serial"], record["cycle"], record["charted"]) in boots
+        else record
+        for record in records
+    )

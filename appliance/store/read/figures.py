@@ -1,0 +1,81 @@
+"""What one step measured, as verdicts and the interface want it."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from appliance.store.read.rows import read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One figure, with the page cache that it met."""
+
+    variant: str
+    metric: str
+    value: float
+    page_cache: str
+    page_cache_proof: str
+    valid: bool
+    array_mode: str = ""
+    """Empty where it was not measured on an array."""
+    array_dirty_bytes: int = 0
+    """What was only in the array's cache when it began to be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketSum:
+    """The tickets of one pass that met one cache state."""
+
+    pass_name: str
+    page_cache: str
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """What was measured again and again: one read of a lottery, or one slice of a surface."""
+
+    pass_name: str
+    """Empty for a surface."""
+    page_cache: str
+    bytes_s: float
+
+
+_FIGURES = """
+    SELECT variant, metric, value, page_cache, page_cache_proof, valid,
+           coalesce(array_mode, '') AS array_mode,
+           coalesce(array_dirty_bytes, 0) AS array_dirty_bytes
+    FROM result WHERE step_id = ? ORDER BY id
+"""
+_TICKETS = """
+    SELECT pass, page_cache, sum(bytes) AS bytes, sum(seconds) AS seconds FROM tickets
+    WHERE step_id = ? GROUP BY pass, page_cache
+"""
+_READS = """
+    SELECT pass, page_cache, bytes / seconds AS bytes_s FROM tickets
+    WHERE step_id = ? AND seconds > 0 ORDER BY pass, seq
+"""
+_SLICES = """
+    SELECT '' AS pass, '' AS page_cache, mean_bytes_s AS bytes_s FROM slices
+    WHERE step_id = ? AND read_bytes > 0 ORDER BY slice
+"""
+
+
+def select_figures(connection: sqlite3.Connection, step_id: int) -> tuple[FigureRow, ...]:
+    """All figures of a step, in the order in which they were stored."""
+    return tuple(read_rows(connection, FigureRow, _FIGURES, step_id))
+
+
+def select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:
+    """Its tickets, added up by pass and cache state."""
+    return tuple(read_rows(connection, TicketSum, _TICKETS, step_id))
+
+
+def select_samples(connection: sqlite3.Connection, step_id: int) -> tuple[SampleRow, ...]:
+    """Reads of a lottery, and slices of a surface, in their order."""
+    return tuple(
+        row
+        for query in (_READS, _SLICES)
+        for row in read_rows(connection, SampleRow, query, step_id)
+    )

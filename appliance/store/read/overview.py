@@ -1,0 +1,139 @@
+"""What the interface reads: plain SELECTs over tables and views, as frozen rows. Never writes."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from appliance.store.read.rows import read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """One campaign and how many of its boots are behind it."""
+
+    id: int
+    name: str
+    state: str
+    """preparing | running | paused | done"""
+    reason: str
+    created_at: str
+    finished_at: str
+    """Empty while it is not finished."""
+    planned: int
+    """All boots of the plan, charted ones included."""
+    done: int
+    failed: int
+    skipped: int
+    """Never tried, as a person skipped them."""
+    is_pausing: bool
+    """A person has asked for it; it does at its next safe point."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignDriveRow:
+    """One drive of a campaign, in the order the drives take turns."""
+
+    campaign_id: int
+    drive_id: int
+    identity: str
+    """The serial number, or the WWN where there is none, as in `boot_times`."""
+    model: str
+    role: str
+    rotational: bool
+    released: bool
+    failed_reason: str
+    planned: int
+    done: int
+    failed: int
+    skipped: int
+    open: int
+    """Boots still to be made."""
+    next_position: int | None
+    """Of the first of these among all drives' boots; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BootRow:
+    """One finished boot. `boot_s` is None where it failed."""
+
+    campaign_id: int
+    drive_serial: str
+    cycle: int
+    charted: bool
+    power: str
+    cold_proof: str
+    cold_reason: str
+    valid: bool
+    boot_s: float | None
+    at: str
+
+    @property
+    def counts(self) -> bool:
+        """Whether its time may be compared: a charted boot is slowed down."""
+        return self.valid and not self.charted and self.boot_s is not None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One line of the event log."""
+
+    seq: int
+    campaign_id: int | None
+    at: str
+    level: str
+    event: str
+    detail: str
+
+
+_CAMPAIGNS = """
+    SELECT c.id, c.name, c.state, c.reason, c.created_at,
+           coalesce(c.finished_at, '') AS finished_at, count(k.id) AS planned,
+           coalesce(sum(k.state = 'done'), 0) AS done,
+           coalesce(sum(k.state = 'failed'), 0) AS failed,
+           coalesce(sum(k.state = 'skipped'), 0) AS skipped,
+           c.pause_asked_at IS NOT NULL AS is_pausing
+    FROM campaign c
+    LEFT JOIN cycle k ON k.campaign_id = c.id
+    GROUP BY c.id ORDER BY c.id DESC
+"""
+_DRIVES = """
+    SELECT cd.campaign_id, cd.drive_id, d.identity, d.model, cd.role, d.rotational,
+           cd.released, cd.failed_reason, count(k.id) AS planned,
+           coalesce(sum(k.state = 'done'), 0) AS done,
+           coalesce(sum(k.state = 'failed'), 0) AS failed,
+           coalesce(sum(k.state = 'skipped'), 0) AS skipped,
+           coalesce(sum(k.state IN ('planned', 'armed')), 0) AS open,
+           min(iif(k.state IN ('planned', 'armed'), k.position, NULL)) AS next_position
+    FROM campaign_drive cd
+    JOIN drive d ON d.id = cd.drive_id
+    LEFT JOIN cycle k ON k.campaign_id = cd.campaign_id AND k.drive_id = cd.drive_id
+    WHERE cd.campaign_id = ?
+    GROUP BY cd.drive_id ORDER BY cd.slot
+"""
+_BOOTS = """
+    SELECT campaign_id, drive_serial, cycle, charted, power, cold_proof, cold_reason, valid, boot_s,
+           coalesce(at, '') AS at
+    FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
+"""
+_EVENTS = "SELECT seq, campaign_id, at, level, event, detail FROM events ORDER BY seq DESC LIMIT ?"
+
+
+def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:
+    """Every campaign on the stick, the newest first."""
+    return tuple(read_rows(connection, CampaignRow, _CAMPAIGNS))
+
+
+def select_campaign_drives(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[CampaignDriveRow, ...]:
+    """The drives of one campaign, in their order."""
+    return tuple(read_rows(connection, CampaignDriveRow, _DRIVES, campaign_id))
+
+
+def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[BootRow, ...]:
+    """The finished boots of one campaign by drive and cycle; the charted ones come last."""
+    return tuple(read_rows(connection, BootRow, _BOOTS, campaign_id))
+
+
+def select_events(connection: sqlite3.Connection, *, limit: int) -> tuple[EventRow, ...]:
+    """The last `limit` events, the oldest of them first."""
+    return tuple(read_rows(connection, EventRow, _EVENTS, limit))[::-1]

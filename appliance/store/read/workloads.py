@@ -1,0 +1,267 @@
+"""What a report reads about workloads: steps, their figures, draws and activity. Never writes.
+
+Tables are read where the views lack a column: the reason of a proof, the parts of a step.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import batched, groupby
+from math import ceil
+from typing import TYPE_CHECKING
+
+from appliance.store.checksums import DAMAGED, Damaged
+from appliance.store.read.rows import read_rows
+from appliance.store.steps import StepRow
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+MAX_ACTIVITY = 3600
+"""Intervals per step and device that a report holds at once: an hour of seconds."""
+
+_OF_CAMPAIGN = "v JOIN step t ON t.id = v.step_id WHERE t.campaign_id = ? ORDER BY t.position"
+# Of a row that is damaged the figure is not valid.
+_RESULTS = """
+    SELECT r.step_id, r.device, coalesce(d.identity, '') AS drive_serial,
+           coalesce(cd.role, '') AS drive_role, t.kind AS workload, r.variant, r.metric, r.unit,
+           r.value, r.page_cache, r.page_cache_proof,
+           iif(x.value IS NULL, r.proof_reason, ?) AS proof_reason, r.ballast_bytes, r.drive_state,
+           r.array_mode, r.array_dirty_bytes, iif(x.value IS NULL, r.valid, 0) AS valid, r.at,
+           r.began_cold
+    FROM result r
+    JOIN step t ON t.id = r.step_id
+    LEFT JOIN drive d ON d.id = t.drive_id
+    LEFT JOIN campaign_drive cd ON cd.campaign_id = t.campaign_id AND cd.drive_id = t.drive_id
+    LEFT JOIN json_each(?) x ON x.value = r.id
+    WHERE t.campaign_id = ? ORDER BY t.position, r.id
+"""
+_TICKETS = """
+    SELECT v.* FROM tickets v
+    JOIN step t ON t.id = v.step_id
+    JOIN ticket k ON k.step_id = v.step_id AND k.pass = v.pass AND k.seq = v.seq
+    WHERE k.rowid NOT IN (SELECT value FROM json_each(?)) AND t.campaign_id = ?
+    ORDER BY t.position, v.pass, v.seq
+"""
+_STEPS = """
+    SELECT t.*,
+           (SELECT json_group_array(name ORDER BY rowid) FROM part WHERE step_id = t.id) AS parts
+    FROM step t WHERE campaign_id = ? ORDER BY position
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedStep(StepRow):
+    """One workload of the plan on one drive or array, with what it stored."""
+
+    parts: tuple[str, ...] = ()
+    """Those that are finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One figure with the state of every cache it passed."""
+
+    step_id: int
+    device: str
+    drive_serial: str
+    drive_role: str
+    workload: str
+    variant: str
+    metric: str
+    unit: str
+    value: float
+    page_cache: str
+    page_cache_proof: str
+    proof_reason: str
+    ballast_bytes: int
+    drive_state: str
+    array_mode: str | None
+    array_dirty_bytes: int | None
+    valid: int
+    at: str
+    began_cold: str
+    """proven | unproven; empty where no cold page cache was wished for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRow:
+    """One draw of a lottery. `pass` is a word of Python's: here it is `pass_name`."""
+
+    step_id: int
+    pass_name: str
+    page_cache: str
+    seq: int
+    file: str
+    nth: int
+    bytes: int
+    seconds: float
+    major_faults: int
+    device_read_bytes: int
+    resident_before_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRow:
+    """What one device did in the interval that ended `t_s` seconds after the step's start."""
+
+    step_id: int
+    device: str
+    t_s: float
+    read_bytes: int
+    write_bytes: int
+    read_ios: int
+    write_ios: int
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class DirtyRow:
+    """How much of the array's data was only in its cache, `t_s` seconds after the step's start."""
+
+    step_id: int
+    t_s: float
+    dirty_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TemperatureRow:
+    """How hot one drive was at one moment of a step."""
+
+    step_id: int
+    drive_serial: str
+    t_s: float
+    celsius: float
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRow:
+    """One slice of a drive as it was read."""
+
+    step_id: int
+    slice: int
+    """From 0."""
+    first_byte: int
+    end_byte: int
+    read_bytes: int
+    unreadable_bytes: int
+    min_bytes_s: float
+    mean_bytes_s: float
+    max_bytes_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRow:
+    """A stretch of a drive where something is wrong."""
+
+    step_id: int
+    part: str
+    kind: str
+    """unreadable | slow | mismatch | alias | lost"""
+    first_byte: int
+    size_bytes: int
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRows:
+    """All that a campaign's workloads left in the database."""
+
+    steps: tuple[ReportedStep, ...]
+    results: tuple[ResultRow, ...]
+    tickets: tuple[TicketRow, ...]
+    activity: tuple[ActivityRow, ...]
+    """At most MAX_ACTIVITY per step and device, of equally many intervals each."""
+    dirty: tuple[DirtyRow, ...]
+    temperatures: tuple[TemperatureRow, ...]
+    slices: tuple[SliceRow, ...]
+    ranges: tuple[RangeRow, ...]
+
+
+def select_workloads(
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    *,
+    damaged: Sequence[Damaged] = (),
+    with_activity: bool = True,
+) -> WorkloadRows:
+    """Everything about one campaign's steps, in the order of the plan and of their storing.
+
+    Of `damaged` rows a figure is not valid, and a draw is left out.
+    """
+
+    def select[T: DataclassInstance](make: type[T], view: str, order: str) -> tuple[T, ...]:
+        query = f"SELECT v.* FROM {view} {_OF_CAMPAIGN}, {order}"
+        return tuple(read_rows(connection, make, query, campaign_id))
+
+    return WorkloadRows(
+        steps=_select_steps(connection, campaign_id),
+        results=tuple(
+            read_rows(
+                connection,
+                ResultRow,
+                _RESULTS,
+                DAMAGED,
+                list_keys(damaged, "result"),
+                campaign_id,
+            )
+        ),
+        tickets=tuple(
+            read_rows(connection, TicketRow, _TICKETS, list_keys(damaged, "ticket"), campaign_id)
+        ),
+        activity=tuple(_select_activity(connection, campaign_id)) if with_activity else (),
+        dirty=select(DirtyRow, "array_dirty", "v.t_s"),
+        temperatures=select(TemperatureRow, "temperatures", "v.drive_serial, v.t_s"),
+        slices=select(SliceRow, "slices", "v.slice"),
+        ranges=select(RangeRow, "ranges", "v.first_byte, v.kind, v.part"),
+    )
+
+
+def list_keys(damaged: Sequence[Damaged], table: str) -> str:
+    """As JSON, which a query takes for a list."""
+    return json.dumps([row.key for row in damaged if row.table == table])
+
+
+def stream_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+    """All of the recording, which may be millions of rows: never hold them all."""
+    query = f"SELECT v.* FROM activity {_OF_CAMPAIGN}, v.step_id, v.device, v.t_s"
+    yield from read_rows(connection, ActivityRow, query, campaign_id)
+
+
+def _select_activity(connection: sqlite3.Connection, campaign_id: int) -> Iterator[ActivityRow]:
+    counts = {
+        (step_id, device): count
+        for step_id, device, count in connection.execute(
+            "SELECT v.step_id, v.device, count(*) FROM activity v JOIN step t ON t.id = v.step_id"
+            " WHERE t.campaign_id = ? GROUP BY v.step_id, v.device",
+            (campaign_id,),
+        )
+    }
+    rows = stream_activity(connection, campaign_id)
+    for key, own in groupby(rows, key=lambda row: (row.step_id, row.device)):
+        width = ceil(counts[key] / MAX_ACTIVITY)
+        for part in batched(own, width, strict=False):
+            yield part[0] if width == 1 else _join(part)
+
+
+def _join(part: tuple[ActivityRow, ...]) -> ActivityRow:
+    """One interval that covers the same time with the same bytes."""
+    return ActivityRow(
+        part[0].step_id,
+        part[0].device,
+        part[-1].t_s,
+        sum(row.read_bytes for row in part),
+        sum(row.write_bytes for row in part),
+        sum(row.read_ios for row in part),
+        sum(row.write_ios for row in part),
+        sum(row.busy_s for row in part),
+    )
+
+
+def _select_steps(connection: sqlite3.Connection, campaign_id: int) -> tuple[ReportedStep, ...]:
+    return tuple(
+        ReportedStep(**(dict(row) | {"parts": tuple(json.loads(row["parts"]))}))
+        for row in connection.execute(_STEPS, (campaign_id,))
+    )
