@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, override
 
+from appliance.problem import Problem
+
 Blame = Literal["drive", "other", "none"]
 """Whose fault it is that a step, a boot or a drive failed, for its verdict.
 
@@ -39,6 +41,8 @@ class KaltstartError(Exception):
 
     exit_code = 1
     blame: Blame = "drive"
+    problems: tuple[Problem, ...] = ()
+    """One by one what is wrong with what a person wrote, or wants done; empty where it is one."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -51,12 +55,12 @@ class KaltstartError(Exception):
 
 
 class PlanError(KaltstartError):
-    """Bad usage or a bad plan. `problems` holds every mistake found, one line each."""
+    """Bad usage or a bad plan. `problems` holds every mistake found."""
 
     exit_code = 2
     blame: Blame = "other"
 
-    def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message, hint=hint)
         self.problems = problems
 

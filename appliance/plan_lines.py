@@ -8,7 +8,7 @@ element between them: `("drive", 1, "serial")`.
 import re
 import tomllib
 
-type Path = tuple[str | int, ...]
+from appliance.problem import KeyPath
 
 _DEEPEST_KEY = 16
 _BLANK = re.compile(r"[ \t]*")
@@ -23,7 +23,7 @@ _STRING = re.compile(
 _PLAIN = re.compile(r"[^,\]}\n#]*")
 
 
-def find_lines(text: str) -> dict[Path, int]:
+def find_lines(text: str) -> dict[KeyPath, int]:
     """The line (from 1) on which each key, table and array element first appears.
 
     Gives what it has found so far where the text is not what it expects.
@@ -36,7 +36,7 @@ def find_lines(text: str) -> dict[Path, int]:
     return scanner.lines
 
 
-def line_of(path: Path, lines: dict[Path, int]) -> int:
+def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int:
     """The line of `path`, or of the nearest table around it; 1 for the root."""
     while path and path not in lines:
         path = path[:-1]
@@ -49,13 +49,13 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.lines: dict[Path, int] = {}
+        self.lines: dict[KeyPath, int] = {}
         self._counted_to = 0
         self._line = 1
-        self._tables_in_array: dict[Path, int] = {}
+        self._tables_in_array: dict[KeyPath, int] = {}
 
     def scan(self) -> None:
-        table: Path = ()
+        table: KeyPath = ()
         while self._skip(_FILLER):
             if self.text.startswith("[", self.at):
                 table = self._header()
@@ -69,7 +69,7 @@ class _Scanner:
             self.at = match.end()
         return self.at < len(self.text)
 
-    def _mark(self, path: Path) -> None:
+    def _mark(self, path: KeyPath) -> None:
         self._line += self.text.count("\n", self._counted_to, self.at)
         self._counted_to = self.at
         self.lines.setdefault(path, self._line)
@@ -79,14 +79,14 @@ class _Scanner:
             raise ValueError(token)
         self.at += len(token)
 
-    def _header(self) -> Path:
+    def _header(self) -> KeyPath:
         is_array = self.text.startswith("[[", self.at)
         start = self.at
         self._take("[[" if is_array else "[")
         keys = self._key()
         after = self.at
         self.at = start
-        path: Path = ()
+        path: KeyPath = ()
         for key in keys[:-1]:
             path = self._element((*path, key))
             self._mark(path)
@@ -100,7 +100,7 @@ class _Scanner:
         self._take("]]" if is_array else "]")
         return path
 
-    def _element(self, path: Path) -> Path:
+    def _element(self, path: KeyPath) -> KeyPath:
         """`path`, or its newest element where it is an array of tables."""
         index = self._tables_in_array.get(path)
         return path if index is None else (*path, index)
@@ -124,7 +124,7 @@ class _Scanner:
                 return keys
             self.at += 1
 
-    def _pair(self, table: Path) -> None:
+    def _pair(self, table: KeyPath) -> None:
         self._skip(_BLANK)
         start = self.at
         keys = self._key()
@@ -139,7 +139,7 @@ class _Scanner:
         self._skip(_BLANK)
         self._value(path)
 
-    def _value(self, path: Path) -> None:
+    def _value(self, path: KeyPath) -> None:
         match self.text[self.at]:
             case "[":
                 self._array(path)
@@ -153,7 +153,7 @@ class _Scanner:
             case _:
                 self._skip(_PLAIN)
 
-    def _array(self, path: Path) -> None:
+    def _array(self, path: KeyPath) -> None:
         self._take("[")
         index = 0
         self._skip(_FILLER)
@@ -167,7 +167,7 @@ class _Scanner:
                 self._skip(_FILLER)
         self._take("]")
 
-    def _inline_table(self, path: Path) -> None:
+    def _inline_table(self, path: KeyPath) -> None:
         self._take("{")
         self._skip(_FILLER)
         while self.text[self.at] != "}":

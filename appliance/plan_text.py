@@ -7,12 +7,9 @@ here can break out of its quotes or act on a terminal.
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from appliance import VERSION
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 from appliance.units import printable
-
-NOT_YET = f"this version ({VERSION}) does not have it yet"
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

@@ -1,14 +1,30 @@
 """The `[[workload]]` tables of a plan as frozen dataclasses. Pure data.
 
-Shapes are checked in `workload_schema`, clashes in `plan_checks`, drives in `plan_conflicts`.
-Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
+Each field that is a key of the plan declares all there is to say of it alone; clashes are checked
+in `plan_checks`, drives in `plan_conflicts`. Sizes are bytes, times seconds. An empty `filesystem`
+is the bare drive.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, override
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, override
 
-from appliance.measure.fio_options import READING_MODES
+from appliance.measure.fio_options import MAX_JOBS, READING_MODES
+from appliance.toml_fields import (
+    Table,
+    each_once,
+    either,
+    flag,
+    key,
+    number,
+    one_of,
+    pairs,
+    scalar,
+    size,
+    table_of,
+    text,
+    whole,
+)
 from appliance.units import parse_size
 
 FileSystem = Literal["", "ext4", "xfs", "btrfs"]
@@ -24,6 +40,8 @@ SelftestKind = Literal["short", "long"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
+MAX_DRIVES = 16
+MAX_TICKETS = 10_000
 DEFAULT_MAX_ROUNDS = 25
 DEFAULT_WARM_UP_ROUNDS = 10
 JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
@@ -65,14 +83,111 @@ def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
     return {value.partition(":")[0] for key, value in options if key in {"rw", "readwrite"}}
 
 
+_MIB = 1 << 20
+# O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
+_STEP = "4K"
+_LARGEST = "16T"
+# What `caches.ballast` leaves free in any case, lest the machine goes down.
+SMALLEST_FREE_RAM = "96M"
+_SOME_TESTS = each_once(
+    one_of("seq-read", "seq-write", "rand-read", "rand-write"), "an array of at least one test"
+)
+_TESTS: Final = ("seq-read", "seq-write", "rand-read", "rand-write")
+_SECONDS = whole(1, 86_400, of="seconds")
+_OPERATIONS: Final = (
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "rand-read",
+    "rand-write",
+    "backward",
+    "stride",
+)
+_TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
+_A_PLACE = 'the serial number of one of the plan\'s drives or "array"'
+
+
+def _kind(name: str) -> Any:  # noqa: ANN401 - the type is the field's
+    return key("kind", one_of(name), absent=name, is_required=True)
+
+
+def _filesystem(default: str, *, bare: bool = True) -> Any:  # noqa: ANN401 - as above
+    says = "The file system made on the released drive"
+    return key(
+        "filesystem",
+        one_of(*(["none"] if bare else []), "ext4", "xfs", "btrfs", meanings={"none": ""}),
+        default=default,
+        says=f"{says}; none: the bare drive." if bare else f"{says}.",
+        brief="made on the drive; or none",
+    )
+
+
+def _tests(says: str) -> Any:  # noqa: ANN401 - as above
+    return key("tests", _SOME_TESTS, default=[*_TESTS], says=says, brief="in this order")
+
+
+def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
+    return key(
+        "iodepth",
+        whole(1, 1024),
+        default=default,
+        says="How many I/Os are under way at once.",
+        brief="I/Os under way at once",
+    )
+
+
+def _ioengine() -> Any:  # noqa: ANN401 - as above
+    return key(
+        "ioengine",
+        one_of("io_uring", "libaio", "psync"),
+        default="libaio",
+        says="How fio hands its I/Os to the kernel.",
+        brief="how fio asks the kernel",
+    )
+
+
+def _free_ram(absent: str) -> Any:  # noqa: ANN401 - as above
+    return key(
+        "free_ram",
+        size(SMALLEST_FREE_RAM, _LARGEST, "1G"),
+        absent=0,
+        says=f"RAM is filled until so much is free. Absent: {absent}.",
+        brief="RAM left free by ballast",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Workload:
     """What all kinds have."""
 
-    on: tuple[str, ...]
-    """Drives' identities, or ARRAY; empty: every target and control drive."""
-    filesystem: FileSystem
+    called: ClassVar[str]
+    """Its table in a sentence, for people."""
+
     kind: str
+    on: tuple[str, ...] = key(
+        "on",
+        each_once(
+            text(_A_PLACE, most=256),
+            f"{_A_PLACE} as a text in quotes, or several in brackets",
+            # Every drive, and the array.
+            most=MAX_DRIVES + 1,
+            or_one=True,
+        ),
+        absent=(),
+        says="Where it runs, in this order: drives by serial number or WWN, or array. "
+        "Absent: every target and control drive.",
+        brief="drives by serial, or array",
+    )
+    """Drives' identities, or ARRAY; empty: every target and control drive."""
+    seed: int = key(
+        "seed",
+        whole(0, 0xFFFF_FFFF),
+        default=1,
+        says="The same seed gives the same accesses.",
+        brief="the same: the same accesses",
+    )
+    filesystem: FileSystem = ""
 
     @property
     def writes(self) -> bool:
@@ -82,34 +197,112 @@ class _Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FioPlan(_Workload):
-    """The four classic tests, or one job of the person's own."""
+    """The four classic tests, or a job of your own."""
 
-    tests: tuple[FioTest, ...]
-    size_bytes: int
+    called: ClassVar = "a fio step"
+    kind: Literal["fio"] = _kind("fio")
+    filesystem: FileSystem = _filesystem("none")
+    tests: tuple[FioTest, ...] = _tests(
+        "In their order: 1 MiB blocks in sequence, 4 KiB at random."
+    )
+    """None where there are options."""
+    size_bytes: int = key(
+        "size",
+        size("1M", _LARGEST, "1G", step=_STEP),
+        default="1G",
+        says="What the tests read and write, shared by the jobs: bytes, or a text.",
+        brief="read and written in all",
+    )
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
-    runtime_s: int
-    """The longest a test may take; it ends earlier when each block was visited once."""
-    numjobs: int
-    iodepth: int
-    ioengine: str
-    page_cache: FioPageCache
-    memory_max_bytes: int
+    runtime_s: int = key(
+        "runtime",
+        _SECONDS,
+        default=60,
+        says="The longest a test may take, in seconds.",
+        brief="for a test, at most",
+    )
+    """It ends earlier when each block was visited once."""
+    numjobs: int = key(
+        "numjobs",
+        whole(1, MAX_JOBS),
+        default=1,
+        says="Jobs at once, each with its own share of size.",
+        brief="jobs at once, sharing size",
+    )
+    iodepth: int = _iodepth(1)
+    ioengine: str = _ioengine()
+    page_cache: FioPageCache = key(
+        "page_cache",
+        one_of("cold", "warm", "bypass", "bounded"),
+        default="cold",
+        says="cold: emptied before each test; warm: filled before it; "
+        "bypass: O_DIRECT; bounded: by memory_max.",
+        brief="state before each test",
+    )
+    memory_max_bytes: int = key(
+        "memory_max",
+        size("32M", _LARGEST, "256M"),
+        absent=0,
+        says="The memory, page cache included, that a bounded test may use.",
+        brief="RAM of a bounded test",
+    )
     """MemoryMax of the control group around fio; with page_cache bounded only."""
-    precondition: int
-    """How often the whole size is overwritten, in sequence, before the first test."""
-    steady_state: bool
-    """Repeat each test in rounds until SNIA's rules call it steady."""
-    max_rounds: int
-    seed: int
-    options: tuple[tuple[str, str], ...]
-    """fio's own options in their order; there are no tests then."""
-    modes: tuple[CacheMode, ...] = ()
-    """The array's cache modes in which all tests are done, one after the other, each with a cache
-    that was emptied and warmed up; empty: the tests once, in the mode of the plan."""
-    warm_up_rounds: int = DEFAULT_WARM_UP_ROUNDS
-    """How often at most the warm-up of a mode reads the whole file."""
+    precondition: int = key(
+        "precondition",
+        whole(0, 10),
+        default=0,
+        says="How often all is overwritten before the first test.",
+        brief="overwritten so often first",
+    )
+    """In sequence."""
+    steady_state: bool = key(
+        "steady_state",
+        flag(),
+        default=False,
+        says="Repeat each test until its last five rounds agree by SNIA's rules.",
+        brief="rounds till five are alike",
+    )
+    max_rounds: int = key(
+        "max_rounds",
+        whole(5, 1000),
+        default=DEFAULT_MAX_ROUNDS,
+        says="When to give up waiting for the steady state.",
+        brief="then no steady state is had",
+    )
+    modes: tuple[CacheMode, ...] = key(
+        "modes",
+        each_once(
+            one_of("writethrough", "writeback", "writearound"),
+            "an array of at least one cache mode",
+        ),
+        absent=(),
+        says="The array's cache modes to be compared: all tests are done in each, "
+        "with a cache that was emptied and warmed up. Absent: the tests once.",
+        brief="compared; of an array alone",
+    )
+    warm_up_rounds: int = key(
+        "warm_up",
+        whole(2, 1000),
+        default=DEFAULT_WARM_UP_ROUNDS,
+        says="How often a warm-up reads all of size at most before it is given up.",
+        brief="readings of size, at most",
+    )
+    options: tuple[tuple[str, str], ...] = key(
+        "options",
+        pairs(
+            scalar(),
+            'a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }',
+            most=64,
+        ),
+        absent=(),
+        says="One job in fio's own options, instead of tests.",
+        brief="fio's own, instead of tests",
+    )
+    """In their order."""
 
-    kind: Literal["fio"] = "fio"
+    def complete(self) -> "FioPlan":
+        """A job of the person's own takes the place of the tests."""
+        return replace(self, tests=()) if self.options else self
 
     @property
     @override
@@ -131,51 +324,144 @@ class FioPlan(_Workload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LotteryPlan(_Workload):
-    """Files drawn by tickets without replacement."""
+    """Tickets are drawn without replacement; the file that each names is read and timed."""
 
-    file_size_bytes: int
-    tickets: tuple[tuple[str, int], ...]
-    """File name and how many tickets it is on."""
-    passes: tuple[LotteryPass, ...]
-    repeat: int
-    seed: int
-
-    kind: Literal["lottery"] = "lottery"
+    called: ClassVar = "a lottery"
+    kind: Literal["lottery"] = _kind("lottery")
+    filesystem: FileSystem = _filesystem("ext4")
+    file_size_bytes: int = key(
+        "file_size",
+        size("4K", "1T", "100M", step=_STEP),
+        default="100M",
+        says="The size of each file: bytes, or a text such as 100M.",
+        brief="size of each file",
+    )
+    tickets: tuple[tuple[str, int], ...] = key(
+        "tickets",
+        pairs(
+            whole(1, MAX_TICKETS),
+            "a table of at least one file and its tickets such as { a = 4, b = 6 }",
+            # Digits alone are the number of a repetition in the rows' names: "cold/2".
+            names="[0-9]*[A-Za-z_-][A-Za-z0-9_-]*",
+            name_words="1 to 32 plain letters, digits, - or _, and not digits alone",
+            longest_name=32,
+        ),
+        default=_TICKETS,
+        says="The files, and how many tickets each is on.",
+        brief="files and their tickets",
+    )
+    passes: tuple[LotteryPass, ...] = key(
+        "passes",
+        each_once(
+            one_of("cold", "warm", "direct", "mmap", "buffered-app"),
+            "an array of at least one pass",
+        ),
+        default=["direct", "cold", "warm", "mmap"],
+        says="All tickets are drawn once in each pass, in this order.",
+        brief="how all tickets are read",
+    )
+    repeat: int = key(
+        "repeat",
+        whole(1, 100),
+        default=1,
+        says="How often all passes are done: repeats feed the drive.",
+        brief="all passes so often",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPlan(_Workload):
     """File sizes × record sizes × operations, through the page cache."""
 
-    file_sizes_bytes: tuple[int, ...]
-    """Empty: three sizes up to twice the RAM that the ballast leaves free."""
-    record_sizes_bytes: tuple[int, ...]
-    operations: tuple[Operation, ...]
-    free_ram_bytes: int
+    called: ClassVar = "a matrix"
+    kind: Literal["matrix"] = _kind("matrix")
+    filesystem: FileSystem = _filesystem("ext4", bare=False)
+    file_sizes_bytes: tuple[int, ...] = key(
+        "file_sizes",
+        each_once(size("4K", _LARGEST, "1G", step=_STEP), "an array of 1 to 32 sizes", most=32),
+        absent=(),
+        says="Absent: three sizes up to twice the RAM that is left free.",
+        brief="sizes of the files",
+    )
+    record_sizes_bytes: tuple[int, ...] = key(
+        "record_sizes",
+        each_once(size(512, "16M", "64K", power_of_two=True), "an array of 1 to 16 sizes", most=16),
+        default=["4K", "64K", "1M"],
+        says="How much is read or written at once.",
+        brief="read or written at once",
+    )
+    operations: tuple[Operation, ...] = key(
+        "operations",
+        each_once(one_of(*_OPERATIONS), "an array of at least one operation"),
+        default=[*_OPERATIONS],
+        says="What is done with each file in records of each size.",
+        brief="done with each file",
+    )
+    free_ram_bytes: int = _free_ram("it is not")
     """0: no ballast."""
-    seed: int
-
-    kind: Literal["matrix"] = "matrix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan(_Workload):
-    """Working sets from a part of a cache's size to a multiple of it."""
+    """fio's tests on working sets from a part of a cache's size to a multiple of it."""
 
-    cache_size_bytes: int = 0
+    NEEDS_ONE: ClassVar = ("cache_size", "set_sizes")
+    called: ClassVar = "a sweep"
+    kind: Literal["sweep"] = _kind("sweep")
+    filesystem: FileSystem = _filesystem("none")
+    cache_size_bytes: int = key(
+        "cache_size",
+        size("4M", _LARGEST, "8G"),
+        absent=0,
+        says="The cache's size. Without set_sizes a quarter, half, one and two of it.",
+        brief="the cache's size",
+    )
     """What the sets are meant to be compared with; 0: not said."""
-    set_sizes_bytes: tuple[int, ...]
-    tests: tuple[FioTest, ...]
-    norandommap: tuple[bool, ...]
-    distribution: tuple[Distribution, ...]
-    runtime_s: int
-    iodepth: int
-    ioengine: str
-    idle_timeout_s: int
-    """How long to wait before each read test for the drive to come to rest."""
-    seed: int
+    set_sizes_bytes: tuple[int, ...] = key(
+        "set_sizes",
+        each_once(size("1M", _LARGEST, "2G", step=_STEP), "an array of 1 to 64 sizes", most=64),
+        absent=(),
+        says="The working sets, in their order.",
+        brief="working sets in their order",
+    )
+    tests: tuple[FioTest, ...] = _tests("The tests on each working set.")
+    norandommap: tuple[bool, ...] = key(
+        "norandommap",
+        each_once(flag(), "[false], [true] or [false, true]"),
+        default=[False, True],
+        says="false: random tests visit each block once; true: any block, any time.",
+        brief="random: blocks repeated",
+    )
+    distribution: tuple[Distribution, ...] = key(
+        "distribution",
+        each_once(one_of("uniform", "zipf"), 'an array of "uniform", "zipf" or both'),
+        default=["uniform"],
+        says="Where random tests go: everywhere alike, or to some blocks more often.",
+        brief="where random tests go",
+    )
+    runtime_s: int = key(
+        "runtime",
+        _SECONDS,
+        default=30,
+        says="How long each test takes, in seconds.",
+        brief="for a test, at most",
+    )
+    iodepth: int = _iodepth(16)
+    ioengine: str = _ioengine()
+    idle_timeout_s: int = key(
+        "idle_timeout",
+        whole(0, 86_400, of="seconds"),
+        default=120,
+        says="Seconds to wait before each read test for the drive to come to rest.",
+        brief="wait for the drive's rest",
+    )
 
-    kind: Literal["sweep"] = "sweep"
+    def complete(self) -> "SweepPlan":
+        """Without sizes of its own the sets go by the cache's size."""
+        if self.set_sizes_bytes or not self.cache_size_bytes:
+            return self
+        by_cache = (self.cache_size_bytes * each // 4 // _MIB * _MIB for each in (1, 2, 4, 8))
+        return replace(self, set_sizes_bytes=tuple(by_cache))
 
     @property
     @override
@@ -186,56 +472,86 @@ class SweepPlan(_Workload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlPlan(_Workload):
-    """Five timed phases of a database on the drive's file system."""
+    """Five timed phases of a database larger than the RAM it is allowed."""
 
-    data_size_bytes: int
-    free_ram_bytes: int
-    """0: half of the data's size but 256 MiB at least; no ballast where the machine has less."""
-    seed: int
-
-    kind: Literal["sql"] = "sql"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BareDrivePlan(_Workload):
-    """What goes past every file system."""
-
-    filesystem: FileSystem = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurfacePlan(BareDrivePlan):
-    """The drive is read from end to end, or a sample of it, and nothing else."""
-
-    sample: float
-    """How much of the drive is read, 0 < sample <= 1; less than 1: chunks drawn in each slice."""
-    max_unreadable_bytes: int
-    """More than this is a hopeless drive: the step ends there."""
-    seed: int
-
-    kind: Literal["surface"] = "surface"
+    called: ClassVar = "an sql step"
+    kind: Literal["sql"] = _kind("sql")
+    filesystem: FileSystem = _filesystem("ext4", bare=False)
+    data_size_bytes: int = key(
+        "data_size",
+        # The engine needs three thousandths of it in RAM for the answers (`workloads.sql_data`).
+        size("16M", "64G", "512M"),
+        default="512M",
+        says="How much data the dump holds: bytes, or a text such as 512M.",
+        brief="size of the database's dump",
+    )
+    free_ram_bytes: int = _free_ram("half of data_size, at least 256 MiB")
+    """0: as for absent; no ballast where the machine has less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyPlan(BareDrivePlan):
-    """A seeded pattern is written and read back."""
+class SurfacePlan(_Workload):
+    """The drive is read from end to end with O_DIRECT; needs no release."""
 
-    size_bytes: int
-    """How much is written, spread over the whole drive; 0: all of it."""
-    power_cycle: bool
-    """Whether it is read once more after a power-off."""
-    seed: int
-
-    kind: Literal["verify"] = "verify"
+    called: ClassVar = "a surface scan"
+    kind: Literal["surface"] = _kind("surface")
+    sample: float = key(
+        "sample",
+        number(0.001, 1.0),
+        default=1.0,
+        says="How much of the drive is read. Below 1.0: chunks drawn over all of it.",
+        brief="share of the drive, 1.0: all",
+    )
+    max_unreadable_bytes: int = key(
+        "max_unreadable",
+        size(0, _LARGEST, "16M"),
+        default="16M",
+        says="More unreadable bytes than this end the step: the drive is hopeless.",
+        brief="more of it ends the step",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelftestPlan(BareDrivePlan):
-    """The drive tests itself."""
+class VerifyPlan(_Workload):
+    """A seeded pattern is written, flushed and read back; needs release."""
 
-    test: SelftestKind
+    called: ClassVar = "a verify step"
+    kind: Literal["verify"] = _kind("verify")
+    size_bytes: int = key(
+        "size",
+        either(
+            "all",
+            0,
+            size("1M", _LARGEST, step=_STEP),
+            words='"all", or a size from "1M" to "16T" in steps of 4K such as "10G"',
+        ),
+        default="all",
+        says="How much is written, in pieces over the whole drive; all: every byte.",
+        brief="read and written in all",
+    )
+    """0: all of it."""
+    power_cycle: bool = key(
+        "power_cycle",
+        flag(),
+        default=False,
+        says="true: read once more after the power was off.",
+        brief="read again after a power-off",
+    )
 
-    kind: Literal["selftest"] = "selftest"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelftestPlan(_Workload):
+    """The drive's own self-test; needs no release."""
+
+    called: ClassVar = "a self-test"
+    kind: Literal["selftest"] = _kind("selftest")
+    test: SelftestKind = key(
+        "test",
+        one_of("short", "long"),
+        default="short",
+        says="Which of the drive's own tests: minutes or hours.",
+        brief="the drive's: minutes, hours",
+    )
 
 
 WorkloadPlan = (
@@ -248,6 +564,18 @@ WorkloadPlan = (
     | VerifyPlan
     | SelftestPlan
 )
+
+WORKLOADS: Mapping[str, Table[WorkloadPlan]] = {
+    "fio": table_of(FioPlan),
+    "lottery": table_of(LotteryPlan),
+    "matrix": table_of(MatrixPlan),
+    "sweep": table_of(SweepPlan),
+    "sql": table_of(SqlPlan),
+    "surface": table_of(SurfacePlan),
+    "verify": table_of(VerifyPlan),
+    "selftest": table_of(SelftestPlan),
+}
+"""The tables of all kinds."""
 
 # Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from appliance.plan_defaults import read_defaults
-from appliance.plan_workloads import ARRAY, does_write, find_modes
+from appliance.plan_workloads import ARRAY, WORKLOADS, does_write, find_modes
 
 MEMBER_ROLES = ("cache", "backing")
 TESTED_ROLES = ("target", "control")  # not sets: what a broken plan has may be unhashable
@@ -59,7 +58,7 @@ def does_table_write(table: Mapping[str, Any]) -> bool:
     A value that is none counts as one that writes: the checks of the plan refuse it.
     """
     kind = str(table["kind"])
-    full = {**read_defaults().tables.get(kind, {}), **table}
+    full = {**(WORKLOADS[kind].defaults if kind in WORKLOADS else {}), **table}
     options, tests = full.get("options") or {}, full.get("tests") or ()
     if not isinstance(options, Mapping) or not isinstance(tests, list | tuple):
         return True

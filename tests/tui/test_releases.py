@@ -98,7 +98,7 @@ def find_asked_for(text: str) -> set[str]:
     try:
         parse_plan(text)
     except (PlanError, PlanRefusal) as error:
-        problems = error.problems
+        problems = tuple(map(str, error.problems))
     found = [_ASKED_FOR.search(each) for each in problems]
     assert all(found), problems
     return {match[1] for match in found if match}

@@ -50,7 +50,8 @@ def plan_of(*workloads: str, array: str = "", drives: str = DRIVES, boot: str = 
 def conflicts(
     plan: Plan, *, cache: Drive = CACHE, backing: Drive = BACKING, root_bytes: int = 0
 ) -> tuple[str, ...]:
-    return find_conflicts(plan, [backing, cache, TARGET], stick=None, root_bytes=root_bytes)
+    found = find_conflicts(plan, [backing, cache, TARGET], stick=None, root_bytes=root_bytes)
+    return tuple(map(str, found))
 
 
 def test_defaults_are_for_measuring() -> None:

@@ -9,14 +9,13 @@ import pytest
 from appliance.errors import PlanError
 from appliance.policy import (
     BUILT_IN,
-    CLASSES,
     DEFAULTS,
-    Limit,
     load_policy,
     parse_policy,
     problems_of,
 )
 from appliance.policy_limits import LIMITS
+from appliance.policy_tables import CLASSES, Limit
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "docs/manual/policy.md"
@@ -27,7 +26,7 @@ INVALID = sorted(POLICIES.glob("*.toml"))
 def problems(text: str) -> tuple[str, ...]:
     with pytest.raises(PlanError) as caught:
         parse_policy(text)
-    return caught.value.problems
+    return tuple(map(str, caught.value.problems))
 
 
 def test_without_a_file_what_is_built_in_holds(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.measure.diskstats import parse_stat
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import DEFAULTS
+from appliance.plan_workloads import MAX_DRIVES
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
@@ -308,11 +309,11 @@ class Port:
 
     def further(self) -> Further:
         """What of a plan no row of the form sets, at its defaults."""
-        return Further(read_defaults().tables, {})
+        return Further(DEFAULTS, {})
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""
-        return read_defaults().max_drives
+        return MAX_DRIVES
 
 
 def _show_size(size_bytes: int) -> str:

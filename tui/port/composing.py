@@ -5,10 +5,11 @@ import os
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
 from appliance.plan_text import compose_plan
+from appliance.problem import Problem
+from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.port.releases import find_released
-from tui.published import parse_problems
 
 
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
@@ -44,12 +45,23 @@ def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
     try:
         plan = parse_plan(compose_text(composed))
     except KaltstartError as error:
-        return parse_problems(getattr(error, "problems", ()) or (str(error),))
+        return tuple(map(find_mistake, error.problems or [Problem((), str(error))]))
     drives = [_to_drive(drive) for drive in composed.drives]
     ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
     refusal = check_room(plan, drives).refusal
-    return parse_problems((*conflicts, *filter(None, (refusal,))))
+    problems = (*conflicts, *(Problem((), each) for each in [refusal] if each))
+    return tuple(map(find_mistake, problems))
+
+
+def find_mistake(problem: Problem) -> Mistake:
+    """Where it belongs in the form: the table, which of those there are several of, and the key."""
+    path = problem.path
+    table = str(path[0]) if path else ""
+    index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
+    key = next((each for each in path[1:] if isinstance(each, str)), "")
+    text = f"{key}: {problem.text}" if key and problem.file else problem.text
+    return Mistake(table, index, drawable(key), drawable(text))
 
 
 def _to_drive(row: DriveRow) -> Drive:
