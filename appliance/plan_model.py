@@ -54,26 +54,23 @@ class Campaign:
     """What the campaign is called and how it starts and ends."""
 
     name: str = key(
-        "name",
         text("a text of 1 to 80 characters", most=80, pattern=r"\S"),
         default="campaign",
         says="Free text, shown in reports.",
     )
     autostart: bool = key(
-        "autostart",
         flag(),
         default=False,
         says="true: start after a 10 s countdown that any key stops; false: offered on the screen.",
     )
     on_finish: Literal["poweroff", "reboot", "tui"] = key(
-        "on_finish",
         one_of("poweroff", "reboot", "tui"),
         default="tui",
         says="What the machine does when the campaign is done.",
     )
     max_celsius: float | None = key(
-        "max_temperature",
         whole(30, 100, of="degrees Celsius"),
+        name="max_temperature",
         absent=None,
         says="A workload ends where one of its drives becomes as hot, in °C. "
         "Absent: the drive's own limit.",
@@ -90,40 +87,34 @@ class PlannedDrive:
     NEEDS_ONE: ClassVar = ("serial", "wwn")
 
     serial: str = key(
-        "serial",
         text("the drive's serial number as a text in quotes", most=256),
         absent="",
         says="The serial number, exactly.",
     )
     wwn: str = key(
-        "wwn",
         text("the drive's WWN as a text in quotes", most=256),
         absent="",
         says="The World Wide Name, exactly.",
     )
     role: Literal["target", "control", "cache", "backing"] = key(
-        "role",
         one_of("target", "control", "cache", "backing"),
         default="target",
         says="A target is what the campaign is about; a control is to compare with. "
         "The array is made of a cache and a backing drive.",
     )
     erase: str = key(
-        "erase",
         text("the drive's serial number once more, as a text in quotes", least=0),
         absent="",
         says="Releases the drive for writing: repeats its serial number, or its WWN "
         "where no serial is given. Absent: read-only tests only.",
     )
     model: str = key(
-        "model",
         text("the drive's model as a text in quotes", most=256),
         absent="",
         says="The model, exactly. Needed beside erase where the serial number is not "
         "the drive's own: behind USB bridges and docks.",
     )
     size_bytes: int = key(
-        "size",
         size(1, None, words="the drive's size in bytes, a whole number"),
         absent=0,
         says="The size, exactly. Needed where model is.",
@@ -150,34 +141,29 @@ class PlannedDrive:
 class Boot:
     """The boot test: how often, how, and what a boot reads."""
 
-    cycles: int = key("cycles", whole(1, 1000), default=10, says="Timed boots per drive.")
+    cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
     power: Literal["cold", "warm"] = key(
-        "power",
         one_of("cold", "warm"),
         default="cold",
         says="cold: the machine powers off between boots; warm: it reboots.",
     )
     mode: Literal["install"] = key(
-        "mode",
         one_of("install", later={"replay": NOT_YET}),
         default="install",
         says="install: a reference system is written to the drive, erasing it.",
     )
     boot_set_bytes: int = key(
-        "boot_set",
         size("1M", "16G", "256M"),
         default="256M",
         says="Session files read at start-up: bytes, or a text such as 4K, 1M, 2G.",
     )
     charts: Literal["none", "first-last", "all"] = key(
-        "charts",
         one_of("none", "first-last", "all"),
         default="first-last",
         says="How many boots with a boot chart follow the last timed one: none, two, "
         "or as many as were timed. They are not timed.",
     )
     wake_margin_s: float | None = key(
-        "wake_margin",
         either("auto", None, number(10, 3600, of="seconds")),
         default="auto",
         says="Seconds from power-off to the alarm, or auto: learned in a rehearsal.",
@@ -192,24 +178,19 @@ class ArrayPlan:
     Names are bcache's own (Documentation/admin-guide/bcache.rst).
     """
 
-    kind: Literal["bcache"] = key(
-        "kind", one_of("bcache"), default="bcache", says="What makes the array."
-    )
+    kind: Literal["bcache"] = key(one_of("bcache"), default="bcache", says="What makes the array.")
     cache_mode: CacheMode = key(
-        "cache_mode",
         one_of("writethrough", "writeback", "writearound", "none"),
         default="writeback",
         says="What is written to the cache, and when to the backing drive.",
     )
     bucket_bytes: int = key(
-        "bucket",
         size(_SMALLEST_BUCKET, _LARGEST_BUCKET, "512K", power_of_two=True),
         default="512K",
         says="How much of the cache is filled and emptied at once.",
         brief="allocation unit of the cache drive",
     )
     block_bytes: int = key(
-        "block",
         size(
             _SMALLEST_BLOCK,
             _LARGEST_BLOCK,
@@ -222,35 +203,30 @@ class ArrayPlan:
     )
     """0: the larger logical block of the two drives."""
     sequential_cutoff_bytes: int = key(
-        "sequential_cutoff",
         size(0, _MAX_UINT, words='0 or a size below "4G" such as "4M", or a number of bytes'),
         default=0,
         says="Longer sequential accesses bypass the cache; 0: none does.",
         brief="kernel 4M; longer runs bypass",
     )
     congested_read_threshold_us: int = key(
-        "congested_read_threshold_us",
         whole(0, _MAX_UINT, of="microseconds"),
         default=0,
         says="A cache slower than this is bypassed by reads; 0: never.",
         brief="kernel 2000; if slower, bypass",
     )
     congested_write_threshold_us: int = key(
-        "congested_write_threshold_us",
         whole(0, _MAX_UINT, of="microseconds"),
         default=0,
         says="A cache slower than this is bypassed by writes; 0: never.",
         brief="kernel 20000; if slower, bypass",
     )
     writeback_percent: int = key(
-        "writeback_percent",
         whole(0, _MAX_WRITEBACK_PERCENT),
         default=10,
         says="How much of the cache may stay dirty; 0: writes back as fast as it can.",
         brief="kernel 10; of the cache kept dirty",
     )
     clean_timeout_s: int = key(
-        "clean_timeout",
         whole(0, 86_400, of="seconds"),
         default=600,
         says="Seconds to wait before each reading test for the array to be clean.",
@@ -277,35 +253,30 @@ class Plan:
     LACKING: ClassVar = "there is nothing to do; add a [boot] table or [[workload]] tables"
 
     version: int = key(
-        "version",
         whole(1, 1, words="1, the only version this program knows"),
         is_required=True,
         says="The version of this format.",
     )
-    campaign: Campaign = key(
-        "campaign", one_table(TABLES["campaign"], "one [campaign] table"), default={}
-    )
+    campaign: Campaign = key(one_table(TABLES["campaign"], "one [campaign] table"), default={})
     drives: tuple[PlannedDrive, ...] = key(
-        "drive",
         several(
             one_table(TABLES["drive"], "a [[drive]] table"),
             f"1 to {MAX_DRIVES} [[drive]] tables (two brackets), one per drive",
             most=MAX_DRIVES,
         ),
+        name="drive",
         is_required=True,
         says="Every drive the campaign may touch.",
     )
-    boot: Boot | None = key("boot", one_table(TABLES["boot"], "one [boot] table"), absent=None)
-    array: ArrayPlan | None = key(
-        "array", one_table(TABLES["array"], "one [array] table"), absent=None
-    )
+    boot: Boot | None = key(one_table(TABLES["boot"], "one [boot] table"), absent=None)
+    array: ArrayPlan | None = key(one_table(TABLES["array"], "one [array] table"), absent=None)
     workloads: tuple[WorkloadPlan, ...] = key(
-        "workload",
         several(
             table_by("kind", WORKLOADS, "a [[workload]] table"),
             f"1 to {_MAX_WORKLOADS} [[workload]] tables (two brackets)",
             most=_MAX_WORKLOADS,
         ),
+        name="workload",
         absent=(),
         says="What to measure on the drives, in this order.",
     )
@@ -360,10 +331,10 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 def plan_schema() -> str:
     """The text of `plan.schema.json`."""
-    tables = {each.name: each.schema() for each in ALL_TABLES.values()}
+    tables = {each.name: each.schema for each in ALL_TABLES.values()}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **table_of(Plan).schema(),
+        **table_of(Plan).schema,
         "title": "Kaltstart plan, version 1",
         "$defs": tables,
     }

@@ -109,13 +109,12 @@ _A_PLACE = 'the serial number of one of the plan\'s drives or "array"'
 
 
 def _kind(name: str) -> Any:  # noqa: ANN401 - the type is the field's
-    return key("kind", one_of(name), absent=name, is_required=True)
+    return key(one_of(name), absent=name, is_required=True)
 
 
 def _filesystem(default: str, *, bare: bool = True) -> Any:  # noqa: ANN401 - as above
     says = "The file system made on the released drive"
     return key(
-        "filesystem",
         one_of(*(["none"] if bare else []), "ext4", "xfs", "btrfs", meanings={"none": ""}),
         default=default,
         says=f"{says}; none: the bare drive." if bare else f"{says}.",
@@ -124,12 +123,11 @@ def _filesystem(default: str, *, bare: bool = True) -> Any:  # noqa: ANN401 - as
 
 
 def _tests(says: str) -> Any:  # noqa: ANN401 - as above
-    return key("tests", _SOME_TESTS, default=[*_TESTS], says=says, brief="in this order")
+    return key(_SOME_TESTS, default=[*_TESTS], says=says, brief="in this order")
 
 
 def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
     return key(
-        "iodepth",
         whole(1, 1024),
         default=default,
         says="How many I/Os are under way at once.",
@@ -139,7 +137,6 @@ def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
 
 def _ioengine() -> Any:  # noqa: ANN401 - as above
     return key(
-        "ioengine",
         one_of("io_uring", "libaio", "psync"),
         default="libaio",
         says="How fio hands its I/Os to the kernel.",
@@ -149,7 +146,6 @@ def _ioengine() -> Any:  # noqa: ANN401 - as above
 
 def _free_ram(absent: str) -> Any:  # noqa: ANN401 - as above
     return key(
-        "free_ram",
         size(SMALLEST_FREE_RAM, _LARGEST, "1G"),
         absent=0,
         says=f"RAM is filled until so much is free. Absent: {absent}.",
@@ -166,7 +162,6 @@ class _Workload:
 
     kind: str
     on: tuple[str, ...] = key(
-        "on",
         each_once(
             text(_A_PLACE, most=256),
             f"{_A_PLACE} as a text in quotes, or several in brackets",
@@ -181,7 +176,6 @@ class _Workload:
     )
     """Drives' identities, or ARRAY; empty: every target and control drive."""
     seed: int = key(
-        "seed",
         whole(0, 0xFFFF_FFFF),
         default=1,
         says="The same seed gives the same accesses.",
@@ -207,7 +201,6 @@ class FioPlan(_Workload):
     )
     """None where there are options."""
     size_bytes: int = key(
-        "size",
         size("1M", _LARGEST, "1G", step=_STEP),
         default="1G",
         says="What the tests read and write, shared by the jobs: bytes, or a text.",
@@ -215,7 +208,6 @@ class FioPlan(_Workload):
     )
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
     runtime_s: int = key(
-        "runtime",
         _SECONDS,
         default=60,
         says="The longest a test may take, in seconds.",
@@ -223,7 +215,6 @@ class FioPlan(_Workload):
     )
     """It ends earlier when each block was visited once."""
     numjobs: int = key(
-        "numjobs",
         whole(1, MAX_JOBS),
         default=1,
         says="Jobs at once, each with its own share of size.",
@@ -232,7 +223,6 @@ class FioPlan(_Workload):
     iodepth: int = _iodepth(1)
     ioengine: str = _ioengine()
     page_cache: FioPageCache = key(
-        "page_cache",
         one_of("cold", "warm", "bypass", "bounded"),
         default="cold",
         says="cold: emptied before each test; warm: filled before it; "
@@ -240,7 +230,6 @@ class FioPlan(_Workload):
         brief="state before each test",
     )
     memory_max_bytes: int = key(
-        "memory_max",
         size("32M", _LARGEST, "256M"),
         absent=0,
         says="The memory, page cache included, that a bounded test may use.",
@@ -248,7 +237,6 @@ class FioPlan(_Workload):
     )
     """MemoryMax of the control group around fio; with page_cache bounded only."""
     precondition: int = key(
-        "precondition",
         whole(0, 10),
         default=0,
         says="How often all is overwritten before the first test.",
@@ -256,21 +244,18 @@ class FioPlan(_Workload):
     )
     """In sequence."""
     steady_state: bool = key(
-        "steady_state",
         flag(),
         default=False,
         says="Repeat each test until its last five rounds agree by SNIA's rules.",
         brief="rounds till five are alike",
     )
     max_rounds: int = key(
-        "max_rounds",
         whole(5, 1000),
         default=DEFAULT_MAX_ROUNDS,
         says="When to give up waiting for the steady state.",
         brief="then no steady state is had",
     )
     modes: tuple[CacheMode, ...] = key(
-        "modes",
         each_once(
             one_of("writethrough", "writeback", "writearound"),
             "an array of at least one cache mode",
@@ -281,14 +266,13 @@ class FioPlan(_Workload):
         brief="compared; of an array alone",
     )
     warm_up_rounds: int = key(
-        "warm_up",
         whole(2, 1000),
+        name="warm_up",
         default=DEFAULT_WARM_UP_ROUNDS,
         says="How often a warm-up reads all of size at most before it is given up.",
         brief="readings of size, at most",
     )
     options: tuple[tuple[str, str], ...] = key(
-        "options",
         pairs(
             scalar(),
             'a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }',
@@ -330,28 +314,27 @@ class LotteryPlan(_Workload):
     kind: Literal["lottery"] = _kind("lottery")
     filesystem: FileSystem = _filesystem("ext4")
     file_size_bytes: int = key(
-        "file_size",
         size("4K", "1T", "100M", step=_STEP),
         default="100M",
         says="The size of each file: bytes, or a text such as 100M.",
         brief="size of each file",
     )
     tickets: tuple[tuple[str, int], ...] = key(
-        "tickets",
         pairs(
             whole(1, MAX_TICKETS),
             "a table of at least one file and its tickets such as { a = 4, b = 6 }",
             # Digits alone are the number of a repetition in the rows' names: "cold/2".
-            names="[0-9]*[A-Za-z_-][A-Za-z0-9_-]*",
-            name_words="1 to 32 plain letters, digits, - or _, and not digits alone",
-            longest_name=32,
+            names=text(
+                "1 to 32 plain letters, digits, - or _, and not digits alone",
+                most=32,
+                pattern="^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$",
+            ),
         ),
         default=_TICKETS,
         says="The files, and how many tickets each is on.",
         brief="files and their tickets",
     )
     passes: tuple[LotteryPass, ...] = key(
-        "passes",
         each_once(
             one_of("cold", "warm", "direct", "mmap", "buffered-app"),
             "an array of at least one pass",
@@ -361,7 +344,6 @@ class LotteryPlan(_Workload):
         brief="how all tickets are read",
     )
     repeat: int = key(
-        "repeat",
         whole(1, 100),
         default=1,
         says="How often all passes are done: repeats feed the drive.",
@@ -377,21 +359,18 @@ class MatrixPlan(_Workload):
     kind: Literal["matrix"] = _kind("matrix")
     filesystem: FileSystem = _filesystem("ext4", bare=False)
     file_sizes_bytes: tuple[int, ...] = key(
-        "file_sizes",
         each_once(size("4K", _LARGEST, "1G", step=_STEP), "an array of 1 to 32 sizes", most=32),
         absent=(),
         says="Absent: three sizes up to twice the RAM that is left free.",
         brief="sizes of the files",
     )
     record_sizes_bytes: tuple[int, ...] = key(
-        "record_sizes",
         each_once(size(512, "16M", "64K", power_of_two=True), "an array of 1 to 16 sizes", most=16),
         default=["4K", "64K", "1M"],
         says="How much is read or written at once.",
         brief="read or written at once",
     )
     operations: tuple[Operation, ...] = key(
-        "operations",
         each_once(one_of(*_OPERATIONS), "an array of at least one operation"),
         default=[*_OPERATIONS],
         says="What is done with each file in records of each size.",
@@ -410,7 +389,6 @@ class SweepPlan(_Workload):
     kind: Literal["sweep"] = _kind("sweep")
     filesystem: FileSystem = _filesystem("none")
     cache_size_bytes: int = key(
-        "cache_size",
         size("4M", _LARGEST, "8G"),
         absent=0,
         says="The cache's size. Without set_sizes a quarter, half, one and two of it.",
@@ -418,7 +396,6 @@ class SweepPlan(_Workload):
     )
     """What the sets are meant to be compared with; 0: not said."""
     set_sizes_bytes: tuple[int, ...] = key(
-        "set_sizes",
         each_once(size("1M", _LARGEST, "2G", step=_STEP), "an array of 1 to 64 sizes", most=64),
         absent=(),
         says="The working sets, in their order.",
@@ -426,21 +403,18 @@ class SweepPlan(_Workload):
     )
     tests: tuple[FioTest, ...] = _tests("The tests on each working set.")
     norandommap: tuple[bool, ...] = key(
-        "norandommap",
         each_once(flag(), "[false], [true] or [false, true]"),
         default=[False, True],
         says="false: random tests visit each block once; true: any block, any time.",
         brief="random: blocks repeated",
     )
     distribution: tuple[Distribution, ...] = key(
-        "distribution",
         each_once(one_of("uniform", "zipf"), 'an array of "uniform", "zipf" or both'),
         default=["uniform"],
         says="Where random tests go: everywhere alike, or to some blocks more often.",
         brief="where random tests go",
     )
     runtime_s: int = key(
-        "runtime",
         _SECONDS,
         default=30,
         says="How long each test takes, in seconds.",
@@ -449,7 +423,6 @@ class SweepPlan(_Workload):
     iodepth: int = _iodepth(16)
     ioengine: str = _ioengine()
     idle_timeout_s: int = key(
-        "idle_timeout",
         whole(0, 86_400, of="seconds"),
         default=120,
         says="Seconds to wait before each read test for the drive to come to rest.",
@@ -478,7 +451,6 @@ class SqlPlan(_Workload):
     kind: Literal["sql"] = _kind("sql")
     filesystem: FileSystem = _filesystem("ext4", bare=False)
     data_size_bytes: int = key(
-        "data_size",
         # The engine needs three thousandths of it in RAM for the answers (`workloads.sql_data`).
         size("16M", "64G", "512M"),
         default="512M",
@@ -496,14 +468,12 @@ class SurfacePlan(_Workload):
     called: ClassVar = "a surface scan"
     kind: Literal["surface"] = _kind("surface")
     sample: float = key(
-        "sample",
         number(0.001, 1.0),
         default=1.0,
         says="How much of the drive is read. Below 1.0: chunks drawn over all of it.",
         brief="share of the drive, 1.0: all",
     )
     max_unreadable_bytes: int = key(
-        "max_unreadable",
         size(0, _LARGEST, "16M"),
         default="16M",
         says="More unreadable bytes than this end the step: the drive is hopeless.",
@@ -518,7 +488,6 @@ class VerifyPlan(_Workload):
     called: ClassVar = "a verify step"
     kind: Literal["verify"] = _kind("verify")
     size_bytes: int = key(
-        "size",
         either(
             "all",
             0,
@@ -531,7 +500,6 @@ class VerifyPlan(_Workload):
     )
     """0: all of it."""
     power_cycle: bool = key(
-        "power_cycle",
         flag(),
         default=False,
         says="true: read once more after the power was off.",
@@ -546,7 +514,6 @@ class SelftestPlan(_Workload):
     called: ClassVar = "a self-test"
     kind: Literal["selftest"] = _kind("selftest")
     test: SelftestKind = key(
-        "test",
         one_of("short", "long"),
         default="short",
         says="Which of the drive's own tests: minutes or hours.",

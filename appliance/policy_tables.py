@@ -59,9 +59,8 @@ class PolicyTables:
 class _Head:
     """What the policy is called and which models are hybrids."""
 
-    name: str = key("name", text("a text of 1 to 80 characters", most=80, pattern=r"\S"), absent="")
+    name: str = key(text("a text of 1 to 80 characters", most=80, pattern=r"\S"), absent="")
     hybrid_models: tuple[str, ...] | None = key(
-        "hybrid_models",
         several(
             text('a pattern of 1 to 80 characters such as "*SSHD*"', most=80),
             f'up to {_MAX_PATTERNS} patterns of models such as "*SSHD*"',

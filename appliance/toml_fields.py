@@ -3,30 +3,33 @@
 From it come the value or every mistake at once, the defaults, the JSON schema, and what a form
 needs to know. What takes several keys is the caller's. A dataclass declares its table:
 
-    cycles: int = key("cycles", whole(1, 1000), default=10, says="Timed boots per drive.")
+    cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
 """
 
 import difflib
 import inspect
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, override
+from typing import Any, Literal, NoReturn
 
 from appliance.plan_values import show_size, show_value
 from appliance.problem import KeyPath, Problem
 from appliance.units import parse_size
 
 type Shape = Literal["text", "size", "number", "choice", "list", "table"]
-type Schema = dict[str, Any]
+type Schema = Mapping[str, Any]
+type Parse = Callable[[object, KeyPath, "Walk"], Any]
+"""The value as the program holds it; raises ValueError, or reports what is wrong inside it."""
 
 _MARK = "key"
+# A field's name has them, its key has not; others, such as _us, are part of the key.
+_UNITS = re.compile(r"(_bytes|_s)$")
+_SIZE_TEXT = {"type": "string", "pattern": r"^\s*[0-9]+\s*[KMGT]?\s*$"}
 # Of an array that is too long; who writes more of them need not read all about each.
 _MOST_MORE = 100
-_SIZE_TEXT: Schema = {"type": "string", "pattern": r"^\s*[0-9]+\s*[KMGT]?\s*$"}
 
 
 @dataclass(slots=True)
@@ -39,125 +42,69 @@ class Walk:
     readings: "dict[KeyPath, Reading[Any]]" = field(default_factory=dict)
     """By the tables' paths."""
 
-    def report(self, path: KeyPath, text: str) -> None:
+    def report(self, path: KeyPath, told: str) -> None:
         """One more mistake."""
-        self.problems.append(Problem(path, text))
+        self.problems.append(Problem(path, told))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed(ABC):
-    """What a key accepts. Some kinds of value; the functions below make them."""
+class Allowed:
+    """What a key accepts; the functions below make them."""
 
     words: str
     """To follow "must be"."""
+    parse: Parse
+    schema: Schema
+    """In JSON schema's words."""
     shape: Shape = "text"
     choices: tuple[str, ...] = ()
     """All that it, or each of its elements, may be; empty: anything of its kind."""
+    bounds: str = ""
+    """From where to where it goes, as a plan writes it; empty: not said."""
+    is_whole: bool = False
+    """Of a number: without a fraction."""
 
-    def parse(self, value: object) -> Any:  # noqa: ANN401 - TOML has every type
-        """The value as the program holds it. Raises ValueError."""
-        raise NotImplementedError
-
-    def read(self, value: object, path: KeyPath, walk: Walk) -> Any:  # noqa: ANN401 - as above
-        """The same, or a mistake is reported: then what is returned means nothing."""
+    def read(self, value: object, path: KeyPath, walk: Walk) -> Any:  # noqa: ANN401 - TOML's types
+        """The value, or a mistake is reported: then what is returned means nothing."""
         try:
-            return self.parse(value)
+            return self.parse(value, path, walk)
         except ValueError:
-            walk.report(path, self.refuse(value))
+            walk.report(path, f"must be {self.words}, not {show_value(value)}")
             return None
 
-    def refuse(self, value: object) -> str:
-        """What is said where it is something else."""
-        return f"must be {self.words}, not {show_value(value)}"
 
-    @abstractmethod
-    def schema(self) -> Schema:
-        """In JSON schema's words."""
-
-    @property
-    def bounds(self) -> str:
-        """From where to where it goes, as a plan writes it; empty: not said."""
-        return ""
-
-    @property
-    def is_whole(self) -> bool:
-        """Of a number: without a fraction."""
-        return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Number(Allowed):
-    least: float
-    most: float
-    whole: bool
-
-    @override
-    def parse(self, value: object) -> float:
-        is_number = isinstance(value, int if self.whole else int | float)
-        if not is_number or isinstance(value, bool) or not self.least <= value <= self.most:  # type: ignore[operator]
-            raise ValueError("no such number")
-        return value if self.whole else float(value)  # type: ignore[arg-type,return-value]
-
-    @override
-    def schema(self) -> Schema:
-        kind = "integer" if self.whole else "number"
-        return {"type": kind, "minimum": self.least, "maximum": self.most}
-
-    @property
-    @override
-    def bounds(self) -> str:
-        return f"{self.least} - {self.most}"
-
-    @property
-    @override
-    def is_whole(self) -> bool:
-        return self.whole
+def _refuse() -> NoReturn:
+    raise ValueError("something else")
 
 
 def whole(least: int, most: int, *, of: str = "", words: str = "") -> Allowed:
     """A whole number, of seconds for instance."""
     what = f"a whole number of {of}" if of else "a whole number"
-    words = words or f"{what} from {least} to {most}"
-    return _Number(words=words, shape="number", least=least, most=most, whole=True)
+    found = number(least, most, words=words or f"{what} from {least} to {most}")
+
+    def parse(value: object, path: KeyPath, walk: Walk) -> int:
+        found.parse(value, path, walk)
+        return value if isinstance(value, int) else _refuse()
+
+    return replace(found, parse=parse, schema={**found.schema, "type": "integer"}, is_whole=True)
 
 
 def number(least: float, most: float, *, of: str = "", words: str = "") -> Allowed:
     """Any number in that range."""
     what = f"a number of {of}" if of else "a number"
-    words = words or f"{what} from {least} to {most}"
-    return _Number(words=words, shape="number", least=least, most=most, whole=False)
 
+    def parse(value: object, _path: KeyPath, _walk: Walk) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            _refuse()
+        return float(value) if least <= value <= most else _refuse()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Size(Allowed):
-    least: int
-    most: int | None
-    step: int
-    power_of_two: bool
-
-    @override
-    def parse(self, value: object) -> int:
-        if not isinstance(value, str | int):
-            raise ValueError("neither a text nor a number")
-        size_bytes = parse_size(value)
-        is_odd = size_bytes % self.step or (self.power_of_two and size_bytes.bit_count() != 1)
-        if is_odd or size_bytes < self.least or (self.most is not None and size_bytes > self.most):
-            raise ValueError("no such size")
-        return size_bytes
-
-    @override
-    def schema(self) -> Schema:
-        numbers: Schema = {"type": "integer", "minimum": self.least}
-        if self.most is not None:
-            numbers["maximum"] = self.most
-        if self.step > 1:
-            numbers["multipleOf"] = self.step
-        return {"anyOf": [_SIZE_TEXT, numbers]}
-
-    @property
-    @override
-    def bounds(self) -> str:
-        return " - ".join(show_size(each) for each in (self.least, self.most or 0))
+    return Allowed(
+        words=words or f"{what} from {least} to {most}",
+        parse=parse,
+        schema={"type": "number", "minimum": least, "maximum": most},
+        shape="number",
+        bounds=f"{least} - {most}",
+    )
 
 
 def size(
@@ -170,46 +117,28 @@ def size(
     words: str = "",
 ) -> Allowed:
     """Bytes, or a text such as 4K, 1M, 2G; `least`, `most` and `step` as people write them."""
+    lowest, unit = parse_size(least), parse_size(step)
+    highest = None if most is None else parse_size(most)
 
-    def show(bound: str | int) -> str:
-        return f'"{bound}"' if isinstance(bound, str) else str(bound)
+    def parse(value: object, _path: KeyPath, _walk: Walk) -> int:
+        size_bytes = parse_size(value) if isinstance(value, str | int) else _refuse()
+        is_odd = size_bytes % unit or (power_of_two and size_bytes.bit_count() != 1)
+        is_out = size_bytes < lowest or (highest is not None and size_bytes > highest)
+        return _refuse() if is_odd or is_out else size_bytes
 
-    if not words:
-        what = "a power of two" if power_of_two else "a size"
-        steps = f" in steps of {step}" if step != 1 else ""
-        words = f'{what} from {show(least)} to {show(most or 0)}{steps} such as "{example}"'
-        words = words if power_of_two else f"{words}, or a number of bytes"
-    return _Size(
-        words=words,
+    shown = [f'"{each}"' if isinstance(each, str) else str(each) for each in (least, most)]
+    steps = f" in steps of {step}" if unit > 1 else ""
+    told = f'from {shown[0]} to {shown[1]}{steps} such as "{example}"'
+    told = f"a power of two {told}" if power_of_two else f"a size {told}, or a number of bytes"
+    bounds = {"minimum": lowest} if highest is None else {"minimum": lowest, "maximum": highest}
+    steps_of = {"multipleOf": unit} if unit > 1 else {}
+    return Allowed(
+        words=words or told,
+        parse=parse,
+        schema={"anyOf": [_SIZE_TEXT, {"type": "integer", **bounds, **steps_of}]},
         shape="size",
-        least=parse_size(least),
-        most=None if most is None else parse_size(most),
-        step=parse_size(step),
-        power_of_two=power_of_two,
+        bounds=" - ".join(map(show_size, bounds.values())),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OneOf(Allowed):
-    meanings: Mapping[str, object]
-    later: Mapping[str, str]
-
-    @override
-    def parse(self, value: object) -> object:
-        if not isinstance(value, str) or value not in self.choices:
-            raise ValueError("none of them")
-        return self.meanings.get(value, value)
-
-    @override
-    def refuse(self, value: object) -> str:
-        why = self.later.get(value) if isinstance(value, str) else None
-        return f'"{value}": {why}; must be {self.words}' if why else Allowed.refuse(self, value)
-
-    @override
-    def schema(self) -> Schema:
-        if len(self.choices) == 1:
-            return {"type": "string", "const": self.choices[0]}
-        return {"type": "string", "enum": [*self.choices]}
 
 
 def join_words(words: Iterable[str]) -> str:
@@ -219,237 +148,171 @@ def join_words(words: Iterable[str]) -> str:
 
 def one_of(
     *choices: str,
-    meanings: Mapping[str, object] | None = None,
-    later: Mapping[str, str] | None = None,
+    meanings: Mapping[str, object] = MappingProxyType({}),
+    later: Mapping[str, str] = MappingProxyType({}),
 ) -> Allowed:
     """One of a few texts; `meanings` where the program holds something else for one of them.
 
     `later` has what is told of texts that a later version may accept.
     """
-    return _OneOf(
-        words=join_words(choices),
+    words = join_words(choices)
+
+    def parse(value: object, path: KeyPath, walk: Walk) -> object:
+        if isinstance(value, str) and value in later:
+            walk.report(path, f"{show_value(value)}: {later[value]}; must be {words}")
+        elif not isinstance(value, str) or value not in choices:
+            _refuse()
+        else:
+            return meanings.get(value, value)
+        return None
+
+    schema = {"const": choices[0]} if len(choices) == 1 else {"enum": [*choices]}
+    return Allowed(
+        words=words,
+        parse=parse,
+        schema={"type": "string", **schema},
         shape="choice",
         choices=choices,
-        meanings=meanings or {},
-        later=later or {},
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Flag(Allowed):
-    @override
-    def parse(self, value: object) -> bool:
-        if not isinstance(value, bool):
-            raise ValueError("neither true nor false")
-        return value
-
-    @override
-    def schema(self) -> Schema:
-        return {"type": "boolean"}
 
 
 def flag() -> Allowed:
     """True or false."""
-    return _Flag(words="true or false", shape="choice", choices=("false", "true"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Text(Allowed):
-    least: int
-    most: int | None
-    pattern: str
-
-    @override
-    def parse(self, value: object) -> str:
-        if not isinstance(value, str) or not self.least <= len(value) <= (self.most or len(value)):
-            raise ValueError("no such text")
-        if not re.search(self.pattern, value):
-            raise ValueError("another text")
-        return value
-
-    @override
-    def schema(self) -> Schema:
-        found: Schema = {"type": "string"}
-        found |= {"minLength": self.least} if self.least else {}
-        found |= {"maxLength": self.most} if self.most else {}
-        return found | ({"pattern": self.pattern} if self.pattern else {})
+    return Allowed(
+        words="true or false",
+        parse=lambda value, _path, _walk: value if isinstance(value, bool) else _refuse(),
+        schema={"type": "boolean"},
+        shape="choice",
+        choices=("false", "true"),
+    )
 
 
 def text(words: str, *, least: int = 1, most: int | None = None, pattern: str = "") -> Allowed:
     """A text of so many characters, with `pattern` in it."""
-    return _Text(words=words, least=least, most=most, pattern=pattern)
+    # The $ of JSON schema is the very end; Python's may be before a line's.
+    wanted = re.compile(re.sub(r"\$$", r"\\Z", pattern))
 
+    def parse(value: object, _path: KeyPath, _walk: Walk) -> str:
+        if not isinstance(value, str) or not least <= len(value) <= (most or len(value)):
+            _refuse()
+        return value if wanted.search(value) else _refuse()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Scalar(Allowed):
-    @override
-    def parse(self, value: object) -> str:
-        if not isinstance(value, str | int | float):
-            raise ValueError("a date, an array or a table")
-        return str(int(value)) if isinstance(value, bool) else str(value)
-
-    @override
-    def schema(self) -> Schema:
-        kinds = ("string", "integer", "number", "boolean")
-        return {"anyOf": [{"type": each} for each in kinds]}
+    limits = {"minLength": least, "maxLength": most, "pattern": pattern}
+    schema = {"type": "string", **{name: each for name, each in limits.items() if each}}
+    return Allowed(words=words, parse=parse, schema=schema)
 
 
 def scalar() -> Allowed:
     """A text, a number or a switch, held as a text, with 1 for true."""
-    return _Scalar(words="a text, a number, true or false")
 
+    def parse(value: object, _path: KeyPath, _walk: Walk) -> str:
+        if not isinstance(value, str | int | float):
+            _refuse()
+        return str(int(value)) if isinstance(value, bool) else str(value)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Either(Allowed):
-    word: str
-    meaning: object
-    other: Allowed
-
-    @override
-    def parse(self, value: object) -> Any:
-        return self.meaning if value == self.word else self.other.parse(value)
-
-    @override
-    def schema(self) -> Schema:
-        other = self.other.schema()
-        return {"anyOf": [{"type": "string", "const": self.word}, *other.get("anyOf", [other])]}
-
-    @property
-    @override
-    def bounds(self) -> str:
-        return self.other.bounds
+    kinds = ("string", "integer", "number", "boolean")
+    return Allowed(
+        words="a text, a number, true or false",
+        parse=parse,
+        schema={"anyOf": [{"type": each} for each in kinds]},
+    )
 
 
 def either(word: str, meaning: object, other: Allowed, *, words: str = "") -> Allowed:
     """A text that means something of its own, or something else."""
-    return _Either(
+    alternatives = other.schema.get("anyOf", [other.schema])
+    return replace(
+        other,
         words=words or f'"{word}" or {other.words}',
-        shape=other.shape,
+        parse=lambda value, path, walk: (
+            meaning if value == word else other.parse(value, path, walk)
+        ),
+        schema={"anyOf": [{"type": "string", "const": word}, *alternatives]},
         choices=(word,),
-        word=word,
-        meaning=meaning,
-        other=other,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Several(Allowed):
-    element: Allowed
-    least: int
-    most: int
-    once: bool
-    or_one: bool
-
-    @override
-    def read(self, value: object, path: KeyPath, walk: Walk) -> tuple[Any, ...]:
-        if self.or_one and isinstance(value, str):
-            return (replace(self.element, words=self.words).read(value, path, walk),)
-        if not isinstance(value, list):
-            walk.report(path, self.refuse(value))
-            return ()
-        before = len(walk.problems)
-        found = [
-            self.element.read(each, (*path, place), walk)
-            for place, each in enumerate(value[: self.most + _MOST_MORE])
-        ]
-        if not self.least <= len(value) <= self.most:
-            walk.report(path, self.refuse(value))
-        elif self.once and len(walk.problems) == before:
-            for place, each in enumerate(found):
-                if each in found[:place]:
-                    shown = f'"{show_size(each)}"' if self.element.shape == "size" else None
-                    walk.report(path, f"names {shown or show_value(each)} twice")
-                    break
-        return tuple(found)
-
-    @override
-    def schema(self) -> Schema:
-        items = self.element.schema()
-        found: Schema = {"type": "array", "items": items, "maxItems": self.most}
-        found |= {"minItems": self.least} if self.least else {}
-        found |= {"uniqueItems": True} if self.once else {}
-        return {"anyOf": [items, found]} if self.or_one else found
-
-
-def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = False) -> Allowed:
-    """An array whose elements stand in it once each; `or_one`: one of them without brackets."""
-    return _Several(
-        words=words,
-        shape="list",
-        choices=element.choices,
-        element=element,
-        least=1,
-        most=most or len(element.choices),
-        once=True,
-        or_one=or_one,
     )
 
 
 def several(element: Allowed, words: str, *, most: int, least: int = 1) -> Allowed:
     """An array of so many elements, which may be alike."""
-    return _Several(
+
+    def parse(value: object, path: KeyPath, walk: Walk) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            _refuse()
+        read = value[: most + _MOST_MORE]
+        found = tuple(element.read(each, (*path, at), walk) for at, each in enumerate(read))
+        return found if least <= len(value) <= most else _refuse()
+
+    limits = {"minItems": least, "maxItems": most} if least else {"maxItems": most}
+    return Allowed(
         words=words,
+        parse=parse,
+        schema={"type": "array", "items": element.schema, **limits},
         shape="list",
-        element=element,
-        least=least,
-        most=most,
-        once=False,
-        or_one=False,
+        choices=element.choices,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pairs(Allowed):
-    names: str
-    name_words: str
-    longest_name: int
-    element: Allowed
-    most: int | None
+def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = False) -> Allowed:
+    """An array whose elements stand in it once each; `or_one`: one of them without brackets."""
+    alike = several(element, words, most=most or len(element.choices))
 
-    @override
-    def read(self, value: object, path: KeyPath, walk: Walk) -> tuple[tuple[str, Any], ...]:
-        if not isinstance(value, dict) or not 1 <= len(value) <= (self.most or len(value)):
-            walk.report(path, self.refuse(value))
-            return ()
-        found = []
-        for name, each in value.items():
-            if self.names and (len(name) > self.longest_name or not re.fullmatch(self.names, name)):
-                walk.report((*path, name), f"must be {self.name_words}")
-            else:
-                found.append((name, self.element.read(each, (*path, name), walk)))
-        return tuple(found)
+    def parse(value: object, path: KeyPath, walk: Walk) -> tuple[Any, ...]:
+        if or_one and isinstance(value, str):
+            return (element.parse(value, path, walk),)
+        before = len(walk.problems)
+        found: tuple[Any, ...] = alike.parse(value, path, walk)
+        again = [each for at, each in enumerate(found) if each in found[:at]]
+        if again and len(walk.problems) == before:
+            is_size = element.shape == "size"
+            shown = f'"{show_size(again[0])}"' if is_size else show_value(again[0])
+            walk.report(path, f"names {shown} twice")
+        return found
 
-    @override
-    def schema(self) -> Schema:
-        found: Schema = {"type": "object", "minProperties": 1}
-        found |= {"maxProperties": self.most} if self.most else {}
-        if not self.names:
-            return found | {"additionalProperties": self.element.schema()}
-        return found | {
-            "additionalProperties": False,
-            "patternProperties": {f"^{self.names}$": self.element.schema()},
-            "propertyNames": {"maxLength": self.longest_name},
-        }
+    schema = {**alike.schema, "uniqueItems": True}
+    return replace(
+        alike, parse=parse, schema={"anyOf": [element.schema, schema]} if or_one else schema
+    )
 
 
 def pairs(
     element: Allowed,
     words: str,
     *,
-    names: str = "",
-    name_words: str = "",
-    longest_name: int = 0,
+    names: Allowed | None = None,
     most: int | None = None,
 ) -> Allowed:
     """A table of names that people choose, held as pairs in their order."""
-    return _Pairs(
+
+    def parse(value: object, path: KeyPath, walk: Walk) -> tuple[tuple[str, Any], ...]:
+        if not isinstance(value, dict) or not 1 <= len(value) <= (most or len(value)):
+            _refuse()
+        return tuple(
+            (name, element.read(each, (*path, name), walk))
+            for name, each in value.items()
+            if names is None or is_named(name, (*path, name), walk, names)
+        )
+
+    def is_named(name: str, path: KeyPath, walk: Walk, allowed: Allowed) -> bool:
+        try:
+            allowed.parse(name, path, walk)
+        except ValueError:
+            walk.report(path, f"must be {allowed.words}")
+            return False
+        return True
+
+    schema: dict[str, Any] = {"additionalProperties": element.schema}
+    if names is not None:
+        schema = {
+            "additionalProperties": False,
+            "patternProperties": {names.schema["pattern"]: element.schema},
+            "propertyNames": {"maxLength": names.schema["maxLength"]},
+        }
+    schema |= {"maxProperties": most} if most else {}
+    return Allowed(
         words=words,
+        parse=parse,
+        schema={"type": "object", "minProperties": 1, **schema},
         shape="table",
-        names=names,
-        name_words=name_words,
-        longest_name=longest_name,
-        element=element,
-        most=most,
     )
 
 
@@ -469,34 +332,38 @@ class Key:
     """What the program holds where the key is absent."""
     is_required: bool = False
 
+    @property
     def schema(self) -> Schema:
         """In JSON schema's words."""
-        found = self.allowed.schema()
-        found |= {"description": self.says} if self.says else {}
-        return found if self.default is None else found | {"default": self.default}
+        default = {} if self.default is None else {"default": self.default}
+        return {
+            **self.allowed.schema,
+            **({"description": self.says} if self.says else {}),
+            **default,
+        }
 
 
 def key(
-    name: str,
     allowed: Allowed,
     *,
+    name: str = "",
     default: Any = None,  # noqa: ANN401 - TOML has every type
     absent: Any = MISSING,  # noqa: ANN401 - what the field holds
     is_required: bool = False,
     says: str = "",
     brief: str = "",
 ) -> Any:  # noqa: ANN401 - the type is the field's
-    """A field of a dataclass that is a key of its table.
+    """A field of a dataclass that is a key of its table, called like it but for a unit's suffix.
 
     `default` is as TOML has it; `absent` is what the field holds where a key without a default is
     not there, or where the table makes no sense without it.
     """
     held = absent
     if default is not None:
-        walk = Walk(_explain_nothing)
-        held = allowed.read(default, (name,), walk)
+        walk = Walk(lambda _table, unknown: f"{unknown} is not known")
+        held = allowed.read(default, (), walk)
         if walk.problems:
-            raise ValueError(str(walk.problems[0]))
+            raise ValueError(walk.problems[0].text)
     made = Key(
         name=name,
         allowed=allowed,
@@ -506,13 +373,8 @@ def key(
         held=None if held is MISSING else held,
         is_required=is_required,
     )
-    if held is MISSING:
-        return field(metadata={_MARK: made})
-    return field(default=held, metadata={_MARK: made})
-
-
-def _explain_nothing(table: "Table[Any]", name: str) -> str:
-    raise AssertionError(table, name)
+    without: dict[str, Any] = {} if held is MISSING else {"default": held}
+    return field(metadata={_MARK: made}, **without)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -535,44 +397,47 @@ class Table[T]:
         """Those that have one, as TOML has them."""
         return {name: each.default for name, each in self.keys.items() if each.default is not None}
 
+    @property
     def schema(self) -> Schema:
         """In JSON schema's words."""
-        found: Schema = {
+        required = [name for name, each in self.keys.items() if each.is_required]
+        needed = [{"required": [each]} for each in self.needs_one]
+        return {
             "title": self.name,
             "description": self.says,
             "type": "object",
             "additionalProperties": False,
-            "properties": {name: each.schema() for name, each in self.keys.items()},
+            "properties": {name: each.schema for name, each in self.keys.items()},
+            **({"required": required} if required else {}),
+            **({"anyOf": needed} if needed else {}),
         }
-        required = [name for name, each in self.keys.items() if each.is_required]
-        found |= {"required": required} if required else {}
-        needed = [{"required": [each]} for each in self.needs_one]
-        return found | ({"anyOf": needed} if needed else {})
+
+
+def _name_of(declared: "Field[Any]") -> str:
+    return declared.metadata[_MARK].name or _UNITS.sub("", declared.name)
 
 
 @cache
 def table_of[T](kind: type[T]) -> Table[T]:
     """The table that a dataclass declares.
 
-    Its docstring says what it is, and `called` how people call it; `NEEDS_ONE`
-    names keys of which one must be there, and `LACKING` what is said where none is; `complete` is
-    called where some fields follow from others.
+    Its docstring says what it is, and `called` how people call it; `NEEDS_ONE` names keys of which
+    one must be there, and `LACKING` what is said where none is; `complete` is called where some
+    fields follow from others.
     """
-    declared = {
-        each.metadata[_MARK].name: (each.name, each.metadata[_MARK])
-        for each in fields(kind)  # type: ignore[arg-type]
-        if _MARK in each.metadata
-    }
+    declared = [each for each in fields(kind) if _MARK in each.metadata]  # type: ignore[arg-type]
+    needed: tuple[str, ...] = getattr(kind, "NEEDS_ONE", ())
 
     def build(values: Mapping[str, Any]) -> T:
-        built = kind(**{declared[name][0]: value for name, value in values.items()})
+        built = kind(**{each.name: values[_name_of(each)] for each in declared})
         complete = getattr(built, "complete", None)
         return complete() if complete else built
 
-    needed = getattr(kind, "NEEDS_ONE", ())
     return Table(
         name=f"{kind.__name__.removesuffix('Plan').removeprefix('Planned')}Table",
-        keys=MappingProxyType({name: each for name, (_, each) in declared.items()}),
+        keys={
+            _name_of(each): replace(each.metadata[_MARK], name=_name_of(each)) for each in declared
+        },
         build=build,
         says=" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()),
         called=getattr(kind, "called", ""),
@@ -614,10 +479,9 @@ def read_table[T](
             broken.add(name)
     if table.needs_one and not data.keys() & set(table.needs_one):
         walk.report(path, table.lacking)
-    for name in data:
-        if name not in table.keys:
-            walk.report((*path, name), walk.explain_unknown(table, name))
-            broken.add(name)
+    for name in (each for each in data if each not in table.keys):
+        walk.report((*path, name), walk.explain_unknown(table, name))
+        broken.add(name)
     reading = Reading(path, table.build(values), frozenset(data), frozenset(broken), values)
     walk.readings[path] = reading
     return reading
@@ -636,53 +500,36 @@ def find_close(name: str, names: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _InnerTable(Allowed):
-    table: Table[Any]
-
-    @override
-    def read(self, value: object, path: KeyPath, walk: Walk) -> Any:
-        if isinstance(value, dict):
-            return read_table(self.table, value, path=path, walk=walk).value
-        walk.report(path, self.refuse(value))
-        return None
-
-    @override
-    def schema(self) -> Schema:
-        return {"$ref": f"#/$defs/{self.table.name}"}
-
-
 def one_table(table: Table[Any], words: str) -> Allowed:
     """A table in the table."""
-    return _InnerTable(words=words, table=table)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TableByKey(Allowed):
-    tables: Mapping[str, Table[Any]]
-    by: str
-
-    @override
-    def read(self, value: object, path: KeyPath, walk: Walk) -> Any:
+    def parse(value: object, path: KeyPath, walk: Walk) -> Any:  # noqa: ANN401 - the table's type
         if not isinstance(value, dict):
-            walk.report(path, self.refuse(value))
-            return None
-        kinds, kind = one_of(*self.tables), value.get(self.by)
-        if kind is None:
-            walk.report((*path, self.by), f"is missing; must be {kinds.words}")
-        elif kinds.read(kind, (*path, self.by), walk):
-            return read_table(self.tables[kind], value, path=path, walk=walk).value
-        return None
+            _refuse()
+        return read_table(table, value, path=path, walk=walk).value
 
-    @override
-    def schema(self) -> Schema:
-        places = {kind: f"#/$defs/{each.name}" for kind, each in self.tables.items()}
-        return {
-            "oneOf": [{"$ref": each} for each in places.values()],
-            "discriminator": {"propertyName": self.by, "mapping": places},
-        }
+    return Allowed(words=words, parse=parse, schema={"$ref": f"#/$defs/{table.name}"})
 
 
 def table_by(by: str, tables: Mapping[str, Table[Any]], words: str) -> Allowed:
     """A table whose keys depend on what its key `by` says."""
-    return _TableByKey(words=words, tables=tables, by=by)
+    kinds = one_of(*tables)
+
+    def parse(value: object, path: KeyPath, walk: Walk) -> Any:  # noqa: ANN401 - the table's type
+        if not isinstance(value, dict):
+            _refuse()
+        if by not in value:
+            walk.report((*path, by), f"is missing; must be {kinds.words}")
+        elif kind := kinds.read(value[by], (*path, by), walk):
+            return read_table(tables[kind], value, path=path, walk=walk).value
+        return None
+
+    places = {kind: f"#/$defs/{each.name}" for kind, each in tables.items()}
+    return Allowed(
+        words=words,
+        parse=parse,
+        schema={
+            "oneOf": [{"$ref": each} for each in places.values()],
+            "discriminator": {"propertyName": by, "mapping": places},
+        },
+    )
