@@ -191,12 +191,7 @@ class ArrayPlan:
         brief="allocation unit of the cache drive",
     )
     block_bytes: int = key(
-        size(
-            _SMALLEST_BLOCK,
-            _LARGEST_BLOCK,
-            power_of_two=True,
-            words='512, "1K", "2K" or "4K"',
-        ),
+        size(_SMALLEST_BLOCK, _LARGEST_BLOCK, power_of_two=True, words='512, "1K", "2K" or "4K"'),
         absent=0,
         says="The array's logical block. Absent: the larger one of its drives.",
         brief="auto: the larger logical block",

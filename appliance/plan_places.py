@@ -24,14 +24,7 @@ from appliance.plan_workloads import (
     VerifyPlan,
     WorkloadPlan,
 )
-from appliance.plan_writes import (
-    MEMBER_ROLES,
-    TESTED_ROLES,
-    Cause,
-    Work,
-    find_causes,
-    list_works,
-)
+from appliance.plan_writes import MEMBER_ROLES, TESTED_ROLES, Cause, Work, find_causes, list_works
 from appliance.problem import Problem
 from appliance.toml_fields import Reading
 

@@ -275,11 +275,7 @@ def each_once(element: Allowed, words: str, *, most: int = 0, or_one: bool = Fal
 
 
 def pairs(
-    element: Allowed,
-    words: str,
-    *,
-    names: Allowed | None = None,
-    most: int | None = None,
+    element: Allowed, words: str, *, names: Allowed | None = None, most: int | None = None
 ) -> Allowed:
     """A table of names that people choose, held as pairs in their order."""
 

@@ -33,11 +33,14 @@ from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
 from tui.places import READY, find_run_folder, find_terminal, name_alive, name_starting
+from tui.port.composing import check_composed, compose_text
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.kept import Keeper, Kept, read_manual
+from tui.port.outlined import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
+from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.port.written import find_written
 from tui.published import parse_status
@@ -50,9 +53,8 @@ from tui.step_times import StepTime
 
 __all__ = ["LATER", "KaltstartError", "Kept", "Port"]
 
-LATER = ("tui.port.composing", "tui.port.outlined", "tui.port.times", "tui.port.side_ratios")
-"""What no page needs before somebody presses a key; with the plan's schema behind it, or the
-report's rules."""
+LATER = ("tui.port.side_ratios",)
+"""What no page needs before somebody presses a key; with the report's rules behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -220,14 +222,10 @@ class Port:
 
         Not `released`: to be kept, until somebody releases them.
         """
-        from tui.port.composing import compose_text  # noqa: PLC0415  # see LATER
-
         return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
-        from tui.port.composing import check_composed  # noqa: PLC0415  # see LATER
-
         return check_composed(composed)
 
     def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
@@ -236,8 +234,6 @@ class Port:
 
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
-        from tui.port.times import estimate_plan  # noqa: PLC0415  # see LATER
-
         found = self._drives.value
         try:
             return estimate_plan(self.database, toml, found.drives if found else ())
@@ -289,14 +285,10 @@ class Port:
 
     def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
         """A kept plan without mistakes as the form takes it."""
-        from tui.port.outlined import outline_plan  # noqa: PLC0415  # see LATER
-
         return outline_plan(toml, drives)
 
     def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
-        from tui.port.outlined import find_lost  # noqa: PLC0415  # see LATER
-
         return find_lost(toml, self.compose_plan(composed, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:

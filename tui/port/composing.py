@@ -2,8 +2,10 @@
 
 import os
 
+from appliance.campaign.stick_room import check_room
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
+from appliance.plan import find_conflicts, parse_plan
 from appliance.plan_text import compose_plan
 from appliance.problem import Problem
 from tui.charset import drawable
@@ -38,10 +40,6 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
 def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
     """What the plan's own checks have against it, and whether the stick has room for it."""
-    # Loading them costs a small machine seconds, and memory: only here, and only once.
-    from appliance.campaign.stick_room import check_room  # noqa: PLC0415  # see above
-    from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415  # see above
-
     try:
         plan = parse_plan(compose_text(composed))
     except KaltstartError as error:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from appliance.plan import parse_plan
 from appliance.plan_model import ALL_TABLES, DEFAULTS, ArrayPlan, Boot, Campaign
 from appliance.plan_workloads import WorkloadPlan
 from tui.charset import drawable
@@ -90,9 +91,6 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
 
     Both are plans without mistakes once their drives are released. Raises KaltstartError.
     """
-    # Loading it costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import parse_plan  # noqa: PLC0415  # see above
-
     identities = tuple(
         str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]
     )
