@@ -12,13 +12,7 @@ from appliance.drives.safety import explain_no_capacity
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
 from appliance.plan_text import quote
 from appliance.plan_values import show_size, show_value
-from appliance.plan_workloads import (
-    ARRAY,
-    WorkloadPlan,
-    data_bytes,
-    needed_bytes,
-    wanted_ram_bytes,
-)
+from appliance.plan_workloads import ARRAY, WorkloadPlan
 from appliance.problem import Problem
 from appliance.units import format_drive_size, printable
 
@@ -103,13 +97,13 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
             kept = {}
         # What a kind finds of its own it uses again, or puts its new files in its place.
         others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
-        needed = needed_bytes(each, others_bytes=sum(size_bytes for _, size_bytes in others))
+        needed = each.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
         if room.size_bytes < needed:
             beside = " and ".join(name for name, _ in others)
             beside = f", beside the files of {beside}," if beside else ""
             yield tell(f"{_name(number, each)}{beside}", needed, "workload", number - 1)
             continue
-        own_bytes = data_bytes(each)
+        own_bytes = each.data_bytes
         # The file of fio never becomes smaller.
         is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
         if each.filesystem and each.kind in _KEEPING and not is_smaller:
@@ -150,7 +144,7 @@ def _name(number: int, workload: WorkloadPlan) -> str:
 
 def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
     for number, workload in enumerate(plan.workloads, start=1):
-        wanted_bytes = wanted_ram_bytes(workload)
+        wanted_bytes = workload.wanted_ram_bytes
         if wanted_bytes >= ram_bytes:
             yield _say(
                 f"{_name(number, workload)} is to run in {_show_ram(wanted_bytes)} of RAM; "

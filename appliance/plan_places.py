@@ -6,24 +6,11 @@ never take a drive for released that is not.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from appliance.measure.fio_options import READING_MODES
 from appliance.plan_model import PlannedDrive
 from appliance.plan_reading import Shape
 from appliance.plan_text import quote
 from appliance.plan_values import show_value
-from appliance.plan_workloads import (
-    ARRAY,
-    READING_TESTS,
-    WRITING_KEYS,
-    FioPlan,
-    LotteryPlan,
-    MatrixPlan,
-    SelftestPlan,
-    SqlPlan,
-    SurfacePlan,
-    VerifyPlan,
-    WorkloadPlan,
-)
+from appliance.plan_workloads import ARRAY, WRITING_KEYS, WorkloadPlan
 from appliance.plan_writes import MEMBER_ROLES, TESTED_ROLES, Cause, Work, find_causes, list_works
 from appliance.problem import Problem
 from appliance.toml_fields import Reading
@@ -253,15 +240,6 @@ def _identity_of(drive: Reading[PlannedDrive]) -> str:
 
 def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
     release = f"add erase = {quote(identity)} to drive {number}"
-    if isinstance(plan, MatrixPlan | SqlPlan | SurfacePlan | VerifyPlan | SelftestPlan):
-        return f"{release}, or choose a released drive with on"
-    keys = []
-    if plan.filesystem:
-        keys.append('filesystem = "none"')
-    if isinstance(plan, FioPlan) and plan.precondition:
-        keys.append("precondition = 0")
-    if isinstance(plan, FioPlan) and plan.own_modes - READING_MODES:
-        keys.append('rw = "read" or "randread"')
-    if not isinstance(plan, LotteryPlan) and set(plan.tests) - READING_TESTS:
-        keys.append('tests = ["seq-read", "rand-read"]')
-    return f"{release}, or only read the bare drive with {' and '.join(keys)}"
+    if ways := plan.ways_to_read:
+        return f"{release}, or only read the bare drive with {' and '.join(ways)}"
+    return f"{release}, or choose a released drive with on"

@@ -5,7 +5,7 @@ in `plan_checks`, drives in `plan_conflicts`. Sizes are bytes, times seconds. An
 is the bare drive.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal, override
 
@@ -49,41 +49,12 @@ JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
 WRITING_KEYS = frozenset({"filesystem", "tests", "precondition", "options"})
-"""The keys of a workload that decide whether it writes: see `does_write`."""
-
-
-def does_write(
-    kind: str,
-    *,
-    has_files: bool = False,
-    tests: Collection[object] = (),
-    modes: Collection[str] = (),
-    is_preconditioned: bool = False,
-) -> bool:
-    """Whether a workload writes to what it runs on, so that its drives must be released.
-
-    `has_files`: on a file system, which is made there; `tests` and `modes` are fio's, of the plan's
-    own tests and of a job in its options.
-    """
-    match kind:
-        case "surface" | "selftest":
-            return False
-        case "lottery":
-            return has_files
-        case "fio" | "sweep":
-            is_reading = READING_TESTS.issuperset(tests) and READING_MODES.issuperset(modes)
-            return has_files or is_preconditioned or not is_reading
-        case _:
-            return True
-
-
-def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
-    """What a job's options say of `rw`, without what follows a colon; fio reads where none does."""
-    # HOWTO, "readwrite"; it knows both names.
-    return {value.partition(":")[0] for key, value in options if key in {"rw", "readwrite"}}
+"""The keys of a workload that decide whether it writes: see its `writes`."""
 
 
 _MIB = 1 << 20
+# Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
+_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
 # O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
 _STEP = "4K"
 _LARGEST = "16T"
@@ -93,6 +64,8 @@ _SOME_TESTS = each_once(
     one_of("seq-read", "seq-write", "rand-read", "rand-write"), "an array of at least one test"
 )
 _TESTS: Final = ("seq-read", "seq-write", "rand-read", "rand-write")
+_ON_THE_BARE_DRIVE = 'filesystem = "none"'
+_READING_ALONE = 'tests = ["seq-read", "rand-read"]'
 _SECONDS = whole(1, 86_400, of="seconds")
 _OPERATIONS: Final = (
     "write",
@@ -185,8 +158,33 @@ class _Workload:
 
     @property
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind, has_files=bool(self.filesystem))
+        """Whether it writes to what it runs on, so that its drives must be released."""
+        return True
+
+    @property
+    def ways_to_read(self) -> tuple[str, ...]:
+        """Keys, as a plan has them, with which it would only read; empty: it always writes."""
+        return ()
+
+    @property
+    def data_bytes(self) -> int:
+        """Its files, or how far into the bare drive it reaches; 0: that shows at run time."""
+        return 0
+
+    @property
+    def wanted_ram_bytes(self) -> int:
+        """How much RAM it wants free or allowed, not more; 0 where it takes what there is."""
+        return 0
+
+    def needed_bytes(self, *, others_bytes: int = 0) -> int:
+        """What it takes of a drive, file system included; 0 where that shows at run time.
+
+        `others_bytes` is what lies on that file system already.
+        """
+        size_bytes = self.data_bytes + others_bytes
+        if not self.filesystem:
+            return size_bytes
+        return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[self.filesystem])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,19 +289,54 @@ class FioPlan(_Workload):
     @property
     @override
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(
-            self.kind,
-            has_files=bool(self.filesystem),
-            tests=self.tests,
-            modes=self.own_modes,
-            is_preconditioned=self.precondition > 0,
+        """In files, and on the bare drive with any test or job that does."""
+        return bool(self.ways_to_read)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        """Of a job in fio's own options its mode decides."""
+        ways = {
+            _ON_THE_BARE_DRIVE: self.filesystem,
+            "precondition = 0": self.precondition,
+            'rw = "read" or "randread"': self.own_modes - READING_MODES,
+            _READING_ALONE: set(self.tests) - READING_TESTS,
+        }
+        return tuple(way for way, is_needed in ways.items() if is_needed)
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        """How far into its file or drive the tests reach; fio's own options come first."""
+        if not self.options:
+            return self.size_bytes
+        own = dict(self.options)
+        apart_bytes = _own_bytes(own, "offset_increment", 0)
+        end_bytes = (
+            _own_bytes(own, "offset", 0)
+            + apart_bytes * (int(own.get("numjobs", self.numjobs)) - 1)
+            + _own_bytes(own, "size", self.size_bytes)
         )
+        return max(end_bytes, self.size_bytes if self.precondition else 0)
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        """Of a bounded test."""
+        return self.memory_max_bytes
 
     @property
     def own_modes(self) -> set[str]:
-        """How the person's own job goes about it."""
-        return find_modes(self.options)
+        """What a job's options say of `rw`, without what follows a colon; fio reads without."""
+        # HOWTO, "readwrite"; it knows both names.
+        modes = (value for key, value in self.options if key in {"rw", "readwrite"})
+        return {each.partition(":")[0] for each in modes}
+
+
+def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
+    """A size in fio's words, which `measure.fio_options` has checked."""
+    text = options.get(key, "")
+    return parse_size(text.upper()) if text else default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,6 +383,22 @@ class LotteryPlan(_Workload):
         brief="all passes so often",
     )
 
+    @property
+    @override
+    def writes(self) -> bool:
+        """Its files; of the bare drive it only reads."""
+        return bool(self.filesystem)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        return (_ON_THE_BARE_DRIVE,) if self.filesystem else ()
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return self.file_size_bytes * len(self.tickets)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPlan(_Workload):
@@ -378,6 +427,16 @@ class MatrixPlan(_Workload):
     )
     free_ram_bytes: int = _free_ram("it is not")
     """0: no ballast."""
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return max(self.file_sizes_bytes, default=0)
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        return self.free_ram_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,8 +498,22 @@ class SweepPlan(_Workload):
     @property
     @override
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind, has_files=bool(self.filesystem), tests=self.tests)
+        """In files, and on the bare drive with any test that does."""
+        return bool(self.ways_to_read)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        ways = {
+            _ON_THE_BARE_DRIVE: self.filesystem,
+            _READING_ALONE: set(self.tests) - READING_TESTS,
+        }
+        return tuple(way for way, is_needed in ways.items() if is_needed)
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return max(self.set_sizes_bytes, default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -459,6 +532,17 @@ class SqlPlan(_Workload):
     )
     free_ram_bytes: int = _free_ram("half of data_size, at least 256 MiB")
     """0: as for absent; no ballast where the machine has less."""
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        # The dump, the tables with their indexes, and the journal of the widest update.
+        return 4 * self.data_size_bytes
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        return self.free_ram_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,6 +563,11 @@ class SurfacePlan(_Workload):
         says="More unreadable bytes than this end the step: the drive is hopeless.",
         brief="more of it ends the step",
     )
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -506,6 +595,11 @@ class VerifyPlan(_Workload):
         brief="read again after a power-off",
     )
 
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return self.size_bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelftestPlan(_Workload):
@@ -519,6 +613,11 @@ class SelftestPlan(_Workload):
         says="Which of the drive's own tests: minutes or hours.",
         brief="the drive's: minutes, hours",
     )
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
 
 
 WorkloadPlan = (
@@ -543,70 +642,3 @@ WORKLOADS: Mapping[str, Table[WorkloadPlan]] = {
     "selftest": table_of(SelftestPlan),
 }
 """The tables of all kinds."""
-
-# Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
-_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
-
-
-def needed_bytes(workload: WorkloadPlan, *, others_bytes: int = 0) -> int:
-    """What `workload` takes of a drive, file system included; 0 where that shows at run time.
-
-    `others_bytes` is what lies on that file system already.
-    """
-    size_bytes = data_bytes(workload) + others_bytes
-    if not workload.filesystem:
-        return size_bytes
-    return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[workload.filesystem])
-
-
-def data_bytes(workload: WorkloadPlan) -> int:
-    """The files of `workload`, or how far into the bare drive it reaches."""
-    size_bytes = 0
-    match workload:
-        case FioPlan():
-            size_bytes = _fio_bytes(workload)
-        case LotteryPlan():
-            size_bytes = workload.file_size_bytes * len(workload.tickets)
-        case MatrixPlan():
-            size_bytes = max(workload.file_sizes_bytes, default=0)
-        case SweepPlan():
-            size_bytes = max(workload.set_sizes_bytes, default=0)
-        case SqlPlan():
-            # The dump, the tables with their indexes, and the journal of the widest update.
-            size_bytes = 4 * workload.data_size_bytes
-        case VerifyPlan():
-            size_bytes = workload.size_bytes
-        case SurfacePlan() | SelftestPlan():
-            pass
-    return size_bytes
-
-
-def wanted_ram_bytes(workload: WorkloadPlan) -> int:
-    """How much RAM `workload` wants free or allowed, not more; 0 where it takes what there is."""
-    match workload:
-        case FioPlan():
-            return workload.memory_max_bytes
-        case MatrixPlan() | SqlPlan():
-            return workload.free_ram_bytes
-        case LotteryPlan() | SweepPlan() | SurfacePlan() | VerifyPlan() | SelftestPlan():
-            return 0
-
-
-def _fio_bytes(plan: FioPlan) -> int:
-    """How far into its file or drive the tests reach; fio's own options come first."""
-    if not plan.options:
-        return plan.size_bytes
-    own = dict(plan.options)
-    apart_bytes = _own_bytes(own, "offset_increment", 0)
-    end_bytes = (
-        _own_bytes(own, "offset", 0)
-        + apart_bytes * (int(own.get("numjobs", plan.numjobs)) - 1)
-        + _own_bytes(own, "size", plan.size_bytes)
-    )
-    return max(end_bytes, plan.size_bytes if plan.precondition else 0)
-
-
-def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
-    """A size in fio's words, which `measure.fio_options` has checked."""
-    text = options.get(key, "")
-    return parse_size(text.upper()) if text else default

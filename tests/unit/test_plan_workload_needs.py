@@ -7,12 +7,7 @@ import pytest
 from appliance.caches.ballast import FLOOR_BYTES
 from appliance.drives.model import Drive
 from appliance.plan import Plan, find_conflicts, parse_plan
-from appliance.plan_workloads import (
-    SMALLEST_FREE_RAM,
-    WorkloadPlan,
-    needed_bytes,
-    wanted_ram_bytes,
-)
+from appliance.plan_workloads import SMALLEST_FREE_RAM, WorkloadPlan
 from appliance.units import parse_size
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -67,7 +62,7 @@ def workload(table: str) -> WorkloadPlan:
     ],
 )
 def test_needed_bytes(table: str, size_bytes: int) -> None:
-    assert needed_bytes(workload(table)) == size_bytes
+    assert workload(table).needed_bytes() == size_bytes
 
 
 def test_what_does_not_fit_is_told_for_each_workload() -> None:
@@ -167,7 +162,7 @@ def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
     ],
 )
 def test_wanted_ram(table: str, ram_bytes: int) -> None:
-    assert wanted_ram_bytes(workload(table)) == ram_bytes
+    assert workload(table).wanted_ram_bytes == ram_bytes
 
 
 def test_more_free_ram_than_there_is() -> None:
