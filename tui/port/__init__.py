@@ -33,7 +33,6 @@ from tui.machine import parse_machine
 from tui.meter import find_subjects
 from tui.outline import Outline
 from tui.places import READY, find_run_folder, find_terminal, name_alive, name_starting
-from tui.port.composing import check_composed, compose_text
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.kept import Keeper, Kept, read_manual
 from tui.port.outlined import find_lost, outline_plan
@@ -53,8 +52,9 @@ from tui.step_times import StepTime
 
 __all__ = ["LATER", "KaltstartError", "Kept", "Port"]
 
-LATER = ("tui.port.side_ratios",)
-"""What no page needs before somebody presses a key; with the report's rules behind it."""
+LATER = ("tui.port.composing", "tui.port.side_ratios")
+"""What no page needs before somebody presses a key; with much of the engine, or the report's rules,
+behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -222,10 +222,14 @@ class Port:
 
         Not `released`: to be kept, until somebody releases them.
         """
+        from tui.port.composing import compose_text  # noqa: PLC0415  # see LATER
+
         return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
+        from tui.port.composing import check_composed  # noqa: PLC0415  # see LATER
+
         return check_composed(composed)
 
     def estimate(self, composed: ComposedCampaign) -> tuple[StepTime, ...]:
