@@ -86,6 +86,12 @@ def test_every_mistake_is_reported_at_once(path: Path) -> None:
     assert list(problems(path.read_text())) == expected
 
 
+def test_an_unknown_key_does_not_hide_what_is_never_reached() -> None:
+    found = problems("version = 1\n[hdd]\ncrc_errors = { remark = 5, reject = 2, rejekt = 1 }\n")
+    assert len(found) == 2
+    assert any("is never reached" in each for each in found)
+
+
 def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(" \n")
