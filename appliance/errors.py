@@ -37,17 +37,19 @@ def blame_of(error: OSError) -> Blame:
 
 
 class KaltstartError(Exception):
-    """An expected failure: one clear line (`message`) and what to do about it (`hint`)."""
+    """An expected failure: one clear line (`message`) and what to do about it (`hint`).
+
+    `problems` has one by one what is wrong with what a person wrote, or wants done.
+    """
 
     exit_code = 1
     blame: Blame = "drive"
-    problems: tuple[Problem, ...] = ()
-    """One by one what is wrong with what a person wrote, or wants done; empty where it is one."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.problems = problems
 
     @override
     def __str__(self) -> str:
@@ -60,10 +62,6 @@ class PlanError(KaltstartError):
     exit_code = 2
     blame: Blame = "other"
 
-    def __init__(self, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems
-
 
 class Refusal(KaltstartError):
     """Safety said no: shown, stored, and nothing was written.
@@ -74,8 +72,15 @@ class Refusal(KaltstartError):
 
     exit_code = 3
 
-    def __init__(self, message: str, *, hint: str = "", blame: Blame = "other") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        problems: tuple[Problem, ...] = (),
+        blame: Blame = "other",
+    ) -> None:
+        super().__init__(message, hint=hint, problems=problems)
         self.blame = blame
 
 

@@ -42,10 +42,6 @@ MAX_PLAN_BYTES = MAX_BYTES
 class PlanRefusal(Refusal):
     """A plan whose only mistakes are about releases: wrong ones, or missing ones for workloads."""
 
-    def __init__(self, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems
-
 
 def read_plan(path: Path) -> str:
     """The text of the plan in `path`. Raises PlanError when it cannot be read as one."""

@@ -45,8 +45,7 @@ class Refusals(Refusal):
     """Safety said no for several reasons at once; `problems` has them one by one."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)))
-        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, problems)), problems=tuple(problems))
 
 
 def reasons_of(error: KaltstartError) -> tuple[str, ...]:

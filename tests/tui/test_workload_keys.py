@@ -17,8 +17,7 @@ from tui import language
 from tui.app import KaltstartApp
 from tui.campaigns import ARRAY
 from tui.composed import PlanElement, PlanTable
-from tui.key_words import describe
-from tui.plan_keys import PlanKey
+from tui.plan_keys import PlanKey, describe
 from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write
 from tui.screens.compose import ComposeDialog

@@ -129,8 +129,7 @@ def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
 
 
 def _reasons(error: Exception) -> tuple[str, ...]:
-    problems = error.problems if isinstance(error, KaltstartError) else ()
-    return _show(problems) or (drawable(str(error)),)
+    return _show(getattr(error, "problems", ())) or (drawable(str(error)),)
 
 
 def _show(problems: Iterable[Problem]) -> tuple[str, ...]:

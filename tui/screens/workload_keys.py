@@ -12,9 +12,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 
 from tui.charset import shorten
 from tui.composed import Mistake, PlanTable, PlanValue
-from tui.key_words import describe, explain
 from tui.language import _
-from tui.plan_keys import PlanKey
+from tui.plan_keys import PlanKey, describe, explain
 from tui.port.keys import read_value, show_value
 from tui.screens.dialog import CHANGED, Dialog
 from tui.screens.test_row import WorkloadRow
