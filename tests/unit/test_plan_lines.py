@@ -66,6 +66,8 @@ def test_a_missing_key_has_the_line_of_its_table() -> None:
     assert line_of(("missing",), lines) == 1
 
 
-@pytest.mark.parametrize("text", ["a = [", "a = {b", "[a", "=", 'a = "', "a." * 99 + "a = 1", "a"])
+@pytest.mark.parametrize(
+    "text", ["a = [", "a = [1, }", "a = {b", "[a", "=", 'a = "', "a." * 99 + "a = 1", "a"]
+)
 def test_what_is_not_understood_is_left_out(text: str) -> None:
     assert set(find_lines(f"x = 1\n{text}")) >= {("x",)}
