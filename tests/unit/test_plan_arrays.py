@@ -160,7 +160,7 @@ def test_a_composed_plan_has_the_array() -> None:
         name="n",
         drives=[BACKING, CACHE],
         roles={"H": "backing", "S": "cache"},
-        cycles=1,
+        boot={},
         array={},
         typed={},
     )

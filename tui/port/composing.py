@@ -19,16 +19,12 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
     Not `released`: to be kept, until somebody releases them.
     """
-    boot = composed.boot
     return compose_plan(
         name=composed.name,
         on_finish=composed.on_finish,
         drives=[_to_drive(drive) for drive in composed.drives],
         roles=composed.roles,
-        cycles=boot.cycles if boot else None,
-        power=boot.power if boot else "cold",
-        boot_set=boot.boot_set if boot else "256M",
-        charts=boot.charts if boot else "first-last",
+        boot=composed.boot,
         array=composed.array,
         workloads=composed.workloads,
         further=composed.further,
