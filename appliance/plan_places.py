@@ -20,10 +20,8 @@ type _Drives = Mapping[int, Reading[PlannedDrive]]
 
 
 def check_places(shape: Shape) -> Iterator[Problem]:
-    """Every contradiction about the drives, in no order; nothing where they cannot be read."""
+    """Every contradiction about the drives, in no order; less where none of them can be read."""
     drives = shape.drives
-    if not drives:
-        return
     boot = shape.boot
     installs = boot is not None and "mode" not in boot.broken and boot.value.mode == "install"
     has_array = ARRAY in shape.plan.given
@@ -104,10 +102,9 @@ def _check_members(drives: _Drives) -> Iterator[Problem]:
 def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
     workloads = shape.workloads.values()
-    # Of one whose kind is not known nobody can say.
-    if "boot" in shape.plan.given or not workloads or "workload" in shape.plan.broken:
+    if "boot" in shape.plan.given or not workloads or shape.has_unknown_workloads:
         return
-    if not any(ARRAY in each.value.on for each in workloads):
+    if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(
             (ARRAY,),
             f"nothing runs on it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
@@ -195,6 +192,8 @@ def _find_places(
         matching = {
             index for index, each in drives.items() if wanted in {each.value.serial, each.value.wwn}
         }
+        if not drives:
+            continue
         if not matching:
             known = " or ".join(show_value(_identity_of(each)) for each in drives.values())
             array = f' or "{ARRAY}"' if has_array else ""
@@ -221,7 +220,7 @@ def _role_of(drive: Reading[PlannedDrive]) -> str:
 
 
 def _has_known_roles(drives: _Drives) -> bool:
-    return all(map(_role_of, drives.values()))
+    return bool(drives) and all(map(_role_of, drives.values()))
 
 
 def _is_tested(drive: Reading[PlannedDrive]) -> bool:

@@ -25,6 +25,7 @@ class Shape:
     """By their place in the plan, as far as they are tables."""
     workloads: Mapping[int, Reading[WorkloadPlan]]
     """Those whose kind is known."""
+    has_unknown_workloads: bool
     boot: Reading[Boot] | None
 
 
@@ -32,11 +33,13 @@ def read_shape(data: Mapping[str, Any]) -> Shape:
     """Of what TOML made of the text."""
     walk = Walk(_explain_unknown)
     plan = read_table(table_of(Plan), data, walk=walk)
+    workloads, written = _list_tables(walk.readings, "workload"), data.get("workload")
     return Shape(
         plan=plan,
         problems=tuple(walk.problems),
         drives=_list_tables(walk.readings, "drive"),
-        workloads=_list_tables(walk.readings, "workload"),
+        workloads=workloads,
+        has_unknown_workloads=isinstance(written, list) and len(workloads) < len(written),
         boot=walk.readings.get(("boot",)),
     )
 
