@@ -9,7 +9,7 @@ The `[[workload]]` tables are `plan_workloads`'; checking is `plan`'s. The commi
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from appliance.plan_values import NOT_YET
 from appliance.plan_workloads import MAX_DRIVES, WORKLOADS, CacheMode, WorkloadPlan
@@ -180,7 +180,7 @@ class ArrayPlan:
 
     kind: Literal["bcache"] = key(one_of("bcache"), default="bcache", says="What makes the array.")
     cache_mode: CacheMode = key(
-        one_of("writethrough", "writeback", "writearound", "none"),
+        one_of(*get_args(CacheMode)),
         default="writeback",
         says="What is written to the cache, and when to the backing drive.",
     )

@@ -7,7 +7,7 @@ is the bare drive.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, override
+from typing import Any, ClassVar, Literal, get_args, override
 
 from appliance.measure.fio_options import MAX_JOBS, READING_MODES
 from appliance.toml_fields import (
@@ -51,7 +51,6 @@ ARRAY = "array"
 WRITING_KEYS = frozenset({"filesystem", "tests", "precondition", "options"})
 """The keys of a workload that decide whether it writes: see its `writes`."""
 
-
 _MIB = 1 << 20
 # Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
 _SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
@@ -60,23 +59,10 @@ _STEP = "4K"
 _LARGEST = "16T"
 # What `caches.ballast` leaves free in any case, lest the machine goes down.
 SMALLEST_FREE_RAM = "96M"
-_SOME_TESTS = each_once(
-    one_of("seq-read", "seq-write", "rand-read", "rand-write"), "an array of at least one test"
-)
-_TESTS: Final = ("seq-read", "seq-write", "rand-read", "rand-write")
+_TESTS = each_once(one_of(*get_args(FioTest)), "an array of at least one test")
 _ON_THE_BARE_DRIVE = 'filesystem = "none"'
 _READING_ALONE = 'tests = ["seq-read", "rand-read"]'
 _SECONDS = whole(1, 86_400, of="seconds")
-_OPERATIONS: Final = (
-    "write",
-    "rewrite",
-    "read",
-    "reread",
-    "rand-read",
-    "rand-write",
-    "backward",
-    "stride",
-)
 _TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
 _A_PLACE = 'the serial number of one of the plan\'s drives or "array"'
 
@@ -96,7 +82,7 @@ def _filesystem(default: str, *, bare: bool = True) -> Any:  # noqa: ANN401 - as
 
 
 def _tests(says: str) -> Any:  # noqa: ANN401 - as above
-    return key(_SOME_TESTS, default=[*_TESTS], says=says, brief="in this order")
+    return key(_TESTS, default=[*_TESTS.choices], says=says, brief="in this order")
 
 
 def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
@@ -163,7 +149,7 @@ class _Workload:
 
     @property
     def ways_to_read(self) -> tuple[str, ...]:
-        """Keys, as a plan has them, with which it would only read; empty: it always writes."""
+        """Keys, as a plan has them, with which it would only read; empty where none would help."""
         return ()
 
     @property
@@ -221,7 +207,7 @@ class FioPlan(_Workload):
     iodepth: int = _iodepth(1)
     ioengine: str = _ioengine()
     page_cache: FioPageCache = key(
-        one_of("cold", "warm", "bypass", "bounded"),
+        one_of(*get_args(FioPageCache)),
         default="cold",
         says="cold: emptied before each test; warm: filled before it; "
         "bypass: O_DIRECT; bounded: by memory_max.",
@@ -368,10 +354,7 @@ class LotteryPlan(_Workload):
         brief="files and their tickets",
     )
     passes: tuple[LotteryPass, ...] = key(
-        each_once(
-            one_of("cold", "warm", "direct", "mmap", "buffered-app"),
-            "an array of at least one pass",
-        ),
+        each_once(one_of(*get_args(LotteryPass)), "an array of at least one pass"),
         default=["direct", "cold", "warm", "mmap"],
         says="All tickets are drawn once in each pass, in this order.",
         brief="how all tickets are read",
@@ -420,8 +403,8 @@ class MatrixPlan(_Workload):
         brief="read or written at once",
     )
     operations: tuple[Operation, ...] = key(
-        each_once(one_of(*_OPERATIONS), "an array of at least one operation"),
-        default=[*_OPERATIONS],
+        each_once(one_of(*get_args(Operation)), "an array of at least one operation"),
+        default=[*get_args(Operation)],
         says="What is done with each file in records of each size.",
         brief="done with each file",
     )
@@ -468,7 +451,7 @@ class SweepPlan(_Workload):
         brief="random: blocks repeated",
     )
     distribution: tuple[Distribution, ...] = key(
-        each_once(one_of("uniform", "zipf"), 'an array of "uniform", "zipf" or both'),
+        each_once(one_of(*get_args(Distribution)), 'an array of "uniform", "zipf" or both'),
         default=["uniform"],
         says="Where random tests go: everywhere alike, or to some blocks more often.",
         brief="where random tests go",
@@ -608,7 +591,7 @@ class SelftestPlan(_Workload):
     called: ClassVar = "a self-test"
     kind: Literal["selftest"] = _kind("selftest")
     test: SelftestKind = key(
-        one_of("short", "long"),
+        one_of(*get_args(SelftestKind)),
         default="short",
         says="Which of the drive's own tests: minutes or hours.",
         brief="the drive's: minutes, hours",
