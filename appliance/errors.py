@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, override
 
+from appliance.problem import Problem
+
 Blame = Literal["drive", "other", "none"]
 """Whose fault it is that a step, a boot or a drive failed, for its verdict.
 
@@ -35,15 +37,19 @@ def blame_of(error: OSError) -> Blame:
 
 
 class KaltstartError(Exception):
-    """An expected failure: one clear line (`message`) and what to do about it (`hint`)."""
+    """An expected failure: one clear line (`message`) and what to do about it (`hint`).
+
+    `problems` has one by one what is wrong with what a person wrote, or wants done.
+    """
 
     exit_code = 1
     blame: Blame = "drive"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.problems = problems
 
     @override
     def __str__(self) -> str:
@@ -51,14 +57,10 @@ class KaltstartError(Exception):
 
 
 class PlanError(KaltstartError):
-    """Bad usage or a bad plan. `problems` holds every mistake found, one line each."""
+    """Bad usage or a bad plan. `problems` holds every mistake found."""
 
     exit_code = 2
     blame: Blame = "other"
-
-    def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems
 
 
 class Refusal(KaltstartError):
@@ -70,8 +72,15 @@ class Refusal(KaltstartError):
 
     exit_code = 3
 
-    def __init__(self, message: str, *, hint: str = "", blame: Blame = "other") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        problems: tuple[Problem, ...] = (),
+        blame: Blame = "other",
+    ) -> None:
+        super().__init__(message, hint=hint, problems=problems)
         self.blame = blame
 
 

@@ -1,29 +1,25 @@
 """The plan: what a person wants done to which drives, checked as a whole.
 
-Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. The
-shape of single keys is `plan_schema`'s, what takes several keys `plan_checks`', what takes the
-drives that are there `plan_conflicts`'. Pure but for `read_plan`, which only reads; must never
-touch a drive.
+Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. Keys
+are declared in `plan_model` and `plan_workloads`; what takes several is `plan_checks`', what
+takes the drives that are there `plan_conflicts`'. Pure but for `read_plan`, which only reads; must
+never touch a drive.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from appliance.errors import PlanError, Refusal
+from appliance.errors import Refusal
 from appliance.plan_checks import find_contradictions
 from appliance.plan_conflicts import find_conflicts
 from appliance.plan_model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
-from appliance.plan_places import Problem
+from appliance.plan_reading import read_shape
 from appliance.plan_text import compose_plan
 from appliance.plan_values import show_value
 from appliance.plan_workloads import ARRAY, WorkloadPlan
-from appliance.toml_text import MAX_BYTES, MAX_PROBLEMS, decode, locate, make_error, parse
-from appliance.units import printable
-
-if TYPE_CHECKING:
-    from appliance.plan_schema import PlanFile
+from appliance.problem import Problem
+from appliance.toml_text import MAX_BYTES, decode, locate, make_error, parse, tell_problems
 
 __all__ = [
     "ArrayPlan",
@@ -46,19 +42,14 @@ MAX_PLAN_BYTES = MAX_BYTES
 class PlanRefusal(Refusal):
     """A plan whose only mistakes are about releases: wrong ones, or missing ones for workloads."""
 
-    def __init__(self, message: str, *, hint: str = "", problems: tuple[str, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems
 
-
-def read_plan(path: FilePath) -> str:
+def read_plan(path: Path) -> str:
     """The text of the plan in `path`. Raises PlanError when it cannot be read as one."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_PLAN_BYTES + 1)
     except OSError as error:
-        problem = f"{printable(path.name)}: cannot be read: {error.strerror}"
-        raise PlanError(problem, problems=(problem,)) from error
+        raise make_error(path.name, f"cannot be read: {error.strerror}") from error
     return decode_plan(raw, name=path.name)
 
 
@@ -73,62 +64,23 @@ def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     Raises PlanError with every mistake, or PlanRefusal when the only mistakes are releases
     (`erase`) that do not repeat the drive's identity, or workloads that write where none is.
     """
-    # Costs seconds on a small machine: only those who parse a plan pay for it.
-    from appliance.plan_mistakes import check_shape  # noqa: PLC0415 - pydantic's seconds
-
     data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")
-    shape = check_shape(data, at_most=MAX_PROBLEMS + 1)
-    problems = [Problem(path, message) for path, message in shape.mistakes]
-    problems += find_contradictions(data, shape.workloads)
+    shape = read_shape(data)
+    problems = (*shape.problems, *find_contradictions(shape))
     if problems:
         _raise_problems(problems, text=text, name=name)
-    if shape.file is None:
-        raise AssertionError("a plan with mistakes has problems")
-    return _build_plan(shape.file)
+    plan = shape.plan.value
+    return replace(
+        plan, workloads=tuple(_call_by_identity(each, plan.drives) for each in plan.workloads)
+    )
 
 
 def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:
-    lines = locate([(each.path, each.message) for each in problems], text=text, name=name)
-    if all(each.is_safety for each in problems):
-        raise PlanRefusal("; ".join(lines), hint="nothing was written", problems=tuple(lines))
-    raise make_error(name, lines)
-
-
-def _build_plan(file: "PlanFile") -> Plan:
-    boot = file.boot
-    drives = tuple(
-        PlannedDrive(
-            serial=each.serial,
-            wwn=each.wwn,
-            role=each.role,
-            erase=each.erase,
-            model=each.model,
-            size_bytes=each.size,
-        )
-        for each in file.drive
-    )
-    return Plan(
-        version=file.version,
-        campaign=Campaign(
-            name=file.campaign.name,
-            autostart=file.campaign.autostart,
-            on_finish=file.campaign.on_finish,
-            max_celsius=file.campaign.max_temperature or None,
-        ),
-        drives=drives,
-        boot=None
-        if boot is None
-        else Boot(
-            cycles=boot.cycles,
-            power=boot.power,
-            mode=boot.mode,
-            boot_set_bytes=boot.boot_set,
-            charts=boot.charts,
-            wake_margin_s=None if boot.wake_margin == "auto" else boot.wake_margin,
-        ),
-        workloads=tuple(_call_by_identity(each.build(), drives) for each in file.workload),
-        array=None if file.array is None else file.array.build(),
-    )
+    located = locate(problems, text=text, name=name)
+    if all(each.kind == "release" for each in located):
+        told = "; ".join(map(str, located))
+        raise PlanRefusal(told, hint="nothing was written", problems=tuple(located))
+    raise tell_problems(name, located)
 
 
 def _call_by_identity(workload: WorkloadPlan, drives: Sequence[PlannedDrive]) -> WorkloadPlan:

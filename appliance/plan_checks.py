@@ -1,21 +1,21 @@
 """What no single key of a plan can be blamed for: clashes between keys.
 
-Pure. Takes what TOML made of the text, of any shape, and skips what `plan_mistakes` has complained
-about, so that every mistake is told at once. What concerns the drives is `plan_places`'.
+Pure. Skips what `plan_reading` has complained about, so that every mistake is told at once. What
+concerns the drives is `plan_places`'.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from appliance.measure.fio_options import check_option
-from appliance.plan_lines import Path
-from appliance.plan_places import Problem, ShapedWorkload, check_places
+from appliance.plan_places import check_places
+from appliance.plan_reading import Shape
 from appliance.plan_values import show_size, show_value
 from appliance.plan_workloads import (
     ARRAY,
     DEFAULT_MAX_ROUNDS,
     DEFAULT_WARM_UP_ROUNDS,
+    MAX_TICKETS,
     RANDOM_TESTS,
     FioPlan,
     LotteryPlan,
@@ -25,7 +25,10 @@ from appliance.plan_workloads import (
     SurfacePlan,
     SweepPlan,
     VerifyPlan,
+    WorkloadPlan,
 )
+from appliance.problem import KeyPath, Problem
+from appliance.toml_fields import Reading
 
 _SEQUENTIAL_BYTES = 1 << 20
 _MAX_CELLS = 2000
@@ -37,33 +40,27 @@ class _Clash:
     """A problem of one workload; it is only one if none of `keys` is broken."""
 
     keys: tuple[str, ...]
-    path: Path
+    path: KeyPath
     message: str
 
 
-def find_contradictions(
-    data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]
-) -> list[Problem]:
+def find_contradictions(shape: Shape) -> list[Problem]:
     """Every contradiction in the plan, in no order."""
-    problems = []
-    if not {"boot", "workload"} & set(data):
-        problems.append(
-            Problem((), "there is nothing to do; add a [boot] table or [[workload]] tables")
-        )
-    for each in workloads:
-        problems += [
-            Problem((*each.path, *clash.path), clash.message)
-            for clash in _check_workload(each)
-            if not each.broken & set(clash.keys)
-        ]
-    problems += check_places(data, workloads)
-    return problems
+    problems = [
+        Problem((*each.path, *clash.path), clash.message)
+        for each in shape.workloads.values()
+        for clash in _check_workload(each)
+        if not each.broken & set(clash.keys)
+    ]
+    return [*problems, *check_places(shape)]
 
 
-def _check_workload(workload: ShapedWorkload) -> Iterator[_Clash]:
-    match workload.plan:
+def _check_workload(workload: Reading[WorkloadPlan]) -> Iterator[_Clash]:
+    match workload.value:
         case FioPlan() as plan:
             yield from _check_fio(plan, workload.given)
+        case LotteryPlan() as plan:
+            yield from _check_lottery(plan)
         case MatrixPlan() as plan:
             yield from _check_matrix(plan)
         case SweepPlan() as plan:
@@ -75,8 +72,15 @@ def _check_workload(workload: ShapedWorkload) -> Iterator[_Clash]:
                     ("power_cycle",),
                     f"is for drives by themselves; leave it out where on names {show_value(ARRAY)}",
                 )
-        case LotteryPlan() | SqlPlan() | SurfacePlan() | SelftestPlan():
+        case SqlPlan() | SurfacePlan() | SelftestPlan():
             pass
+
+
+def _check_lottery(plan: LotteryPlan) -> Iterator[_Clash]:
+    tickets = sum(count for _, count in plan.tickets)
+    if tickets > MAX_TICKETS:
+        told = f"must be at most {MAX_TICKETS} in all, not {tickets}"
+        yield _Clash(("tickets",), ("tickets",), told)
 
 
 def _check_fio(plan: FioPlan, given: frozenset[str]) -> Iterator[_Clash]:
@@ -161,12 +165,6 @@ def _check_matrix(plan: MatrixPlan) -> Iterator[_Clash]:
 
 
 def _check_sweep(plan: SweepPlan) -> Iterator[_Clash]:
-    if not plan.set_sizes_bytes:
-        yield _Clash(
-            ("cache_size", "set_sizes"),
-            (),
-            "has neither cache_size nor set_sizes; must have one of them",
-        )
     if not set(plan.tests) & RANDOM_TESTS:
         for key, value, default in (
             ("norandommap", plan.norandommap, (False, True)),

@@ -12,13 +12,8 @@ from appliance.drives.safety import explain_no_capacity
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
 from appliance.plan_text import quote
 from appliance.plan_values import show_size, show_value
-from appliance.plan_workloads import (
-    ARRAY,
-    WorkloadPlan,
-    data_bytes,
-    needed_bytes,
-    wanted_ram_bytes,
-)
+from appliance.plan_workloads import ARRAY, WorkloadPlan
+from appliance.problem import Problem
 from appliance.units import format_drive_size, printable
 
 # Partition table, alignment and the file system around the installed system.
@@ -36,25 +31,30 @@ def find_conflicts(
     stick: Drive | None,
     root_bytes: int = 0,
     ram_bytes: int = 0,
-) -> tuple[str, ...]:
-    """What forbids running `plan` on the `drives` that are here: safety refusals, one line each.
+) -> tuple[Problem, ...]:
+    """What forbids running `plan` on the `drives` that are here: safety refusals.
 
     `stick` is the stick this runs from; `root_bytes` is the size of the system an install writes;
     `ram_bytes` is the machine's memory, 0 where it is not known.
     """
-    conflicts: list[str] = []
+    conflicts: list[Problem] = []
     found: list[str] = []
     for planned in plan.drives:
         conflicts += _check_live(plan, planned, drives, stick=stick, root_bytes=root_bytes)
         found += [each.path for each in _find_live(planned, drives)]
     conflicts += [
-        f"{printable(path)} is named twice in the plan, by serial and by WWN"
+        _say(f"{printable(path)} is named twice in the plan, by serial and by WWN")
         for path, times in Counter(found).items()
         if times > 1
     ]
     if ram_bytes:
         conflicts += _check_ram(plan, ram_bytes)
     return tuple(conflicts)
+
+
+def _say(text: str, *path: str | int) -> Problem:
+    """With what of the plan to change, if that would help."""
+    return Problem(path, text, kind="conflict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,20 @@ class _Room:
     """The places whose steps erase what lies here: an array's are its own drives."""
 
 
-def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[tuple[str, int]]:
-    """What does not fit there, and how many bytes it takes."""
+def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem]:
+    """What does not fit there."""
+
+    def tell(what: str, needed_bytes: int, *path: str | int) -> Problem:
+        return _say(
+            f"{room.name} holds {format_drive_size(room.size_bytes)}; "
+            f"{what} needs about {format_drive_size(needed_bytes)}",
+            *path,
+        )
+
     if plan.boot is not None and room.is_booted:
         needed = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
         if room.size_bytes < needed:
-            yield "the boot test", needed
+            yield tell("the boot test", needed, "boot")
     made = ""
     kept: dict[str, tuple[str, int]] = {}
     for number, each, where in _list_steps(plan):
@@ -89,13 +97,13 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[tuple[s
             kept = {}
         # What a kind finds of its own it uses again, or puts its new files in its place.
         others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
-        needed = needed_bytes(each, others_bytes=sum(size_bytes for _, size_bytes in others))
+        needed = each.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
         if room.size_bytes < needed:
             beside = " and ".join(name for name, _ in others)
             beside = f", beside the files of {beside}," if beside else ""
-            yield f"{_name(number, each)}{beside}", needed
+            yield tell(f"{_name(number, each)}{beside}", needed, "workload", number - 1)
             continue
-        own_bytes = data_bytes(each)
+        own_bytes = each.data_bytes
         # The file of fio never becomes smaller.
         is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
         if each.filesystem and each.kind in _KEEPING and not is_smaller:
@@ -108,21 +116,25 @@ def _list_steps(plan: Plan) -> Iterator[tuple[int, WorkloadPlan, str]]:
             yield number, workload, place
 
 
-def _check_member(array: ArrayPlan, role: str, drive: Drive) -> Iterator[str]:
-    """What of a live drive is against making the array of it; to follow its name."""
+def _check_member(array: ArrayPlan, role: str, drive: Drive, *, name: str) -> Iterator[Problem]:
+    """What of a live drive is against making the array of it."""
     logical_bytes = drive.logical_block_bytes
     # "Superblock block size smaller than device block size" (super.c, `read_super_common`).
     if 0 < array.block_bytes < logical_bytes:
-        yield (
-            f"has logical blocks of {logical_bytes} bytes; array.block must be that at least, "
-            f"not {array.block_bytes}"
+        yield _say(
+            f"{name} has logical blocks of {logical_bytes} bytes; array.block must be that at "
+            f"least, not {array.block_bytes}",
+            "array",
+            "block",
         )
     least_bytes = MIN_BUCKETS * array.bucket_bytes
     if role == "cache" and drive.size_bytes < least_bytes:
-        yield (
-            f"holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
+        yield _say(
+            f"{name} holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
             f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(least_bytes)}; '
-            "make array.bucket smaller"
+            "make array.bucket smaller",
+            "array",
+            "bucket",
         )
 
 
@@ -130,13 +142,15 @@ def _name(number: int, workload: WorkloadPlan) -> str:
     return f"workload {number} ({workload.kind})"
 
 
-def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[str]:
+def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
     for number, workload in enumerate(plan.workloads, start=1):
-        wanted_bytes = wanted_ram_bytes(workload)
+        wanted_bytes = workload.wanted_ram_bytes
         if wanted_bytes >= ram_bytes:
-            yield (
+            yield _say(
                 f"{_name(number, workload)} is to run in {_show_ram(wanted_bytes)} of RAM; "
-                f"this machine has no more than {_show_ram(ram_bytes)}"
+                f"this machine has no more than {_show_ram(ram_bytes)}",
+                "workload",
+                number - 1,
             )
 
 
@@ -160,38 +174,38 @@ def _check_live(
     *,
     stick: Drive | None,
     root_bytes: int,
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     key = "serial" if planned.serial else "WWN"
     name = f"drive {show_value(planned.identity)}"
     live = _find_live(planned, drives)
     if stick is not None and (
         stick.path in {each.path for each in live} or _find_live(planned, [stick])
     ):
-        yield f"{name} is the stick this runs from; it is never a drive to test"
+        yield _say(f"{name} is the stick this runs from; it is never a drive to test")
         return
     if not live:
-        yield _describe_absence(planned, drives, stick=stick)
+        yield _say(_describe_absence(planned, drives, stick=stick))
         return
     if len(live) > 1:
         paths = " and ".join(printable(each.path) for each in live)
-        yield (
+        yield _say(
             f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
             f"{_explain_sharing(live)}"
         )
         return
     drive = live[0]
     if not drive.size_bytes:
-        yield f"{name} ({printable(drive.path)}) {explain_no_capacity(drive)}"
+        yield _say(f"{name} ({printable(drive.path)}) {explain_no_capacity(drive)}")
         return
     yield from _check_identity(planned, drive)
     if drive.mountpoints:
         places = ", ".join(show_value(each) for each in drive.mountpoints)
-        yield f"{name} ({printable(drive.path)}) is mounted at {places}"
+        yield _say(f"{name} ({printable(drive.path)}) is mounted at {places}")
     if drive.holders:
         holders = ", ".join(printable(each) for each in drive.holders)
-        yield f"{name} ({printable(drive.path)}) is in use by {holders}"
+        yield _say(f"{name} ({printable(drive.path)}) is in use by {holders}")
     if drive.write_protected and planned in plan.written_drives:
-        yield (
+        yield _say(
             f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
             "it or on its case and plug it in anew, or give it only tests that read"
         )
@@ -210,16 +224,17 @@ def _explain_sharing(live: Sequence[Drive]) -> str:
     return f"; if they are {what.pop()}, it cannot be tested"
 
 
-def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[str]:
+def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
     """What the live drive is otherwise than the plan says."""
     name = f"drive {show_value(planned.identity)}"
     if planned.wwn and drive.wwn != planned.wwn:
         there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
-        yield f"{name} reports {there}, the plan says {show_value(planned.wwn)}"
+        yield _say(f"{name} reports {there}, the plan says {show_value(planned.wwn)}")
     if planned.model and planned.model not in {drive.model, drive.bare_model}:
-        yield f"{name} is a {show_value(drive.model)}, the plan says {show_value(planned.model)}"
+        there, wanted = show_value(drive.model), show_value(planned.model)
+        yield _say(f"{name} is a {there}, the plan says {wanted}")
     if planned.size_bytes and planned.size_bytes != drive.size_bytes:
-        yield f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}"
+        yield _say(f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}")
     if not (planned.released and drive.serial_doubt):
         return
     # A number that other drives have too releases nothing alone.
@@ -229,7 +244,7 @@ def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[str]:
     if not planned.size_bytes:
         needed.append(f"size = {drive.size_bytes}")
     if needed:
-        yield (
+        yield _say(
             f"{name}: {drive.serial_doubt}; to release it add {' and '.join(needed)} beside "
             "erase, if this is the drive you mean"
         )
@@ -263,7 +278,7 @@ def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ..
 
 def _check_fit(
     plan: Plan, planned: PlannedDrive, drive: Drive, *, root_bytes: int
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """What does not fit on the drive, nor on the array if the drive is of it."""
     name = f"drive {show_value(planned.identity)}"
     members = {each.identity for each in plan.drives if not each.is_tested}
@@ -277,7 +292,7 @@ def _check_fit(
         )
     ]
     if plan.array is not None and not planned.is_tested:
-        yield from (f"{name} {each}" for each in _check_member(plan.array, planned.role, drive))
+        yield from _check_member(plan.array, planned.role, drive, name=name)
     if planned.role == "backing":
         rooms.append(
             _Room(
@@ -289,11 +304,7 @@ def _check_fit(
             )
         )
     for room in rooms:
-        for what, needed in _check_room(plan, room, root_bytes=root_bytes):
-            yield (
-                f"{room.name} holds {format_drive_size(room.size_bytes)}; "
-                f"{what} needs about {format_drive_size(needed)}"
-            )
+        yield from _check_room(plan, room, root_bytes=root_bytes)
 
 
 def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:

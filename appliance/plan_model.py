@@ -1,10 +1,34 @@
-"""A plan without mistakes, as frozen dataclasses. Pure data; checking is `plan`'s."""
+"""A plan without mistakes, as frozen dataclasses whose fields declare its keys. Pure data.
 
+The `[[workload]]` tables are `plan_workloads`'; checking is `plan`'s. The committed
+`plan.schema.json` is made from here:
+
+    python3 -m appliance.plan_model > appliance/plan.schema.json
+"""
+
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, get_args
 
-from appliance.plan_workloads import CacheMode, WorkloadPlan
+from appliance.plan_values import NOT_YET
+from appliance.plan_workloads import MAX_DRIVES, WORKLOADS, CacheMode, WorkloadPlan
 from appliance.plan_writes import TESTED_ROLES, Work, find_causes, list_works
+from appliance.toml_fields import (
+    Table,
+    either,
+    flag,
+    key,
+    number,
+    one_of,
+    one_table,
+    several,
+    size,
+    table_by,
+    table_of,
+    text,
+    whole,
+)
 
 MIN_BUCKETS = 640
 """A cache drive with fewer is not taken. The kernel's own limit is 513 (run_cache_set() in
@@ -12,27 +36,89 @@ drivers/md/bcache/super.c), which leaves next to nothing beside what bcache keep
 smallest that was tried is this."""
 
 
-@dataclass(frozen=True, slots=True)
+# make-bcache takes powers of two and counts in an unsigned short of sectors (bcache-tools 1.0.8,
+# make-bcache.c, `hatoi_validate`). Smaller buckets than this waste a cache on their bookkeeping.
+_SMALLEST_BUCKET, _LARGEST_BUCKET = "64K", "16M"
+# "Bad block size": at most a page (Linux 6.12, drivers/md/bcache/super.c, `read_super_common`).
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 512, "4K"
+# Clamped by the kernel without a word (drivers/md/bcache/sysfs.c: UINT_MAX, and
+# bch_cutoff_writeback, which is CUTOFF_WRITEBACK in writeback.h).
+_MAX_UINT = 0xFFFF_FFFF
+_MAX_WRITEBACK_PERCENT = 40
+
+_MAX_WORKLOADS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """What the campaign is called and how it starts and ends."""
 
-    name: str
-    autostart: bool
-    on_finish: Literal["poweroff", "reboot", "tui"]
-    max_celsius: float | None = None
-    """A step ends where one of its drives becomes as hot; None: the drive's own limit."""
+    name: str = key(
+        text("a text of 1 to 80 characters", most=80, pattern=r"\S"),
+        default="campaign",
+        says="Free text, shown in reports.",
+    )
+    autostart: bool = key(
+        flag(),
+        default=False,
+        says="true: start after a 10 s countdown that any key stops; false: offered on the screen.",
+    )
+    on_finish: Literal["poweroff", "reboot", "tui"] = key(
+        one_of("poweroff", "reboot", "tui"),
+        default="tui",
+        says="What the machine does when the campaign is done.",
+    )
+    max_celsius: float | None = key(
+        whole(30, 100, of="degrees Celsius"),
+        name="max_temperature",
+        absent=None,
+        says="A workload ends where one of its drives becomes as hot, in °C. "
+        "Absent: the drive's own limit.",
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDrive:
-    """A drive the campaign may touch. Absent texts are empty."""
+    """One drive the campaign may touch, named by its serial number or its WWN.
 
-    serial: str
-    wwn: str
-    role: Literal["target", "control", "cache", "backing"]
-    erase: str
-    model: str = ""
-    size_bytes: int = 0
+    Absent texts are empty.
+    """
+
+    NEEDS_ONE: ClassVar = ("serial", "wwn")
+
+    serial: str = key(
+        text("the drive's serial number as a text in quotes", most=256),
+        absent="",
+        says="The serial number, exactly.",
+    )
+    wwn: str = key(
+        text("the drive's WWN as a text in quotes", most=256),
+        absent="",
+        says="The World Wide Name, exactly.",
+    )
+    role: Literal["target", "control", "cache", "backing"] = key(
+        one_of("target", "control", "cache", "backing"),
+        default="target",
+        says="A target is what the campaign is about; a control is to compare with. "
+        "The array is made of a cache and a backing drive.",
+    )
+    erase: str = key(
+        text("the drive's serial number once more, as a text in quotes", least=0),
+        absent="",
+        says="Releases the drive for writing: repeats its serial number, or its WWN "
+        "where no serial is given. Absent: read-only tests only.",
+    )
+    model: str = key(
+        text("the drive's model as a text in quotes", most=256),
+        absent="",
+        says="The model, exactly. Needed beside erase where the serial number is not "
+        "the drive's own: behind USB bridges and docks.",
+    )
+    size_bytes: int = key(
+        size(1, None, words="the drive's size in bytes, a whole number"),
+        absent=0,
+        says="The size, exactly. Needed where model is.",
+    )
     """0: not given."""
 
     @property
@@ -51,50 +137,144 @@ class PlannedDrive:
         return bool(self.erase) and self.erase == self.identity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Boot:
-    """The boot test."""
+    """The boot test: how often, how, and what a boot reads."""
 
-    cycles: int
-    power: Literal["cold", "warm"]
-    mode: Literal["install"]
-    boot_set_bytes: int
-    charts: Literal["none", "first-last", "all"]
-    wake_margin_s: float | None
-    """None: learned in a rehearsal ("auto")."""
+    cycles: int = key(whole(1, 1000), default=10, says="Timed boots per drive.")
+    power: Literal["cold", "warm"] = key(
+        one_of("cold", "warm"),
+        default="cold",
+        says="cold: the machine powers off between boots; warm: it reboots.",
+    )
+    mode: Literal["install"] = key(
+        one_of("install", later={"replay": NOT_YET}),
+        default="install",
+        says="install: a reference system is written to the drive, erasing it.",
+    )
+    boot_set_bytes: int = key(
+        size("1M", "16G", "256M"),
+        default="256M",
+        says="Session files read at start-up: bytes, or a text such as 4K, 1M, 2G.",
+    )
+    charts: Literal["none", "first-last", "all"] = key(
+        one_of("none", "first-last", "all"),
+        default="first-last",
+        says="How many boots with a boot chart follow the last timed one: none, two, "
+        "or as many as were timed. They are not timed.",
+    )
+    wake_margin_s: float | None = key(
+        either("auto", None, number(10, 3600, of="seconds")),
+        default="auto",
+        says="Seconds from power-off to the alarm, or auto: learned in a rehearsal.",
+    )
+    """None: learned in a rehearsal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayPlan:
-    """The array of the campaign's drive with the role "cache" and that with the role "backing".
+    """The array of the drives with the roles cache and backing.
 
     Names are bcache's own (Documentation/admin-guide/bcache.rst).
     """
 
-    cache_mode: CacheMode
-    bucket_bytes: int
-    block_bytes: int
+    kind: Literal["bcache"] = key(one_of("bcache"), default="bcache", says="What makes the array.")
+    cache_mode: CacheMode = key(
+        one_of(*get_args(CacheMode)),
+        default="writeback",
+        says="What is written to the cache, and when to the backing drive.",
+    )
+    bucket_bytes: int = key(
+        size(_SMALLEST_BUCKET, _LARGEST_BUCKET, "512K", power_of_two=True),
+        default="512K",
+        says="How much of the cache is filled and emptied at once.",
+        brief="allocation unit of the cache drive",
+    )
+    block_bytes: int = key(
+        size(_SMALLEST_BLOCK, _LARGEST_BLOCK, power_of_two=True, words='512, "1K", "2K" or "4K"'),
+        absent=0,
+        says="The array's logical block. Absent: the larger one of its drives.",
+        brief="auto: the larger logical block",
+    )
     """0: the larger logical block of the two drives."""
-    sequential_cutoff_bytes: int
-    congested_read_threshold_us: int
-    congested_write_threshold_us: int
-    writeback_percent: int
-    clean_timeout_s: int
-    """How long to wait before each reading test for the array to be clean."""
+    sequential_cutoff_bytes: int = key(
+        size(0, _MAX_UINT, words='0 or a size below "4G" such as "4M", or a number of bytes'),
+        default=0,
+        says="Longer sequential accesses bypass the cache; 0: none does.",
+        brief="kernel 4M; longer runs bypass",
+    )
+    congested_read_threshold_us: int = key(
+        whole(0, _MAX_UINT, of="microseconds"),
+        default=0,
+        says="A cache slower than this is bypassed by reads; 0: never.",
+        brief="kernel 2000; if slower, bypass",
+    )
+    congested_write_threshold_us: int = key(
+        whole(0, _MAX_UINT, of="microseconds"),
+        default=0,
+        says="A cache slower than this is bypassed by writes; 0: never.",
+        brief="kernel 20000; if slower, bypass",
+    )
+    writeback_percent: int = key(
+        whole(0, _MAX_WRITEBACK_PERCENT),
+        default=10,
+        says="How much of the cache may stay dirty; 0: writes back as fast as it can.",
+        brief="kernel 10; of the cache kept dirty",
+    )
+    clean_timeout_s: int = key(
+        whole(0, 86_400, of="seconds"),
+        default=600,
+        says="Seconds to wait before each reading test for the array to be clean.",
+    )
 
-    kind: Literal["bcache"] = "bcache"
+
+TABLES: Mapping[str, Table[Any]] = {
+    "campaign": table_of(Campaign),
+    "drive": table_of(PlannedDrive),
+    "boot": table_of(Boot),
+    "array": table_of(ArrayPlan),
+}
+"""The tables that are there once, or once per drive."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A plan without mistakes: the boot test, if any, then the workloads in their order."""
+    """A plan for a Kaltstart campaign: `plan.toml` on the partition KALTSTART.
 
-    version: int
-    campaign: Campaign
-    drives: tuple[PlannedDrive, ...]
-    boot: Boot | None
-    workloads: tuple[WorkloadPlan, ...] = ()
-    array: ArrayPlan | None = None
+    Without mistakes: the boot test, if any, then the workloads in their order.
+    """
+
+    NEEDS_ONE: ClassVar = ("boot", "workload")
+    LACKING: ClassVar = "there is nothing to do; add a [boot] table or [[workload]] tables"
+
+    version: int = key(
+        whole(1, 1, words="1, the only version this program knows"),
+        is_required=True,
+        says="The version of this format.",
+    )
+    campaign: Campaign = key(one_table(TABLES["campaign"], "one [campaign] table"), default={})
+    drives: tuple[PlannedDrive, ...] = key(
+        several(
+            one_table(TABLES["drive"], "a [[drive]] table"),
+            f"1 to {MAX_DRIVES} [[drive]] tables (two brackets), one per drive",
+            most=MAX_DRIVES,
+        ),
+        name="drive",
+        is_required=True,
+        says="Every drive the campaign may touch.",
+    )
+    boot: Boot | None = key(one_table(TABLES["boot"], "one [boot] table"), absent=None)
+    array: ArrayPlan | None = key(one_table(TABLES["array"], "one [array] table"), absent=None)
+    workloads: tuple[WorkloadPlan, ...] = key(
+        several(
+            table_by("kind", WORKLOADS, "a [[workload]] table"),
+            f"1 to {_MAX_WORKLOADS} [[workload]] tables (two brackets)",
+            most=_MAX_WORKLOADS,
+        ),
+        name="workload",
+        absent=(),
+        says="What to measure on the drives, in this order.",
+    )
 
     @property
     def cache_drive(self) -> PlannedDrive | None:
@@ -134,3 +314,27 @@ class Plan:
         """The drives that it writes to: each must be released."""
         works = self.works
         return tuple(each for each in self.drives if find_causes(works, each.identity, each.role))
+
+
+ALL_TABLES: Mapping[str, Table[Any]] = {**TABLES, **WORKLOADS}
+"""Those of workloads by their kind."""
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    name: each.defaults for name, each in ALL_TABLES.items()
+}
+"""Key → default, as TOML has it, by table; keys without one are left out."""
+
+
+def plan_schema() -> str:
+    """The text of `plan.schema.json`."""
+    tables = {each.name: each.schema for each in ALL_TABLES.values()}
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **table_of(Plan).schema,
+        "title": "Kaltstart plan, version 1",
+        "$defs": tables,
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(plan_schema(), end="")

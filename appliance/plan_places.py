@@ -1,174 +1,110 @@
 """What a plan's tables say of its drives: who is who, what is released, where workloads run.
 
-Pure. Takes what TOML made of the text, of any shape, and skips what `plan_mistakes` has complained
-about, so that every mistake is told at once. Must never take a drive for released that is not.
+Pure. Skips what `plan_reading` has complained about, so that every mistake is told at once. Must
+never take a drive for released that is not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from appliance.measure.fio_options import READING_MODES
-from appliance.plan_lines import Path
+from appliance.plan_model import PlannedDrive
+from appliance.plan_reading import Shape
 from appliance.plan_text import quote
 from appliance.plan_values import show_value
-from appliance.plan_workloads import (
-    ARRAY,
-    READING_TESTS,
-    WRITING_KEYS,
-    FioPlan,
-    LotteryPlan,
-    MatrixPlan,
-    SelftestPlan,
-    SqlPlan,
-    SurfacePlan,
-    VerifyPlan,
-    WorkloadPlan,
-)
-from appliance.plan_writes import (
-    MEMBER_ROLES,
-    TESTED_ROLES,
-    Cause,
-    Work,
-    find_causes,
-    list_works,
-)
+from appliance.plan_workloads import ARRAY, WRITING_KEYS, WorkloadPlan
+from appliance.plan_writes import MEMBER_ROLES, TESTED_ROLES, Cause, Work, find_causes, list_works
+from appliance.problem import Problem
+from appliance.toml_fields import Reading
 
-_MAX_DRIVES_READ = 100
-
-type _Tables = Mapping[int, Mapping[str, Any]]
+type _Drives = Mapping[int, Reading[PlannedDrive]]
 """`[[drive]]` tables by their index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One mistake, where it is, and whether safety says no or the plan is none."""
-
-    path: Path
-    message: str
-    is_safety: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShapedWorkload:
-    """A `[[workload]]` table whose kind is known."""
-
-    index: int
-    plan: WorkloadPlan
-    """Broken keys have their defaults here."""
-    given: frozenset[str]
-    broken: frozenset[str]
-    """Keys that were complained about already."""
-
-    @property
-    def path(self) -> Path:
-        """Where it stands."""
-        return ("workload", self.index)
-
-
-def check_places(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -> Iterator[Problem]:
-    """Every contradiction about the drives, in no order; nothing where they cannot be read."""
-    drives = data.get("drive")
-    if not isinstance(drives, list):
-        return
-    tables = {
-        index: table
-        for index, table in enumerate(drives[:_MAX_DRIVES_READ])
-        if isinstance(table, dict)
-    }
-    boot = data.get("boot")
-    installs = isinstance(boot, dict) and boot.get("mode", "install") == "install"
-    has_array = "array" in data
-    yield from _check_names(tables)
-    for index, table in tables.items():
-        yield from _check_drive(table, path=("drive", index))
+def check_places(shape: Shape) -> Iterator[Problem]:
+    """Every contradiction about the drives, in no order; less where none of them can be read."""
+    drives = shape.drives
+    boot = shape.boot
+    installs = boot is not None and "mode" not in boot.broken and boot.value.mode == "install"
+    has_array = ARRAY in shape.plan.given
+    yield from _check_names(drives)
+    for each in drives.values():
+        yield from _check_drive(each)
     if has_array:
-        yield from _check_members(tables)
-        yield from _check_use(data, workloads)
-    for index, table in tables.items():
-        if not has_array and _role_of(table) in MEMBER_ROLES:
-            yield Problem(
-                ("drive", index, "role"),
-                f"{show_value(_role_of(table))} is for a plan with an [array] table",
-            )
+        yield from _check_members(drives)
+        yield from _check_use(shape)
+    for each in drives.values():
+        if not has_array and _role_of(each) in MEMBER_ROLES:
+            told = f"{show_value(_role_of(each))} is for a plan with an [array] table"
+            yield Problem((*each.path, "role"), told)
     works: list[Work] = []
-    for each in workloads:
-        if "on" not in each.broken:
-            yield from _check_workload(each, tables, has_array=has_array, works=works)
-    yield from _check_releases(
-        tables,
-        list_works(works, installs=installs, has_array=has_array),
-        {each.index: each for each in workloads},
-    )
+    for index, workload in shape.workloads.items():
+        if "on" not in workload.broken:
+            yield from _check_workload(index, workload, drives, has_array=has_array, works=works)
+    works_of_all = list_works(works, installs=installs, has_array=has_array)
+    yield from _check_releases(drives, works_of_all, shape.workloads)
 
 
-def _check_names(tables: _Tables) -> Iterator[Problem]:
-    lines_of_key: dict[tuple[str, str], int] = {}
+def _check_names(drives: _Drives) -> Iterator[Problem]:
+    firsts: dict[tuple[str, str], int] = {}
     called: dict[str, int] = {}
-    for index, table in tables.items():
-        identity = _identity_of(table)
+    for index, each in drives.items():
+        identity = _identity_of(each)
         first = called.setdefault(identity, index)
-        if identity and first != index and ("serial" in table) != ("serial" in tables[first]):
+        if identity and first != index and _key_of(each) != _key_of(drives[first]):
             yield Problem(
-                ("drive", index),
+                each.path,
                 f"{show_value(identity)} is what drive {first + 1} is called too; "
                 "name one of them by its other identity",
             )
         for key, other in (("serial", "wwn"), ("wwn", "serial")):
-            value = table.get(key)
-            if not isinstance(value, str):
-                continue
-            first = lines_of_key.setdefault((key, value), index)
-            if first != index:
+            value = each.values[key]
+            first = firsts.setdefault((key, value), index)
+            if value and first != index:
                 yield Problem(
-                    ("drive", index, key),
+                    (*each.path, key),
                     f"{show_value(value)} stands in drive {first + 1} already; "
                     "each drive may be named only once",
                 )
             if value == ARRAY:
                 yield Problem(
-                    ("drive", index, key),
+                    (*each.path, key),
                     f'must not be "{ARRAY}", which is what on calls the array of two drives; '
                     f"name the drive by its {other} alone",
                 )
 
 
-def _check_drive(table: Mapping[str, Any], *, path: Path) -> Iterator[Problem]:
-    if "serial" not in table and "wwn" not in table:
-        yield Problem(path, "has neither serial nor wwn; must have one of them")
-        return
-    key = "serial" if "serial" in table else "wwn"
-    identity, erase = table[key], table.get("erase")
-    if not isinstance(identity, str):
+def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
+    key, identity, erase = _key_of(drive), _identity_of(drive), drive.value.erase
+    if not identity:
         return
     if identity != identity.strip(" "):
-        yield Problem((*path, key), "must not begin or end with a blank")
-    if isinstance(erase, str) and erase != identity:
+        yield Problem((*drive.path, key), "must not begin or end with a blank")
+    if "erase" in drive.given - drive.broken and erase != identity:
         yield Problem(
-            (*path, "erase"),
+            (*drive.path, "erase"),
             f"must repeat the {key} {show_value(identity)} exactly, not {show_value(erase)}",
-            is_safety=True,
+            kind="release",
         )
 
 
-def _check_members(tables: _Tables) -> Iterator[Problem]:
+def _check_members(drives: _Drives) -> Iterator[Problem]:
     """The drives that the array is made of."""
     for role in MEMBER_ROLES:
-        numbers = [str(index + 1) for index, table in tables.items() if _role_of(table) == role]
+        numbers = [str(index + 1) for index, each in drives.items() if _role_of(each) == role]
         if len(numbers) > 1:
             found = f"drives {' and '.join(numbers)} have it"
-        elif not numbers and _has_known_roles(tables):
+        elif not numbers and _has_known_roles(drives):
             found = "no drive has it"
         else:
             continue
         yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {found}")
 
 
-def _check_use(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -> Iterator[Problem]:
+def _check_use(shape: Shape) -> Iterator[Problem]:
     """An array that nothing runs on would be made for nothing."""
-    if "boot" in data or not workloads or len(workloads) < len(data["workload"]):
+    workloads = shape.workloads.values()
+    if "boot" in shape.plan.given or not workloads or shape.has_unknown_workloads:
         return
-    if not any(ARRAY in each.plan.on or "on" in each.broken for each in workloads):
+    if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(
             (ARRAY,),
             f"nothing runs on it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
@@ -176,39 +112,44 @@ def _check_use(data: Mapping[str, Any], workloads: Sequence[ShapedWorkload]) -> 
 
 
 def _check_workload(
-    workload: ShapedWorkload, tables: _Tables, *, has_array: bool, works: list[Work]
+    index: int,
+    workload: Reading[WorkloadPlan],
+    drives: _Drives,
+    *,
+    has_array: bool,
+    works: list[Work],
 ) -> Iterator[Problem]:
     """Whether `on` names drives of the plan; what the workload does there is put into `works`."""
-    places: dict[int, Mapping[str, Any]] = {}
-    if workload.plan.on:
-        yield from _find_places(workload, tables, has_array=has_array, found=places)
-    elif has_array and _has_known_roles(tables) and not any(map(_is_tested, tables.values())):
+    places: set[int] = set()
+    on = workload.value.on
+    if on:
+        yield from _find_places(workload, drives, has_array=has_array, found=places)
+    elif has_array and _has_known_roles(drives) and not any(map(_is_tested, drives.values())):
         yield Problem(
             (*workload.path, "on"),
             "is missing, and no drive has the role target or control; "
             f"add on = {quote(ARRAY)} or a drive's serial number",
         )
     if not workload.broken & WRITING_KEYS:
-        on = frozenset(places) if workload.plan.on else None
-        works.append(Work(workload.index, on, workload.plan.writes))
+        works.append(Work(index, frozenset(places) if on else None, workload.value.writes))
 
 
 def _check_releases(
-    tables: _Tables, works: Sequence[Work], workloads: Mapping[int, ShapedWorkload]
+    drives: _Drives, works: Sequence[Work], workloads: Mapping[int, Reading[WorkloadPlan]]
 ) -> Iterator[Problem]:
     """The drives that the plan writes to and does not release; drives are called by their index."""
-    for index, table in tables.items():
-        identity = _identity_of(table)
-        if not identity or table.get("erase") is not None:
+    for index, each in drives.items():
+        identity = _identity_of(each)
+        if not identity or "erase" in each.given:
             continue
-        causes = find_causes(works, index, _role_of(table))
+        causes = find_causes(works, index, _role_of(each))
         # The array's own drives must be released whatever runs on them; that is told once.
         for cause in ("array",) if "array" in causes else causes:
             yield _describe_unreleased(identity, index, cause, workloads)
 
 
 def _describe_unreleased(
-    identity: str, index: int, cause: Cause, workloads: Mapping[int, ShapedWorkload]
+    identity: str, index: int, cause: Cause, workloads: Mapping[int, Reading[WorkloadPlan]]
 ) -> Problem:
     release = f"add erase = {quote(identity)}"
     match cause:
@@ -223,28 +164,25 @@ def _describe_unreleased(
                 ("drive", index),
                 f"{show_value(identity)} is not released: making the array erases the drive; "
                 f"{release}",
-                is_safety=True,
+                kind="release",
             )
         case _:
             workload = workloads[cause]
             return Problem(
                 workload.path,
-                f"the {workload.plan.kind} step writes to {show_value(identity)}, which is not "
-                f"released; {_ways_out(workload.plan, identity, index + 1)}",
-                is_safety=True,
+                f"the {workload.value.kind} step writes to {show_value(identity)}, which is not "
+                f"released; {_ways_out(workload.value, identity, index + 1)}",
+                kind="release",
             )
 
 
 def _find_places(
-    workload: ShapedWorkload,
-    tables: _Tables,
-    *,
-    has_array: bool,
-    found: dict[int, Mapping[str, Any]],
+    workload: Reading[WorkloadPlan], drives: _Drives, *, has_array: bool, found: set[int]
 ) -> Iterator[Problem]:
     """Put the drives that `on` names into `found`."""
-    for position, wanted in enumerate(workload.plan.on):
-        path = (*workload.path, "on", *([position] if len(workload.plan.on) > 1 else []))
+    on = workload.value.on
+    for position, wanted in enumerate(on):
+        path = (*workload.path, "on", *([position] if len(on) > 1 else []))
         if wanted == ARRAY:
             if not has_array:
                 yield Problem(
@@ -252,13 +190,12 @@ def _find_places(
                 )
             continue
         matching = {
-            index: table
-            for index, table in tables.items()
-            # Not a set: the values may be unhashable.
-            if wanted in [table.get("serial"), table.get("wwn")]
+            index for index, each in drives.items() if wanted in {each.value.serial, each.value.wwn}
         }
+        if not drives:
+            continue
         if not matching:
-            known = " or ".join(show_value(_identity_of(each)) for each in tables.values())
+            known = " or ".join(show_value(_identity_of(each)) for each in drives.values())
             array = f' or "{ARRAY}"' if has_array else ""
             yield Problem(
                 path,
@@ -266,9 +203,9 @@ def _find_places(
                 f"not {show_value(wanted)}",
             )
         elif len(matching) > 1:
-            numbers = " and ".join(str(index + 1) for index in matching)
+            numbers = " and ".join(str(index + 1) for index in sorted(matching))
             yield Problem(path, f"{show_value(wanted)} stands in drives {numbers}")
-        elif matching.keys() <= found.keys():
+        elif matching <= found:
             (index,) = matching
             yield Problem(
                 path, f"{show_value(wanted)} is drive {index + 1}, which is named already"
@@ -277,35 +214,31 @@ def _find_places(
             found |= matching
 
 
-def _role_of(table: Mapping[str, Any]) -> object:
-    return table.get("role", "target")
+def _role_of(drive: Reading[PlannedDrive]) -> str:
+    """Empty where it is none that there is."""
+    return "" if "role" in drive.broken else drive.value.role
 
 
-def _has_known_roles(tables: _Tables) -> bool:
-    return all(_role_of(each) in TESTED_ROLES + MEMBER_ROLES for each in tables.values())
+def _has_known_roles(drives: _Drives) -> bool:
+    return bool(drives) and all(map(_role_of, drives.values()))
 
 
-def _is_tested(table: Mapping[str, Any]) -> bool:
-    return _role_of(table) in TESTED_ROLES
+def _is_tested(drive: Reading[PlannedDrive]) -> bool:
+    return _role_of(drive) in TESTED_ROLES
 
 
-def _identity_of(table: Mapping[str, Any]) -> str:
-    """What a `[[drive]]` table calls its drive; empty where it does not."""
-    identity = table["serial"] if "serial" in table else table.get("wwn")
-    return identity if isinstance(identity, str) else ""
+def _key_of(drive: Reading[PlannedDrive]) -> str:
+    """By which of its keys a plan calls the drive."""
+    return "serial" if "serial" in drive.given else "wwn"
+
+
+def _identity_of(drive: Reading[PlannedDrive]) -> str:
+    """What it calls the drive then; empty where it does not, or not so that it can be read."""
+    return str(drive.values[_key_of(drive)])
 
 
 def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
     release = f"add erase = {quote(identity)} to drive {number}"
-    if isinstance(plan, MatrixPlan | SqlPlan | SurfacePlan | VerifyPlan | SelftestPlan):
-        return f"{release}, or choose a released drive with on"
-    keys = []
-    if plan.filesystem:
-        keys.append('filesystem = "none"')
-    if isinstance(plan, FioPlan) and plan.precondition:
-        keys.append("precondition = 0")
-    if isinstance(plan, FioPlan) and plan.own_modes - READING_MODES:
-        keys.append('rw = "read" or "randread"')
-    if not isinstance(plan, LotteryPlan) and set(plan.tests) - READING_TESTS:
-        keys.append('tests = ["seq-read", "rand-read"]')
-    return f"{release}, or only read the bare drive with {' and '.join(keys)}"
+    if ways := plan.ways_to_read:
+        return f"{release}, or only read the bare drive with {' and '.join(ways)}"
+    return f"{release}, or choose a released drive with on"

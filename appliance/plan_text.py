@@ -7,12 +7,9 @@ here can break out of its quotes or act on a terminal.
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from appliance import VERSION
 from appliance.drives.model import Drive
 from appliance.errors import Refusal
 from appliance.units import printable
-
-NOT_YET = f"this version ({VERSION}) does not have it yet"
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -35,10 +32,7 @@ def compose_plan(
     *,
     name: str,
     drives: Sequence[Drive],
-    cycles: int | None = None,
-    power: str = "cold",
-    boot_set: str = "256M",
-    charts: str = "first-last",
+    boot: Mapping[str, object] | None = None,
     on_finish: str = "tui",
     controls: Collection[str] = (),
     roles: Mapping[str, str] | None = None,
@@ -49,14 +43,14 @@ def compose_plan(
 ) -> str:
     """The TOML of a campaign on `drives`: a boot test in install mode, then `workloads`.
 
-    Without `cycles` there is no boot test. Each of `workloads` has the keys of a `[[workload]]`
-    table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings; so has
-    `array` those of the table `[array]`, which may be empty. `controls` are the identities of the
-    drives to compare with, `roles` gives others (cache, backing); all else are targets. `typed`
-    is, by identity, what the person typed to release each drive: it goes into the plan as it is,
-    so that `parse_plan` refuses a slip; a drive that is not in it is only read. Without `typed`
-    every drive is released. A drive whose number may be another's too is named by model and size as
-    well. `further` has other keys of `campaign`, `boot` and `array`, by table.
+    Without `boot` there is no boot test. Each of `workloads` has the keys of a `[[workload]]`
+    table, `kind` among them, and values as TOML has them: texts, numbers, lists, mappings; so have
+    `boot` and `array`, which may be empty. `controls` are the identities of the drives to compare
+    with, `roles` gives others (cache, backing); all else are targets. `typed` is, by identity, what
+    the person typed to release each drive: it goes into the plan as it is, so that `parse_plan`
+    refuses a slip; a drive that is not in it is only read. Without `typed` every drive is released.
+    A drive whose number may be another's too is named by model and size as well. `further` has
+    other keys of `campaign`, `boot` and `array`, by table.
     Raises Refusal for a drive that no plan can name.
     """
     roles, further = roles or {}, further or {}
@@ -88,16 +82,8 @@ def compose_plan(
             if _can_be_named(drive.model):
                 lines.append(f"model = {quote(drive.model)}")
             lines.append(f"size = {drive.size_bytes}")
-    if cycles is not None:
-        lines += [
-            "",
-            "[boot]",
-            f"cycles = {cycles}",
-            f"power = {quote(power)}",
-            f"boot_set = {quote(boot_set)}",
-            f"charts = {quote(charts)}",
-            *_show_pairs(further.get("boot", {})),
-        ]
+    if boot is not None:
+        lines += ["", "[boot]", *_show_pairs({**boot, **further.get("boot", {})})]
     if array is not None:
         lines += ["", "[array]", *_show_pairs({**array, **further.get("array", {})})]
     for workload in workloads:

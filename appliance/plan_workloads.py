@@ -1,14 +1,30 @@
 """The `[[workload]]` tables of a plan as frozen dataclasses. Pure data.
 
-Shapes are checked in `workload_schema`, clashes in `plan_checks`, drives in `plan_conflicts`.
-Sizes are bytes, times seconds. An empty `filesystem` is the bare drive.
+Each field that is a key of the plan declares all there is to say of it alone; clashes are checked
+in `plan_checks`, drives in `plan_conflicts`. Sizes are bytes, times seconds. An empty `filesystem`
+is the bare drive.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, override
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args, override
 
-from appliance.measure.fio_options import READING_MODES
+from appliance.measure.fio_options import MAX_JOBS, READING_MODES
+from appliance.toml_fields import (
+    Table,
+    each_once,
+    either,
+    flag,
+    key,
+    number,
+    one_of,
+    pairs,
+    scalar,
+    size,
+    table_of,
+    text,
+    whole,
+)
 from appliance.units import parse_size
 
 FileSystem = Literal["", "ext4", "xfs", "btrfs"]
@@ -24,6 +40,8 @@ SelftestKind = Literal["short", "long"]
 
 READING_TESTS = frozenset({"seq-read", "rand-read"})
 RANDOM_TESTS = frozenset({"rand-read", "rand-write"})
+MAX_DRIVES = 16
+MAX_TICKETS = 10_000
 DEFAULT_MAX_ROUNDS = 25
 DEFAULT_WARM_UP_ROUNDS = 10
 JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
@@ -31,211 +49,558 @@ JUDGING_KINDS = frozenset({"surface", "verify", "selftest"})
 ARRAY = "array"
 """What a plan and a step's `device` call the array of the cache and the backing drive."""
 WRITING_KEYS = frozenset({"filesystem", "tests", "precondition", "options"})
-"""The keys of a workload that decide whether it writes: see `does_write`."""
+"""The keys of a workload that decide whether it writes: see its `writes`."""
+
+_MIB = 1 << 20
+# Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
+_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
+# O_DIRECT wants whole logical blocks (open(2), "O_DIRECT"); no drive has larger ones than 4 KiB.
+_STEP = "4K"
+_LARGEST = "16T"
+# What `caches.ballast` leaves free in any case, lest the machine goes down.
+SMALLEST_FREE_RAM = "96M"
+_TESTS = each_once(one_of(*get_args(FioTest)), "an array of at least one test")
+_ON_THE_BARE_DRIVE = 'filesystem = "none"'
+_READING_ALONE = 'tests = ["seq-read", "rand-read"]'
+_SECONDS = whole(1, 86_400, of="seconds")
+_TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
+_A_PLACE = 'the serial number of one of the plan\'s drives or "array"'
 
 
-def does_write(
-    kind: str,
-    *,
-    has_files: bool = False,
-    tests: Collection[object] = (),
-    modes: Collection[str] = (),
-    is_preconditioned: bool = False,
-) -> bool:
-    """Whether a workload writes to what it runs on, so that its drives must be released.
-
-    `has_files`: on a file system, which is made there; `tests` and `modes` are fio's, of the plan's
-    own tests and of a job in its options.
-    """
-    match kind:
-        case "surface" | "selftest":
-            return False
-        case "lottery":
-            return has_files
-        case "fio" | "sweep":
-            is_reading = READING_TESTS.issuperset(tests) and READING_MODES.issuperset(modes)
-            return has_files or is_preconditioned or not is_reading
-        case _:
-            return True
+def _kind(name: str) -> Any:  # noqa: ANN401 - the type is the field's
+    return key(one_of(name), absent=name, is_required=True)
 
 
-def find_modes(options: Iterable[tuple[str, str]]) -> set[str]:
-    """What a job's options say of `rw`, without what follows a colon; fio reads where none does."""
-    # HOWTO, "readwrite"; it knows both names.
-    return {value.partition(":")[0] for key, value in options if key in {"rw", "readwrite"}}
+def _filesystem(default: str, *, bare: bool = True) -> Any:  # noqa: ANN401 - as above
+    says = "The file system made on the released drive"
+    return key(
+        one_of(*(["none"] if bare else []), "ext4", "xfs", "btrfs", meanings={"none": ""}),
+        default=default,
+        says=f"{says}; none: the bare drive." if bare else f"{says}.",
+        brief="made on the drive; or none",
+    )
+
+
+def _tests(says: str) -> Any:  # noqa: ANN401 - as above
+    return key(_TESTS, default=[*_TESTS.choices], says=says, brief="in this order")
+
+
+def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
+    return key(
+        whole(1, 1024),
+        default=default,
+        says="How many I/Os are under way at once.",
+        brief="I/Os under way at once",
+    )
+
+
+def _ioengine() -> Any:  # noqa: ANN401 - as above
+    return key(
+        one_of("io_uring", "libaio", "psync"),
+        default="libaio",
+        says="How fio hands its I/Os to the kernel.",
+        brief="how fio asks the kernel",
+    )
+
+
+def _free_ram(absent: str) -> Any:  # noqa: ANN401 - as above
+    return key(
+        size(SMALLEST_FREE_RAM, _LARGEST, "1G"),
+        absent=0,
+        says=f"RAM is filled until so much is free. Absent: {absent}.",
+        brief="RAM left free by ballast",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Workload:
     """What all kinds have."""
 
-    on: tuple[str, ...]
-    """Drives' identities, or ARRAY; empty: every target and control drive."""
-    filesystem: FileSystem
+    called: ClassVar[str]
+    """Its table in a sentence, for people."""
+
     kind: str
+    on: tuple[str, ...] = key(
+        each_once(
+            text(_A_PLACE, most=256),
+            f"{_A_PLACE} as a text in quotes, or several in brackets",
+            # Every drive, and the array.
+            most=MAX_DRIVES + 1,
+            or_one=True,
+        ),
+        absent=(),
+        says="Where it runs, in this order: drives by serial number or WWN, or array. "
+        "Absent: every target and control drive.",
+        brief="drives by serial, or array",
+    )
+    """Drives' identities, or ARRAY; empty: every target and control drive."""
+    seed: int = key(
+        whole(0, 0xFFFF_FFFF),
+        default=1,
+        says="The same seed gives the same accesses.",
+        brief="the same: the same accesses",
+    )
+    filesystem: FileSystem = ""
 
     @property
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind, has_files=bool(self.filesystem))
+        """Whether it writes to what it runs on, so that its drives must be released."""
+        return True
+
+    @property
+    def ways_to_read(self) -> tuple[str, ...]:
+        """Keys, as a plan has them, with which it would only read; empty where none would help."""
+        return ()
+
+    @property
+    def data_bytes(self) -> int:
+        """Its files, or how far into the bare drive it reaches; 0: that shows at run time."""
+        return 0
+
+    @property
+    def wanted_ram_bytes(self) -> int:
+        """How much RAM it wants free or allowed, not more; 0 where it takes what there is."""
+        return 0
+
+    def needed_bytes(self, *, others_bytes: int = 0) -> int:
+        """What it takes of a drive, file system included; 0 where that shows at run time.
+
+        `others_bytes` is what lies on that file system already.
+        """
+        size_bytes = self.data_bytes + others_bytes
+        if not self.filesystem:
+            return size_bytes
+        return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[self.filesystem])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FioPlan(_Workload):
-    """The four classic tests, or one job of the person's own."""
+    """The four classic tests, or a job of your own."""
 
-    tests: tuple[FioTest, ...]
-    size_bytes: int
+    called: ClassVar = "a fio step"
+    kind: Literal["fio"] = _kind("fio")
+    filesystem: FileSystem = _filesystem("none")
+    tests: tuple[FioTest, ...] = _tests(
+        "In their order: 1 MiB blocks in sequence, 4 KiB at random."
+    )
+    """None where there are options."""
+    size_bytes: int = key(
+        size("1M", _LARGEST, "1G", step=_STEP),
+        default="1G",
+        says="What the tests read and write, shared by the jobs: bytes, or a text.",
+        brief="read and written in all",
+    )
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
-    runtime_s: int
-    """The longest a test may take; it ends earlier when each block was visited once."""
-    numjobs: int
-    iodepth: int
-    ioengine: str
-    page_cache: FioPageCache
-    memory_max_bytes: int
+    runtime_s: int = key(
+        _SECONDS,
+        default=60,
+        says="The longest a test may take, in seconds.",
+        brief="for a test, at most",
+    )
+    """It ends earlier when each block was visited once."""
+    numjobs: int = key(
+        whole(1, MAX_JOBS),
+        default=1,
+        says="Jobs at once, each with its own share of size.",
+        brief="jobs at once, sharing size",
+    )
+    iodepth: int = _iodepth(1)
+    ioengine: str = _ioengine()
+    page_cache: FioPageCache = key(
+        one_of(*get_args(FioPageCache)),
+        default="cold",
+        says="cold: emptied before each test; warm: filled before it; "
+        "bypass: O_DIRECT; bounded: by memory_max.",
+        brief="state before each test",
+    )
+    memory_max_bytes: int = key(
+        size("32M", _LARGEST, "256M"),
+        absent=0,
+        says="The memory, page cache included, that a bounded test may use.",
+        brief="RAM of a bounded test",
+    )
     """MemoryMax of the control group around fio; with page_cache bounded only."""
-    precondition: int
-    """How often the whole size is overwritten, in sequence, before the first test."""
-    steady_state: bool
-    """Repeat each test in rounds until SNIA's rules call it steady."""
-    max_rounds: int
-    seed: int
-    options: tuple[tuple[str, str], ...]
-    """fio's own options in their order; there are no tests then."""
-    modes: tuple[CacheMode, ...] = ()
-    """The array's cache modes in which all tests are done, one after the other, each with a cache
-    that was emptied and warmed up; empty: the tests once, in the mode of the plan."""
-    warm_up_rounds: int = DEFAULT_WARM_UP_ROUNDS
-    """How often at most the warm-up of a mode reads the whole file."""
+    precondition: int = key(
+        whole(0, 10),
+        default=0,
+        says="How often all is overwritten before the first test.",
+        brief="overwritten so often first",
+    )
+    """In sequence."""
+    steady_state: bool = key(
+        flag(),
+        default=False,
+        says="Repeat each test until its last five rounds agree by SNIA's rules.",
+        brief="rounds till five are alike",
+    )
+    max_rounds: int = key(
+        whole(5, 1000),
+        default=DEFAULT_MAX_ROUNDS,
+        says="When to give up waiting for the steady state.",
+        brief="then no steady state is had",
+    )
+    modes: tuple[CacheMode, ...] = key(
+        each_once(
+            one_of("writethrough", "writeback", "writearound"),
+            "an array of at least one cache mode",
+        ),
+        absent=(),
+        says="The array's cache modes to be compared: all tests are done in each, "
+        "with a cache that was emptied and warmed up. Absent: the tests once.",
+        brief="compared; of an array alone",
+    )
+    warm_up_rounds: int = key(
+        whole(2, 1000),
+        name="warm_up",
+        default=DEFAULT_WARM_UP_ROUNDS,
+        says="How often a warm-up reads all of size at most before it is given up.",
+        brief="readings of size, at most",
+    )
+    options: tuple[tuple[str, str], ...] = key(
+        pairs(
+            scalar(),
+            'a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }',
+            most=64,
+        ),
+        absent=(),
+        says="One job in fio's own options, instead of tests.",
+        brief="fio's own, instead of tests",
+    )
+    """In their order."""
 
-    kind: Literal["fio"] = "fio"
+    def complete(self) -> "FioPlan":
+        """A job of the person's own takes the place of the tests."""
+        return replace(self, tests=()) if self.options else self
 
     @property
     @override
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(
-            self.kind,
-            has_files=bool(self.filesystem),
-            tests=self.tests,
-            modes=self.own_modes,
-            is_preconditioned=self.precondition > 0,
+        """In files, and on the bare drive with any test or job that does."""
+        return bool(self.ways_to_read)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        """Of a job in fio's own options its mode decides."""
+        ways = {
+            _ON_THE_BARE_DRIVE: self.filesystem,
+            "precondition = 0": self.precondition,
+            'rw = "read" or "randread"': self.own_modes - READING_MODES,
+            _READING_ALONE: set(self.tests) - READING_TESTS,
+        }
+        return tuple(way for way, is_needed in ways.items() if is_needed)
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        """How far into its file or drive the tests reach; fio's own options come first."""
+        if not self.options:
+            return self.size_bytes
+        own = dict(self.options)
+        apart_bytes = _own_bytes(own, "offset_increment", 0)
+        end_bytes = (
+            _own_bytes(own, "offset", 0)
+            + apart_bytes * (int(own.get("numjobs", self.numjobs)) - 1)
+            + _own_bytes(own, "size", self.size_bytes)
         )
+        return max(end_bytes, self.size_bytes if self.precondition else 0)
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        """Of a bounded test."""
+        return self.memory_max_bytes
 
     @property
     def own_modes(self) -> set[str]:
-        """How the person's own job goes about it."""
-        return find_modes(self.options)
+        """What a job's options say of `rw`, without what follows a colon; fio reads without."""
+        # HOWTO, "readwrite"; it knows both names.
+        modes = (value for key, value in self.options if key in {"rw", "readwrite"})
+        return {each.partition(":")[0] for each in modes}
+
+
+def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
+    """A size in fio's words, which `measure.fio_options` has checked."""
+    text = options.get(key, "")
+    return parse_size(text.upper()) if text else default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LotteryPlan(_Workload):
-    """Files drawn by tickets without replacement."""
+    """Tickets are drawn without replacement; the file that each names is read and timed."""
 
-    file_size_bytes: int
-    tickets: tuple[tuple[str, int], ...]
-    """File name and how many tickets it is on."""
-    passes: tuple[LotteryPass, ...]
-    repeat: int
-    seed: int
+    called: ClassVar = "a lottery"
+    kind: Literal["lottery"] = _kind("lottery")
+    filesystem: FileSystem = _filesystem("ext4")
+    file_size_bytes: int = key(
+        size("4K", "1T", "100M", step=_STEP),
+        default="100M",
+        says="The size of each file: bytes, or a text such as 100M.",
+        brief="size of each file",
+    )
+    tickets: tuple[tuple[str, int], ...] = key(
+        pairs(
+            whole(1, MAX_TICKETS),
+            "a table of at least one file and its tickets such as { a = 4, b = 6 }",
+            # Digits alone are the number of a repetition in the rows' names: "cold/2".
+            names=text(
+                "1 to 32 plain letters, digits, - or _, and not digits alone",
+                most=32,
+                pattern="^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$",
+            ),
+        ),
+        default=_TICKETS,
+        says="The files, and how many tickets each is on.",
+        brief="files and their tickets",
+    )
+    passes: tuple[LotteryPass, ...] = key(
+        each_once(one_of(*get_args(LotteryPass)), "an array of at least one pass"),
+        default=["direct", "cold", "warm", "mmap"],
+        says="All tickets are drawn once in each pass, in this order.",
+        brief="how all tickets are read",
+    )
+    repeat: int = key(
+        whole(1, 100),
+        default=1,
+        says="How often all passes are done: repeats feed the drive.",
+        brief="all passes so often",
+    )
 
-    kind: Literal["lottery"] = "lottery"
+    @property
+    @override
+    def writes(self) -> bool:
+        """Its files; of the bare drive it only reads."""
+        return bool(self.filesystem)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        return (_ON_THE_BARE_DRIVE,) if self.filesystem else ()
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return self.file_size_bytes * len(self.tickets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixPlan(_Workload):
     """File sizes × record sizes × operations, through the page cache."""
 
-    file_sizes_bytes: tuple[int, ...]
-    """Empty: three sizes up to twice the RAM that the ballast leaves free."""
-    record_sizes_bytes: tuple[int, ...]
-    operations: tuple[Operation, ...]
-    free_ram_bytes: int
+    called: ClassVar = "a matrix"
+    kind: Literal["matrix"] = _kind("matrix")
+    filesystem: FileSystem = _filesystem("ext4", bare=False)
+    file_sizes_bytes: tuple[int, ...] = key(
+        each_once(size("4K", _LARGEST, "1G", step=_STEP), "an array of 1 to 32 sizes", most=32),
+        absent=(),
+        says="Absent: three sizes up to twice the RAM that is left free.",
+        brief="sizes of the files",
+    )
+    record_sizes_bytes: tuple[int, ...] = key(
+        each_once(size(512, "16M", "64K", power_of_two=True), "an array of 1 to 16 sizes", most=16),
+        default=["4K", "64K", "1M"],
+        says="How much is read or written at once.",
+        brief="read or written at once",
+    )
+    operations: tuple[Operation, ...] = key(
+        each_once(one_of(*get_args(Operation)), "an array of at least one operation"),
+        default=[*get_args(Operation)],
+        says="What is done with each file in records of each size.",
+        brief="done with each file",
+    )
+    free_ram_bytes: int = _free_ram("it is not")
     """0: no ballast."""
-    seed: int
 
-    kind: Literal["matrix"] = "matrix"
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return max(self.file_sizes_bytes, default=0)
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        return self.free_ram_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan(_Workload):
-    """Working sets from a part of a cache's size to a multiple of it."""
+    """fio's tests on working sets from a part of a cache's size to a multiple of it."""
 
-    cache_size_bytes: int = 0
+    NEEDS_ONE: ClassVar = ("cache_size", "set_sizes")
+    called: ClassVar = "a sweep"
+    kind: Literal["sweep"] = _kind("sweep")
+    filesystem: FileSystem = _filesystem("none")
+    cache_size_bytes: int = key(
+        size("4M", _LARGEST, "8G"),
+        absent=0,
+        says="The cache's size. Without set_sizes a quarter, half, one and two of it.",
+        brief="the cache's size",
+    )
     """What the sets are meant to be compared with; 0: not said."""
-    set_sizes_bytes: tuple[int, ...]
-    tests: tuple[FioTest, ...]
-    norandommap: tuple[bool, ...]
-    distribution: tuple[Distribution, ...]
-    runtime_s: int
-    iodepth: int
-    ioengine: str
-    idle_timeout_s: int
-    """How long to wait before each read test for the drive to come to rest."""
-    seed: int
+    set_sizes_bytes: tuple[int, ...] = key(
+        each_once(size("1M", _LARGEST, "2G", step=_STEP), "an array of 1 to 64 sizes", most=64),
+        absent=(),
+        says="The working sets, in their order.",
+        brief="working sets in their order",
+    )
+    tests: tuple[FioTest, ...] = _tests("The tests on each working set.")
+    norandommap: tuple[bool, ...] = key(
+        each_once(flag(), "[false], [true] or [false, true]"),
+        default=[False, True],
+        says="false: random tests visit each block once; true: any block, any time.",
+        brief="random: blocks repeated",
+    )
+    distribution: tuple[Distribution, ...] = key(
+        each_once(one_of(*get_args(Distribution)), 'an array of "uniform", "zipf" or both'),
+        default=["uniform"],
+        says="Where random tests go: everywhere alike, or to some blocks more often.",
+        brief="where random tests go",
+    )
+    runtime_s: int = key(
+        _SECONDS,
+        default=30,
+        says="How long each test takes, in seconds.",
+        brief="for a test, at most",
+    )
+    iodepth: int = _iodepth(16)
+    ioengine: str = _ioengine()
+    idle_timeout_s: int = key(
+        whole(0, 86_400, of="seconds"),
+        default=120,
+        says="Seconds to wait before each read test for the drive to come to rest.",
+        brief="wait for the drive's rest",
+    )
 
-    kind: Literal["sweep"] = "sweep"
+    def complete(self) -> "SweepPlan":
+        """Without sizes of its own the sets go by the cache's size."""
+        if self.set_sizes_bytes or not self.cache_size_bytes:
+            return self
+        by_cache = (self.cache_size_bytes * each // 4 // _MIB * _MIB for each in (1, 2, 4, 8))
+        return replace(self, set_sizes_bytes=tuple(by_cache))
 
     @property
     @override
     def writes(self) -> bool:
-        """Whether the drive must be released."""
-        return does_write(self.kind, has_files=bool(self.filesystem), tests=self.tests)
+        """In files, and on the bare drive with any test that does."""
+        return bool(self.ways_to_read)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        ways = {
+            _ON_THE_BARE_DRIVE: self.filesystem,
+            _READING_ALONE: set(self.tests) - READING_TESTS,
+        }
+        return tuple(way for way, is_needed in ways.items() if is_needed)
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return max(self.set_sizes_bytes, default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlPlan(_Workload):
-    """Five timed phases of a database on the drive's file system."""
+    """Five timed phases of a database larger than the RAM it is allowed."""
 
-    data_size_bytes: int
-    free_ram_bytes: int
-    """0: half of the data's size but 256 MiB at least; no ballast where the machine has less."""
-    seed: int
+    called: ClassVar = "an sql step"
+    kind: Literal["sql"] = _kind("sql")
+    filesystem: FileSystem = _filesystem("ext4", bare=False)
+    data_size_bytes: int = key(
+        # The engine needs three thousandths of it in RAM for the answers (`workloads.sql_data`).
+        size("16M", "64G", "512M"),
+        default="512M",
+        says="How much data the dump holds: bytes, or a text such as 512M.",
+        brief="size of the database's dump",
+    )
+    free_ram_bytes: int = _free_ram("half of data_size, at least 256 MiB")
+    """0: as for absent; no ballast where the machine has less."""
 
-    kind: Literal["sql"] = "sql"
+    @property
+    @override
+    def data_bytes(self) -> int:
+        # The dump, the tables with their indexes, and the journal of the widest update.
+        return 4 * self.data_size_bytes
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BareDrivePlan(_Workload):
-    """What goes past every file system."""
-
-    filesystem: FileSystem = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SurfacePlan(BareDrivePlan):
-    """The drive is read from end to end, or a sample of it, and nothing else."""
-
-    sample: float
-    """How much of the drive is read, 0 < sample <= 1; less than 1: chunks drawn in each slice."""
-    max_unreadable_bytes: int
-    """More than this is a hopeless drive: the step ends there."""
-    seed: int
-
-    kind: Literal["surface"] = "surface"
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        return self.free_ram_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyPlan(BareDrivePlan):
-    """A seeded pattern is written and read back."""
+class SurfacePlan(_Workload):
+    """The drive is read from end to end with O_DIRECT; needs no release."""
 
-    size_bytes: int
-    """How much is written, spread over the whole drive; 0: all of it."""
-    power_cycle: bool
-    """Whether it is read once more after a power-off."""
-    seed: int
+    called: ClassVar = "a surface scan"
+    kind: Literal["surface"] = _kind("surface")
+    sample: float = key(
+        number(0.001, 1.0),
+        default=1.0,
+        says="How much of the drive is read. Below 1.0: chunks drawn over all of it.",
+        brief="share of the drive, 1.0: all",
+    )
+    max_unreadable_bytes: int = key(
+        size(0, _LARGEST, "16M"),
+        default="16M",
+        says="More unreadable bytes than this end the step: the drive is hopeless.",
+        brief="more of it ends the step",
+    )
 
-    kind: Literal["verify"] = "verify"
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelftestPlan(BareDrivePlan):
-    """The drive tests itself."""
+class VerifyPlan(_Workload):
+    """A seeded pattern is written, flushed and read back; needs release."""
 
-    test: SelftestKind
+    called: ClassVar = "a verify step"
+    kind: Literal["verify"] = _kind("verify")
+    size_bytes: int = key(
+        either(
+            "all",
+            0,
+            size("1M", _LARGEST, step=_STEP),
+            words='"all", or a size from "1M" to "16T" in steps of 4K such as "10G"',
+        ),
+        default="all",
+        says="How much is written, in pieces over the whole drive; all: every byte.",
+        brief="read and written in all",
+    )
+    """0: all of it."""
+    power_cycle: bool = key(
+        flag(),
+        default=False,
+        says="true: read once more after the power was off.",
+        brief="read again after a power-off",
+    )
 
-    kind: Literal["selftest"] = "selftest"
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return self.size_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelftestPlan(_Workload):
+    """The drive's own self-test; needs no release."""
+
+    called: ClassVar = "a self-test"
+    kind: Literal["selftest"] = _kind("selftest")
+    test: SelftestKind = key(
+        one_of(*get_args(SelftestKind)),
+        default="short",
+        says="Which of the drive's own tests: minutes or hours.",
+        brief="the drive's: minutes, hours",
+    )
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
 
 
 WorkloadPlan = (
@@ -249,69 +614,14 @@ WorkloadPlan = (
     | SelftestPlan
 )
 
-# Smaller ones are refused by mkfs.xfs and mkfs.btrfs of Debian 13, the latter naming its minimum.
-_SMALLEST_BYTES = {"": 0, "ext4": 0, "xfs": 300 << 20, "btrfs": 109 << 20}
-
-
-def needed_bytes(workload: WorkloadPlan, *, others_bytes: int = 0) -> int:
-    """What `workload` takes of a drive, file system included; 0 where that shows at run time.
-
-    `others_bytes` is what lies on that file system already.
-    """
-    size_bytes = data_bytes(workload) + others_bytes
-    if not workload.filesystem:
-        return size_bytes
-    return max(size_bytes + size_bytes // 10 + (64 << 20), _SMALLEST_BYTES[workload.filesystem])
-
-
-def data_bytes(workload: WorkloadPlan) -> int:
-    """The files of `workload`, or how far into the bare drive it reaches."""
-    size_bytes = 0
-    match workload:
-        case FioPlan():
-            size_bytes = _fio_bytes(workload)
-        case LotteryPlan():
-            size_bytes = workload.file_size_bytes * len(workload.tickets)
-        case MatrixPlan():
-            size_bytes = max(workload.file_sizes_bytes, default=0)
-        case SweepPlan():
-            size_bytes = max(workload.set_sizes_bytes, default=0)
-        case SqlPlan():
-            # The dump, the tables with their indexes, and the journal of the widest update.
-            size_bytes = 4 * workload.data_size_bytes
-        case VerifyPlan():
-            size_bytes = workload.size_bytes
-        case SurfacePlan() | SelftestPlan():
-            pass
-    return size_bytes
-
-
-def wanted_ram_bytes(workload: WorkloadPlan) -> int:
-    """How much RAM `workload` wants free or allowed, not more; 0 where it takes what there is."""
-    match workload:
-        case FioPlan():
-            return workload.memory_max_bytes
-        case MatrixPlan() | SqlPlan():
-            return workload.free_ram_bytes
-        case LotteryPlan() | SweepPlan() | SurfacePlan() | VerifyPlan() | SelftestPlan():
-            return 0
-
-
-def _fio_bytes(plan: FioPlan) -> int:
-    """How far into its file or drive the tests reach; fio's own options come first."""
-    if not plan.options:
-        return plan.size_bytes
-    own = dict(plan.options)
-    apart_bytes = _own_bytes(own, "offset_increment", 0)
-    end_bytes = (
-        _own_bytes(own, "offset", 0)
-        + apart_bytes * (int(own.get("numjobs", plan.numjobs)) - 1)
-        + _own_bytes(own, "size", plan.size_bytes)
-    )
-    return max(end_bytes, plan.size_bytes if plan.precondition else 0)
-
-
-def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
-    """A size in fio's words, which `measure.fio_options` has checked."""
-    text = options.get(key, "")
-    return parse_size(text.upper()) if text else default
+WORKLOADS: Mapping[str, Table[WorkloadPlan]] = {
+    "fio": table_of(FioPlan),
+    "lottery": table_of(LotteryPlan),
+    "matrix": table_of(MatrixPlan),
+    "sweep": table_of(SweepPlan),
+    "sql": table_of(SqlPlan),
+    "surface": table_of(SurfacePlan),
+    "verify": table_of(VerifyPlan),
+    "selftest": table_of(SelftestPlan),
+}
+"""The tables of all kinds."""

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from appliance.plan_defaults import read_defaults
-from appliance.plan_workloads import ARRAY, does_write, find_modes
+from appliance.plan_workloads import ARRAY, WORKLOADS, WRITING_KEYS
+from appliance.toml_fields import Walk, read_table
 
 MEMBER_ROLES = ("cache", "backing")
 TESTED_ROLES = ("target", "control")  # not sets: what a broken plan has may be unhashable
@@ -58,15 +58,11 @@ def does_table_write(table: Mapping[str, Any]) -> bool:
 
     A value that is none counts as one that writes: the checks of the plan refuse it.
     """
-    kind = str(table["kind"])
-    full = {**read_defaults().tables.get(kind, {}), **table}
-    options, tests = full.get("options") or {}, full.get("tests") or ()
-    if not isinstance(options, Mapping) or not isinstance(tests, list | tuple):
-        return True
-    return does_write(
-        kind,
-        has_files=full.get("filesystem", "none") != "none",
-        tests=() if options else tests,
-        modes=find_modes((key, str(value)) for key, value in options.items()),
-        is_preconditioned=bool(full.get("precondition")),
-    )
+    declared = WORKLOADS[str(table["kind"])]
+    given = {
+        key: [*value] if isinstance(value, tuple) else value
+        for key, value in table.items()
+        if value != ""  # a form's empty field
+    }
+    reading = read_table(declared, given, walk=Walk(lambda _table, name: name))
+    return bool(reading.broken & WRITING_KEYS) or reading.value.writes

@@ -1,7 +1,7 @@
 """The policy: which figures of a drive are good enough, per class of drive.
 
 Owns the way from the text of a `policy.toml` (contract: docs/manual/policy.md) to a policy without
-mistakes; the shape of its keys is `policy_schema`'s, what can be limited `policy_limits`'. What
+mistakes; its tables are `policy_tables`', what can be limited `policy_limits`'. What
 `policy.toml` does not say is as in `policy_defaults.toml`, beside this file. Pure but for
 `load_policy`, which only reads.
 """
@@ -11,42 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
 
 from appliance.errors import PlanError
-from appliance.toml_text import MAX_BYTES, MAX_PROBLEMS, decode, locate, make_error, parse
-from appliance.units import printable
+from appliance.policy_tables import CLASSES, DriveClass, Limit, PolicyTables, read_tables
+from appliance.toml_text import MAX_BYTES, decode, locate, make_error, parse, tell_problems
 
-DriveClass = Literal["hdd", "sata-ssd", "nvme", "hybrid", "usb"]
-CLASSES: tuple[DriveClass, ...] = ("hdd", "sata-ssd", "nvme", "hybrid", "usb")
 # "scsi" is what does not say how it is connected: a controller that hides it, or a virtual one.
 _WITH_SATA_SSDS = frozenset({"sata", "sas", "scsi"})
 BUILT_IN = "built-in"
 DEFAULTS = Path(__file__).with_name("policy_defaults.toml")
 """Complete and commented: what holds without a `policy.toml`, and the example on the stick."""
-
-Consequence = Literal["", "remark", "reject"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """What follows from one figure. A limit that is None has no consequence."""
-
-    remark: float | None = None
-    reject: float | None = None
-    unmeasured: Consequence = ""
-    """What follows from its not having been measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyTables:
-    """What one file says."""
-
-    name: str
-    hybrid_models: tuple[str, ...] | None
-    """None: it does not say."""
-    tables: Mapping[str, Mapping[str, Limit]]
-    """By `all` and the classes' names, then by the limits' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +82,11 @@ def read_policy(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise make_error(
-            path.name, [f"{printable(path.name)}: cannot be read: {error.strerror}"]
-        ) from error
+        raise make_error(path.name, f"cannot be read: {error.strerror}") from error
     text = decode(raw, name=path.name, kind="policy")
     if not text.strip():
         # No file and an empty one are different things: somebody meant something by it.
-        raise make_error(
-            path.name, [f"{printable(path.name)}: is empty; a policy starts with version = 1"]
-        )
+        raise make_error(path.name, "is empty; a policy starts with version = 1")
     return text
 
 
@@ -146,14 +116,10 @@ def parse_policy(text: str, *, name: str = "policy.toml") -> Policy:
 
 
 def _parse_tables(text: str, *, name: str) -> PolicyTables:
-    # Costs seconds on a small machine: only those who judge pay for it.
-    from appliance.policy_schema import check_policy_shape  # noqa: PLC0415
-
     text = text.removeprefix("\ufeff")
-    data = parse(text, name=name, kind="policy")
-    tables, mistakes = check_policy_shape(data, at_most=MAX_PROBLEMS + 1)
-    if tables is None:
-        raise make_error(name, locate(mistakes, text=text, name=name))
+    tables, problems = read_tables(parse(text, name=name, kind="policy"))
+    if problems:
+        raise tell_problems(name, locate(problems, text=text, name=name))
     return tables
 
 
@@ -162,5 +128,5 @@ def problems_of(path: Path) -> tuple[str, ...]:
     try:
         load_policy(path)
     except PlanError as error:
-        return error.problems
+        return tuple(map(str, error.problems))
     return ()

@@ -7,10 +7,13 @@ caller's. `kind` is what the text is meant to be: "plan", "policy".
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from appliance.errors import PlanError
-from appliance.plan_lines import Path, find_lines, line_of
+from appliance.plan_lines import find_lines, line_of
+from appliance.problem import Problem
 from appliance.units import printable
 
 MAX_BYTES = 64 << 10
@@ -25,68 +28,54 @@ _LONG_KEY = re.compile(
 def decode(raw: bytes, *, name: str, kind: str) -> str:
     """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
     if len(raw) > MAX_BYTES:
-        raise make_error(name, [f"{printable(name)}: is bigger than 64 KiB; that is no {kind}"])
+        raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        where = f"{printable(name)} line {line}"
-        raise make_error(
-            name, [f"{where}: is not UTF-8 text; save the file with the encoding UTF-8"]
-        ) from error
+        told = "is not UTF-8 text; save the file with the encoding UTF-8"
+        raise make_error(name, told, line=line) from error
 
 
 def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
     """The tables of `text`. Raises PlanError where it is no TOML."""
-    shown = printable(name)
     if len(text) > MAX_BYTES:
-        raise make_error(name, [f"{shown}: is bigger than 64 KiB; that is no {kind}"])
+        raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
     if not text.strip():
-        raise make_error(name, [f"{shown}: is empty; a {kind} starts with version = 1"])
+        raise make_error(name, f"is empty; a {kind} starts with version = 1")
     long_key = _LONG_KEY.search(text)
     if long_key is not None:
         line = text.count("\n", 0, long_key.start()) + 1
-        raise make_error(name, [f"{shown} line {line}: a key has more than 64 parts"])
+        raise make_error(name, "a key has more than 64 parts", line=line)
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise make_error(name, [f"{shown}: is nested too deeply"]) from error
+        raise make_error(name, "is nested too deeply") from error
     except ValueError as error:  # includes numbers too long to convert
         message = str(error)
         found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
-        number = (found and found[1]) or text.rstrip().count("\n") + 1
+        line = int((found and found[1]) or text.rstrip().count("\n") + 1)
         what = printable(message[: found.start()] if found else message)
-        raise make_error(name, [f"{shown} line {number}: is not TOML: {what}"]) from error
+        raise make_error(name, f"is not TOML: {what}", line=line) from error
 
 
-def make_error(name: str, lines: Sequence[str]) -> PlanError:
-    """The error for `lines`, one per mistake; as many as a person may want to read."""
-    shown = printable(name)
-    count = str(len(lines)) if len(lines) <= MAX_PROBLEMS else f"more than {MAX_PROBLEMS}"
-    message = lines[0] if len(lines) == 1 else f"{shown} has {count} mistakes"
-    return PlanError(message, problems=tuple(lines[:MAX_PROBLEMS]))
+def make_error(name: str, text: str, *, line: int = 0) -> PlanError:
+    """The error for a file that is none of its kind."""
+    return tell_problems(name, [Problem((), text, line=line, file=name)])
 
 
-def locate(mistakes: Iterable[tuple[Path, str]], *, text: str, name: str) -> list[str]:
-    """One line per mistake, in the order of their lines in `text`."""
-    positions = find_lines(text.removeprefix("\ufeff"))
+def tell_problems(name: str, problems: Sequence[Problem]) -> PlanError:
+    """The error for all of them; it has as many as a person may want to read."""
+    count = str(len(problems)) if len(problems) <= MAX_PROBLEMS else f"more than {MAX_PROBLEMS}"
+    message = f"{printable(name)} has {count} mistakes"
+    if len(problems) == 1:
+        message = str(problems[0])
+    return PlanError(message, problems=tuple(problems[:MAX_PROBLEMS]))
+
+
+def locate(problems: Iterable[Problem], *, text: str, name: str) -> list[Problem]:
+    """Each with its line, in the order of these in `text`."""
+    lines = find_lines(text.removeprefix("\ufeff"))
+    located = [replace(each, line=line_of(each.path, lines), file=name) for each in problems]
     # Stable: of one line, what is wrong with its shape comes first.
-    located = sorted(((line_of(path, positions), path, words) for path, words in mistakes), key=_at)
-    return [
-        f"{printable(name)} line {line}: {show_path(path)}{words}" for line, path, words in located
-    ]
-
-
-def _at(located: tuple[int, Path, str]) -> int:
-    return located[0]
-
-
-def show_path(path: Path) -> str:
-    """`boot.cycles: ` or `drive 2: serial: `, counting from 1 as people do."""
-    shown = ""
-    for part in path:
-        if isinstance(part, int):
-            shown = f"{shown.removesuffix('.')} {part + 1}: "
-        else:
-            shown += f"{printable(part[:60])}."
-    return f"{shown.removesuffix('.')}: " if shown.endswith(".") else shown
+    return sorted(located, key=attrgetter("line"))

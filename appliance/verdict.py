@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from appliance.evidence import Bound, Doubt, Evidence, Figure
 from appliance.model_comparison import compare_models
-from appliance.policy import DriveClass, Limit, Policy
+from appliance.policy import Policy
 from appliance.policy_limits import LIMITS, Direction, LimitKind, show_figure
+from appliance.policy_tables import DriveClass, Limit
 from appliance.store.verdicts import LimitRow, Outcome, Verdict
 from appliance.units import printable
 

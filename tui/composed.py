@@ -9,23 +9,13 @@ from tui.roles import Role
 type PlanElement = str | float | bool
 type PlanValue = PlanElement | tuple[PlanElement, ...] | Mapping[str, PlanElement]
 type PlanTable = Mapping[str, PlanValue]
-"""One `[[workload]]` of a plan, or its `[array]`: the keys, as people would write them."""
+"""One `[[workload]]` of a plan, its `[boot]` or `[array]`: the keys, as people would write them."""
 type FurtherTables = Mapping[str, PlanTable]
 """By table (`campaign`, `boot`, `array`): keys that no row of the form sets."""
 
 
-BOOTS = 10
-"""Per drive, as the form offers it first."""
-
-
-@dataclass(frozen=True, slots=True)
-class BootChoice:
-    """The boot timing of a composed campaign."""
-
-    cycles: int
-    power: str
-    boot_set: str
-    charts: str
+BOOT_KEYS = ("cycles", "power", "boot_set", "charts")
+"""Of `[boot]`: what the form's row of it sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,7 @@ class ComposedCampaign:
     drives: tuple[DriveRow, ...]
     roles: Mapping[str, Role]
     """Of each drive, by its raw identity."""
-    boot: BootChoice | None
+    boot: PlanTable | None
     workloads: tuple[PlanTable, ...]
     array: PlanTable | None = None
     on_finish: str = "tui"

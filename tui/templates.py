@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui.campaigns import ARRAY
-from tui.composed import BOOTS, BootChoice, ComposedCampaign, PlanValue
+from tui.composed import BOOT_KEYS, ComposedCampaign, PlanValue
 from tui.drive_facts import DriveRow
 from tui.inspection import SHARE_READ
 from tui.language import N_, _
+from tui.port.keys import read_keys
 from tui.roles import MEMBERS, Role
 
 type Settings = Mapping[str, PlanValue]
@@ -40,12 +41,12 @@ def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampa
     taken = tuple(each for each in drives if each.raw_identity in template.roles)
     members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
     on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
-    boot = BootChoice(BOOTS, "cold", "256M", "first-last") if "boot" in template.tests else None
+    boot = {each.name: each.default for each in read_keys("boot") if each.name in BOOT_KEYS}
     return ComposedCampaign(
         name=_(template.label),
         drives=taken,
         roles=template.roles,
-        boot=boot,
+        boot=boot if "boot" in template.tests else None,
         workloads=tuple(
             {"kind": kind, **on, **settings}
             for kind, settings in template.tests.items()

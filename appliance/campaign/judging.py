@@ -34,7 +34,7 @@ def judge_campaign(site: Site, campaign_id: int) -> None:
     try:
         policy = load_policy(POLICY)
     except PlanError as error:
-        tell_no_verdict(site, campaign_id, error.problems)
+        tell_no_verdict(site, campaign_id, tuple(map(str, error.problems)))
         return
     judged = judge(policy, gather_evidence(site.connection, campaign_id))
     with transaction(site.connection):

@@ -23,6 +23,7 @@ from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
 from appliance.plan import Plan, find_conflicts, parse_plan
 from appliance.plan_workloads import ARRAY, FioPlan, VerifyPlan
+from appliance.problem import Problem
 from appliance.run import StillRunning
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -43,14 +44,13 @@ from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
 class Refusals(Refusal):
     """Safety said no for several reasons at once; `problems` has them one by one."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = tuple(problems)
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)), problems=tuple(problems))
 
 
 def reasons_of(error: KaltstartError) -> tuple[str, ...]:
     """Every single reason an error carries, one line each."""
-    return getattr(error, "problems", ()) or (str(error),)
+    return tuple(map(str, error.problems)) or (str(error),)
 
 
 def hash_plan(text: str) -> str:
@@ -76,22 +76,25 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     if plan.boot is not None:
         problems += _find_unbootable(plan, drives)
         if no_entry := power.explain_no_entry(read_this_boot()):
-            problems += (no_entry,)
+            problems += (Problem(("boot",), no_entry, kind="conflict"),)
     if refusal := check_room(plan, drives).refusal:
-        problems += (refusal,)
+        problems += (Problem((), refusal, kind="conflict"),)
     if problems:
         raise Refusals(problems)
     mistakes = tuple(
-        f"workload {number}: fio refuses the options: {mistake}"
-        for number, workload in enumerate(plan.workloads, start=1)
+        Problem(
+            ("workload", index, "options"),
+            f"workload {index + 1}: fio refuses the options: {mistake}",
+        )
+        for index, workload in enumerate(plan.workloads)
         if isinstance(workload, FioPlan) and (mistake := find_mistake_in_options(workload))
     )
     if mistakes:
-        raise PlanError("; ".join(mistakes), problems=mistakes)
+        raise PlanError("; ".join(map(str, mistakes)), problems=mistakes)
     return plan
 
 
-def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
+def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]:
     """The drives that a measured boot would not find, as its initrd lacks their driver."""
     problems = []
     for planned in plan.drives:
@@ -100,11 +103,12 @@ def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
             if planned.identity not in {drive.serial, drive.wwn}:
                 continue
             if missing := find_missing_modules(drive.name):
-                problems.append(
+                told = (
                     f"a boot test of {printable(planned.identity)} cannot work: what it is "
                     f"connected to needs {', '.join(missing)}, which is loaded too late for a "
                     "system that starts from it"
                 )
+                problems.append(Problem(("boot",), told, kind="conflict"))
     return tuple(problems)
 
 

@@ -55,7 +55,7 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         plan = check_plan(text, drives=drives, stick=stick)
     except Refusals as error:
         # Nothing in it has to be corrected: a drive is missing, or holds too little.
-        plan, problems = parse_plan(text), error.problems
+        plan, problems = parse_plan(text), reasons_of(error)
     except KaltstartError as error:
         problems = reasons_of(error)
         status.plan |= {"state": "invalid", "toml": text, "problems": list(problems)}
@@ -108,10 +108,10 @@ def check_stick_plan_again(status: Status, *, stick: Stick) -> None:
         plan = check_plan(status.plan["toml"], drives=drives, stick=stick)
         status.plan["warnings"] = list(check_room(plan, drives).warnings)
     except Refusals as error:
-        problems = error.problems
+        problems = reasons_of(error)
     except PlanError as error:
         status.plan["state"] = "invalid"
-        problems = error.problems
+        problems = reasons_of(error)
     except KaltstartError:
         return  # a drive that is just coming or going
     status.plan["problems"] = list(problems)

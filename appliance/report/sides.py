@@ -5,12 +5,12 @@ Each series has the conditions that it was taken under: two are compared only wh
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 from appliance.measure.steady_state import WINDOW
+from appliance.plan_model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, surface
@@ -18,6 +18,7 @@ from appliance.report.kinds.compare import read_rows
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
+from appliance.toml_fields import read_alone
 from appliance.units import format_drive_size, printable
 
 BOOTS = "settled boots"
@@ -190,21 +191,16 @@ def _is_timed(boot: BootRow) -> bool:
 @lru_cache(maxsize=32)
 def _read_boot_table(plan_toml: str) -> dict[str, str]:
     """The keys of [boot] with their defaults; those as written that this version would refuse."""
-    # Costs seconds on a small machine: only where boots are compared.
-    from pydantic import ValidationError  # noqa: PLC0415 - see above
-
-    from appliance.plan_schema import BootTable  # noqa: PLC0415 - see above
-
     try:
         table = tomllib.loads(plan_toml.removeprefix("\ufeff")).get("boot", {})
     except tomllib.TOMLDecodeError:
         return {}
     if not isinstance(table, dict):
         return {}
-    with suppress(ValidationError):
-        table = BootTable.model_validate(table).model_dump()
+    reading = read_alone(TABLES["boot"], table)
+    values = table if reading is None else reading.values
     return {
-        key: printable(str(value)) for key, value in table.items() if key not in _NOT_COMPARED
+        key: printable(str(value)) for key, value in values.items() if key not in _NOT_COMPARED
     } | {"power": ""}
 
 

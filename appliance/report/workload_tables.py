@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
+from appliance.plan_workloads import WORKLOADS
+from appliance.toml_fields import read_alone
 from appliance.units import printable
 
 type Keys = Mapping[str, object]
@@ -48,16 +50,8 @@ def read_keys(plan_toml: str) -> tuple[Keys, ...]:
 
 
 def _complete(table: Keys) -> Keys:
-    # Costs seconds on a small machine: only where workloads are compared.
-    from pydantic import ValidationError  # noqa: PLC0415 - see above
-
-    from appliance.workload_schema import WORKLOAD_TABLES  # noqa: PLC0415 - see above
-
-    model = WORKLOAD_TABLES.get(str(table.get("kind")))
-    if model is None:
+    declared = WORKLOADS.get(str(table.get("kind")))
+    reading = None if declared is None else read_alone(declared, table)
+    if reading is None:
         return table
-    try:
-        plan = model.model_validate(table).build()
-    except ValidationError:
-        return table
-    return {key.removesuffix("_bytes"): value for key, value in asdict(plan).items()}
+    return {key.removesuffix("_bytes"): value for key, value in asdict(reading.value).items()}

@@ -57,7 +57,7 @@ def test_sbom_names_licences_and_the_file_that_was_installed() -> None:
     lock = (REPO / "ci/locks/image.txt").read_text()
     assert {"license": {"name": "LGPL-2.1+"}} in parts["systemd"]["licenses"]
     assert "licenses" not in parts["font"]
-    assert parts["pydantic"]["licenses"] == [{"license": {"id": "MIT"}}]
+    assert parts["textual"]["licenses"] == [{"license": {"id": "MIT"}}]
     for name, part in parts.items():
         if part["purl"].startswith("pkg:pypi/"):
             assert part["licenses"], name

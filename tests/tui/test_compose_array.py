@@ -292,6 +292,6 @@ def test_picking_and_comparing_take_a_drive_out_of_the_array() -> None:
 
 
 def test_a_number_that_is_none_reaches_the_plan_as_it_was_typed() -> None:
-    table = ArraySettings(block="", writeback_percent="-1").to_table()
+    table = ArraySettings().take({"block": "", "writeback_percent": "-1"}).to_table()
     assert "block" not in table
     assert table["writeback_percent"] == "-1"

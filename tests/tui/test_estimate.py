@@ -1,6 +1,6 @@
 import pytest
 
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import DEFAULTS
 from tui.durations import name_work
 from tui.estimate import Past, Subject, TimeLeft, Work, describe_time_left, find_time_left
 
@@ -61,7 +61,7 @@ def test_only_what_goes_over_the_whole_drive_grows_with_it(
     kind: str, more: dict[str, object], *, grows: bool
 ) -> None:
     assert name_work(kind, {"kind": kind, **more}, HDD).grows is grows
-    whole = {**read_defaults().tables[kind], "kind": kind, **more}
+    whole = {**DEFAULTS[kind], "kind": kind, **more}
     assert name_work(kind, whole, HDD).grows is grows, "what is left out is what the plan says"
 
 

@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from textual.pilot import Pilot
 
-from appliance.plan_array import ArrayTable
-from appliance.plan_defaults import read_defaults
-from appliance.plan_schema import BootTable, CampaignTable
+from appliance.plan_model import ALL_TABLES, DEFAULTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
 from tests.tui.kept_scenes import keep
@@ -55,14 +52,9 @@ async def leave_by(pilot: Pilot[Any], choice_id: str) -> None:
 
 
 def test_the_form_sets_every_key_of_the_tables_that_stand_once() -> None:
-    schema: dict[str, type[BaseModel]] = {
-        "campaign": CampaignTable,
-        "boot": BootTable,
-        "array": ArrayTable,
-    }
     set_here = {(each.table, each.key) for each in SETTINGS}
     in_rows = {(table, key) for table, keys in _IN_ROWS.items() for key in keys}
-    known = {(table, key) for table, model in schema.items() for key in model.model_fields}
+    known = {(table, key) for table in _IN_ROWS for key in ALL_TABLES[table].keys}
     assert known == set_here | in_rows | _SAID_ONCE
     assert not set_here & in_rows
 
@@ -82,16 +74,15 @@ async def test_nothing_is_written_of_what_is_at_its_default(engine: FakeEngine) 
 
 
 async def test_the_defaults_are_those_of_the_schema(engine: FakeEngine) -> None:
-    tables = read_defaults().tables
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "f5")
         page = drawn(pilot)
-        assert f"default: {tables['boot']['wake_margin']}" in page
-        assert f"default: {tables['array']['clean_timeout']}; no array composed" in page
+        assert f"default: {DEFAULTS['boot']['wake_margin']}" in page
+        assert f"default: {DEFAULTS['array']['clean_timeout']}; no array composed" in page
         assert "default: empty, the drive's own limit" in page
         value = pilot.app.screen.query_one("#further-clean-timeout", Field).value
-        assert value == str(tables["array"]["clean_timeout"])
+        assert value == str(DEFAULTS["array"]["clean_timeout"])
 
 
 async def test_what_is_set_goes_into_the_plan_by_keys_alone(engine: FakeEngine) -> None:
@@ -214,4 +205,4 @@ def test_what_is_no_plain_number_reaches_the_plan_as_it_was_typed(
 
 def test_an_emptied_value_is_the_default() -> None:
     empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(SETTINGS, "")
-    assert Further(read_defaults().tables, {"boot": {"wake_margin": 45}}).take(empty).tables == {}
+    assert Further(DEFAULTS, {"boot": {"wake_margin": 45}}).take(empty).tables == {}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.measure.samples import Result
+from appliance.problem import KeyPath, Problem
 from appliance.store.read.figures import FigureRow, TicketSum
 from appliance.workloads import surface_slices
 from tests.tui.measured import (
@@ -27,7 +28,7 @@ from tui.course import Counters
 from tui.field_headlines import SLICES
 from tui.headlines import METRICS, find_figures
 from tui.meter import Meter
-from tui.published import parse_problems
+from tui.port.composing import find_mistake
 
 
 def rows(results: tuple[Result, ...]) -> list[FigureRow]:
@@ -275,68 +276,26 @@ def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another
 
 
 @pytest.mark.parametrize(
-    ("line", "mistake"),
+    ("path", "place"),
     [
-        (
-            'plan.toml line 12: workload 2: data_size: must be "1M"',
-            Mistake("workload", 1, "data_size", 'data_size: must be "1M"'),
-        ),
-        (
-            "plan.toml line 9: workload 1: tickets.a: must be 1",
-            Mistake("workload", 0, "tickets", "tickets: must be 1"),
-        ),
-        (
-            "plan.toml line 7: boot.boot_set: must be a size",
-            Mistake("boot", 0, "boot_set", "boot_set: must be a size"),
-        ),
-        (
-            "plan.toml line 3: campaign.name: must be a text",
-            Mistake("campaign", 0, "name", "name: must be a text"),
-        ),
-        (
-            'plan.toml line 5: drive 1: "X" is not released: add erase',
-            Mistake("drive", 0, "", '"X" is not released: add erase'),
-        ),
-        (
-            'drive "X" holds 4 GB; workload 3 (sql) needs about 8 GB',
-            Mistake("workload", 2, "", 'drive "X" holds 4 GB; workload 3 (sql) needs about 8 GB'),
-        ),
-        (
-            'drive "X" holds 4 GB; the boot test needs about 8 GB',
-            Mistake("boot", 0, "", 'drive "X" holds 4 GB; the boot test needs about 8 GB'),
-        ),
-        (
-            "plan.toml line 8: array.bucket: must be a size",
-            Mistake("array", 0, "bucket", "bucket: must be a size"),
-        ),
-        (
-            "plan.toml line 7: array: nothing runs on it",
-            Mistake("array", 0, "", "nothing runs on it"),
-        ),
-        (
-            'plan.toml line 9: workload 1: on 2: "X" is drive 1',
-            Mistake("workload", 0, "on", 'on: "X" is drive 1'),
-        ),
-        (
-            'drive "X" holds 4 MB; a cache needs 33 MB; make array.bucket smaller',
-            Mistake(
-                "array",
-                0,
-                "bucket",
-                'drive "X" holds 4 MB; a cache needs 33 MB; make array.bucket smaller',
-            ),
-        ),
-        (
-            'drive "X" has logical blocks of 4096 bytes; array.block must be that at least',
-            Mistake(
-                "array",
-                0,
-                "block",
-                'drive "X" has logical blocks of 4096 bytes; array.block must be that at least',
-            ),
-        ),
-        ("anything else", Mistake("", 0, "", "anything else")),
+        (("workload", 1, "data_size"), ("workload", 1, "data_size")),
+        (("workload", 0, "tickets", "a"), ("workload", 0, "tickets")),
+        (("workload", 0, "on", 1), ("workload", 0, "on")),
+        (("workload", 2), ("workload", 2, "")),
+        (("workload",), ("workload", 0, "")),
+        (("boot", "boot_set"), ("boot", 0, "boot_set")),
+        (("boot",), ("boot", 0, "")),
+        (("campaign", "name"), ("campaign", 0, "name")),
+        (("drive", 3), ("drive", 3, "")),
+        (("array", "bucket"), ("array", 0, "bucket")),
+        ((), ("", 0, "")),
     ],
 )
-def test_a_problem_is_found_in_the_form(line: str, mistake: Mistake) -> None:
-    assert parse_problems([line]) == (mistake,)
+def test_a_problem_is_found_in_the_form(path: KeyPath, place: tuple[str, int, str]) -> None:
+    table, index, key = place
+    told = f"{key}: must be 1" if key else "must be 1"
+    mistake = find_mistake(Problem(path, "must be 1", line=3, file="plan.toml"))
+    assert mistake == Mistake(table, index, key, told)
+    sentence = 'drive "X" holds 4 GB; array.bucket is too large'
+    conflict = find_mistake(Problem(path, sentence, kind="conflict"))
+    assert conflict == Mistake(table, index, key, sentence), "it says itself where that is"

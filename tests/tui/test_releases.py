@@ -17,7 +17,7 @@ from tests.plan_examples import (
     names_of,
     plan_examples,
 )
-from tui.composed import BootChoice, ComposedCampaign
+from tui.composed import ComposedCampaign
 from tui.drive_facts import DriveRow
 from tui.port.composing import compose_text
 from tui.port.plans import release_in
@@ -56,7 +56,7 @@ def compose(example: PlanExample) -> ComposedCampaign:
             drive.raw_identity: each["role"]
             for drive, each in zip(drives, example.drives, strict=True)
         },
-        boot=BootChoice(2, "cold", "256M", "none") if example.boot is not None else None,
+        boot={"cycles": 2, "charts": "none"} if example.boot is not None else None,
         workloads=tuple(
             {
                 key: tuple(value) if isinstance(value, list) else value
@@ -98,7 +98,7 @@ def find_asked_for(text: str) -> set[str]:
     try:
         parse_plan(text)
     except (PlanError, PlanRefusal) as error:
-        problems = error.problems
+        problems = tuple(map(str, error.problems))
     found = [_ASKED_FOR.search(each) for each in problems]
     assert all(found), problems
     return {match[1] for match in found if match}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import ALL_TABLES, DEFAULTS
 from appliance.plan_text import compose_plan
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
@@ -17,8 +17,7 @@ from tui import language
 from tui.app import KaltstartApp
 from tui.campaigns import ARRAY
 from tui.composed import PlanElement, PlanTable
-from tui.key_words import describe
-from tui.plan_keys import PlanKey
+from tui.plan_keys import PlanKey, describe
 from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write
 from tui.screens.compose import ComposeDialog
@@ -30,9 +29,7 @@ from tui.widgets.line import Line
 
 pytestmark = pytest.mark.slow
 
-KINDS = tuple(
-    kind for kind, keys in read_defaults().keys.items() if "kind" in keys and "on" in keys
-)
+KINDS = tuple(kind for kind, table in ALL_TABLES.items() if "on" in table.keys)
 ON_ARRAY = {"modes", "warm_up"}
 # What a key is not allowed, or means nothing, without.
 COMPANIONS: Mapping[str, PlanTable] = {
@@ -56,18 +53,18 @@ def vary(key: PlanKey) -> Iterator[Any]:
     """Values that a plan may have there, the default not among them."""
     match key.shape:
         case "choice":
-            yield from ({"true": True, "false": False}.get(each, each) for each in key.words)
+            yield from ({"true": True, "false": False}.get(each, each) for each in key.choices)
         case "list" if key.name == "on":
             yield from (HDD.serial, [EVIL.serial, HDD.serial])
         case "list":
-            words: list[Any] = [{"true": True, "false": False}.get(e, e) for e in key.words]
+            words: list[Any] = [{"true": True, "false": False}.get(e, e) for e in key.choices]
             yield from (words[::-1] or ["2M", 4 << 20], words[1:2] or ["8M"])
         case "table":
             yield from TABLES[key.name]
         case "number":
             yield from (float(each) if "." in each else int(each) for each in _ends(key))
         case _:
-            yield from (*_ends(key)[:1], 128 << 20, *key.words)
+            yield from (*_ends(key)[:1], 128 << 20, *key.choices)
 
 
 def _ends(key: PlanKey) -> list[str]:
@@ -129,7 +126,7 @@ async def set_key(pilot: Pilot[Any], name: str, text: str) -> None:
     row = find_key(pilot, name)
     if row.key.shape == "choice":
         row.query_one(Choice).focus()
-        words = row.key.words
+        words = row.key.choices
         turns = words.index(text) - words.index(show_value(row.read()))
         await press(pilot, *["enter"] * (turns % len(words)))
     else:
@@ -176,7 +173,6 @@ async def test_every_key_goes_through_the_form_and_its_page_unchanged(
 
 @pytest.mark.parametrize("code", ["en", "de"])
 async def test_every_key_is_there_with_its_default_and_words(code: str, engine: FakeEngine) -> None:
-    defaults = read_defaults()
     engine.language = code
     engine.show_machine()
     language.use(code)
@@ -185,9 +181,9 @@ async def test_every_key_is_there_with_its_default_and_words(code: str, engine: 
         for kind in KINDS:
             await open_keys(pilot, kind)
             rows = {row.key.name: row for row in pilot.app.screen.query(KeyRow)}
-            assert rows.keys() == defaults.keys[kind].keys() - {"kind"}
+            assert rows.keys() == ALL_TABLES[kind].keys.keys() - {"kind"}
             for name, row in rows.items():
-                default = defaults.tables[kind].get(name, "")
+                default = DEFAULTS[kind].get(name, "")
                 assert row.key.default == (tuple(default) if isinstance(default, list) else default)
                 assert row.query_one(".does", Line).text.endswith(f" {describe(row.key)}")
             assert find_cut(pilot) == []
@@ -394,7 +390,7 @@ def test_texts_come_out_of_a_field_as_they_went_in(text: str) -> None:
     assert read_value(PlanKey("options", "table"), show_value(table)) == table
 
 
-def test_every_key_of_the_schema_has_words_of_its_own() -> None:
+def test_every_key_has_words_of_its_own() -> None:
     assert len(KINDS) == 8
     keys = {each.name: each for kind in KINDS for each in read_keys(kind)}
     assert [name for name, each in keys.items() if not describe(each)] == []

@@ -9,6 +9,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 import tui
+from appliance.plan_model import ALL_TABLES
 
 TUI = Path(tui.__path__[0])
 LOCALE = TUI / "locale"
@@ -20,8 +21,10 @@ type Text = str | tuple[str, str]
 
 
 def list_texts() -> set[Text]:
-    """Every text that is marked for translation."""
-    return {text for path in TUI.rglob("*.py") for text in _list_marked(path)}
+    """Every text that is marked for translation, and the words of the plan's keys."""
+    texts = {text for path in TUI.rglob("*.py") for text in _list_marked(path)}
+    words = {each.brief for table in ALL_TABLES.values() for each in table.keys.values()}
+    return texts | words - {""}
 
 
 def _list_marked(path: Path) -> Iterator[Text]:

@@ -12,6 +12,7 @@ from appliance.errors import (
     StickTrouble,
     blame_of,
 )
+from appliance.problem import Problem
 
 
 @pytest.mark.parametrize(
@@ -25,13 +26,22 @@ def test_exit_codes_are_those_of_the_contract(kind: type[KaltstartError], exit_c
     assert str(kind("what happened")) == "what happened"
 
 
+def test_a_problem_is_told_with_its_place() -> None:
+    path = ("workload", 1, "options", "a\x1b")
+    problem = Problem(path, "must be b", line=3, file="p\n.toml")
+    assert str(problem) == r"p\x0a.toml line 3: workload 2: options.a\x1b: must be b"
+    assert str(Problem((), "is empty", file="p.toml")) == "p.toml: is empty"
+    assert str(Problem(("boot",), "it does not fit")) == "it does not fit"
+
+
 def test_a_refusal_blames_no_drive_by_itself() -> None:
     assert Refusal("it is mounted").blame == "other"
     assert StepFailed("it does not answer").blame == "drive"
 
 
 def test_a_plan_error_carries_every_problem() -> None:
-    assert PlanError("two", problems=("a", "b")).problems == ("a", "b")
+    problems = (Problem(("boot",), "a"), Problem((), "b"))
+    assert PlanError("two", problems=problems).problems == problems
     assert PlanError("none").problems == ()
 
 

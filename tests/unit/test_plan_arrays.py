@@ -50,7 +50,8 @@ def plan_of(*workloads: str, array: str = "", drives: str = DRIVES, boot: str = 
 def conflicts(
     plan: Plan, *, cache: Drive = CACHE, backing: Drive = BACKING, root_bytes: int = 0
 ) -> tuple[str, ...]:
-    return find_conflicts(plan, [backing, cache, TARGET], stick=None, root_bytes=root_bytes)
+    found = find_conflicts(plan, [backing, cache, TARGET], stick=None, root_bytes=root_bytes)
+    return tuple(map(str, found))
 
 
 def test_defaults_are_for_measuring() -> None:
@@ -159,7 +160,7 @@ def test_a_composed_plan_has_the_array() -> None:
         name="n",
         drives=[BACKING, CACHE],
         roles={"H": "backing", "S": "cache"},
-        cycles=1,
+        boot={},
         array={},
         typed={},
     )

@@ -34,7 +34,8 @@ def conflicts(
         table = f'serial = "{each[1:]}"\nerase = "{each[1:]}"' if each[0] == "=" else each
         tables.append(f"[[drive]]\n{table}\n")
     plan = parse_plan(f"version = 1\nboot = {{}}\n{''.join(tables)}")
-    return find_conflicts(plan, drives, stick=stick, root_bytes=root_bytes)
+    found = find_conflicts(plan, drives, stick=stick, root_bytes=root_bytes)
+    return tuple(map(str, found))
 
 
 def test_a_plan_that_fits() -> None:
@@ -169,7 +170,7 @@ def test_the_drives_of_an_array_are_written_to_whatever_runs_on_it() -> None:
         '[[drive]]\nserial = "LAB-SSD-1"\nerase = "LAB-SSD-1"\nrole = "cache"\n'
         '[[workload]]\nkind = "surface"\non = "array"\n'
     )
-    (line,) = find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK)
+    (line,) = map(str, find_conflicts(plan, (PROTECTED, SSD, STICK), stick=STICK))
     assert "is write-protected by itself" in line
 
 

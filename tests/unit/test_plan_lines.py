@@ -2,16 +2,17 @@
 
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path as FilePath
+from pathlib import Path
 
 import pytest
 
-from appliance.plan_lines import Path, find_lines, line_of
+from appliance.plan_lines import find_lines, line_of
+from appliance.problem import KeyPath
 
-PLANS = FilePath(__file__).parents[1] / "fixtures/plans"
+PLANS = Path(__file__).parents[1] / "fixtures/plans"
 
 
-def paths_in(data: object, path: Path = ()) -> Iterator[Path]:
+def paths_in(data: object, path: KeyPath = ()) -> Iterator[KeyPath]:
     if path:
         yield path
     if isinstance(data, dict):
@@ -45,7 +46,7 @@ def paths_in(data: object, path: Path = ()) -> Iterator[Path]:
         ("a = 1979-05-27 07:32:00\r\nb = 1\r\n", ("b",), 2),
     ],
 )
-def test_a_key_is_found(text: str, path: Path, line: int) -> None:
+def test_a_key_is_found(text: str, path: KeyPath, line: int) -> None:
     lines = find_lines(text)
     assert lines[path] == line
     assert set(paths_in(tomllib.loads(text))) <= set(lines)
@@ -65,6 +66,8 @@ def test_a_missing_key_has_the_line_of_its_table() -> None:
     assert line_of(("missing",), lines) == 1
 
 
-@pytest.mark.parametrize("text", ["a = [", "a = {b", "[a", "=", 'a = "', "a." * 99 + "a = 1", "a"])
+@pytest.mark.parametrize(
+    "text", ["a = [", "a = [1, }", "a = {b", "[a", "=", 'a = "', "a." * 99 + "a = 1", "a"]
+)
 def test_what_is_not_understood_is_left_out(text: str) -> None:
     assert set(find_lines(f"x = 1\n{text}")) >= {("x",)}

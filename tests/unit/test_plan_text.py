@@ -56,8 +56,7 @@ def test_a_hostile_identity_survives_the_round_trip(text: str) -> None:
     toml = compose_plan(
         name=text[:80],
         drives=[make_drive(serial=text), make_drive(wwn=f"x{text[1:]}")],
-        cycles=7,
-        power="warm",
+        boot={"cycles": 7, "power": "warm"},
     )
     assert toml.isascii()
     plan = parse_plan(toml)
@@ -84,10 +83,7 @@ def test_options_arrive() -> None:
         compose_plan(
             name="n",
             drives=[make_drive(serial="A"), make_drive(serial="B")],
-            cycles=1,
-            power="cold",
-            boot_set="1G",
-            charts="none",
+            boot={"cycles": 1, "power": "cold", "boot_set": "1G", "charts": "none"},
             on_finish="reboot",
             controls={"B"},
             typed={"A": "A", "B": "B"},
@@ -107,8 +103,7 @@ def test_what_was_typed_is_not_corrected() -> None:
     toml = compose_plan(
         name="n",
         drives=[make_drive(serial="WD-1")],
-        cycles=1,
-        power="cold",
+        boot={"cycles": 1, "power": "cold"},
         typed={"WD-1": "wd-1"},
     )
     with pytest.raises(PlanRefusal, match='must repeat the serial "WD-1" exactly, not "wd-1"'):
@@ -137,7 +132,7 @@ def test_boot_and_workloads_go_together_and_nothing_is_released_unasked() -> Non
     )
     assert not parse_plan(toml).drives[0].released
     toml = compose_plan(
-        name="n", drives=[make_drive(serial="A")], cycles=2, workloads=[{"kind": "sql"}]
+        name="n", drives=[make_drive(serial="A")], boot={"cycles": 2}, workloads=[{"kind": "sql"}]
     )
     plan = parse_plan(toml)
     assert plan.boot is not None
@@ -179,9 +174,7 @@ def test_sizes_as_a_plan_writes_them(size_bytes: int, shown: str) -> None:
 @pytest.mark.parametrize("serial", ["", "bad\udcff"])
 def test_a_drive_that_no_plan_can_name_is_refused(serial: str) -> None:
     with pytest.raises(Refusal, match="/dev/sdq reports no serial"):
-        compose_plan(
-            name="n", drives=[make_drive(serial=serial, path="/dev/sdq")], cycles=1, power="cold"
-        )
+        compose_plan(name="n", drives=[make_drive(serial=serial, path="/dev/sdq")], boot={})
 
 
 @pytest.mark.parametrize(

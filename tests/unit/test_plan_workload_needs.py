@@ -7,8 +7,8 @@ import pytest
 from appliance.caches.ballast import FLOOR_BYTES
 from appliance.drives.model import Drive
 from appliance.plan import Plan, find_conflicts, parse_plan
-from appliance.plan_workloads import WorkloadPlan, needed_bytes, wanted_ram_bytes
-from appliance.workload_schema import SMALLEST_FREE_RAM_BYTES
+from appliance.plan_workloads import SMALLEST_FREE_RAM, WorkloadPlan
+from appliance.units import parse_size
 
 MIB, GIB = 1 << 20, 1 << 30
 HDD = Drive(
@@ -29,6 +29,12 @@ def plan_of(*tables: str) -> Plan:
     """Of one drive; each of `tables` is the inside of a `[[workload]]`."""
     workloads = "".join(f"[[workload]]\n{each}\n" for each in tables)
     return parse_plan(f'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n{workloads}')
+
+
+def conflicts(
+    plan: Plan, drives: list[Drive], *, stick: None, ram_bytes: int = 0
+) -> tuple[str, ...]:
+    return tuple(map(str, find_conflicts(plan, drives, stick=stick, ram_bytes=ram_bytes)))
 
 
 def workload(table: str) -> WorkloadPlan:
@@ -56,7 +62,7 @@ def workload(table: str) -> WorkloadPlan:
     ],
 )
 def test_needed_bytes(table: str, size_bytes: int) -> None:
-    assert needed_bytes(workload(table)) == size_bytes
+    assert workload(table).needed_bytes() == size_bytes
 
 
 def test_what_does_not_fit_is_told_for_each_workload() -> None:
@@ -64,11 +70,11 @@ def test_what_does_not_fit_is_told_for_each_workload() -> None:
         'kind = "fio"\nsize = "4G"', 'kind = "lottery"', 'kind = "sql"\ndata_size = "1G"'
     )
     holds = 'drive "A" holds 4.0 GB; workload'
-    assert find_conflicts(plan, [HDD], stick=None) == (
+    assert conflicts(plan, [HDD], stick=None) == (
         f"{holds} 1 (fio) needs about 4.3 GB",
         f"{holds} 3 (sql), beside the files of workload 2 (lottery), needs about 5.9 GB",
     )
-    assert find_conflicts(plan, [replace(HDD, size_bytes=6 * GIB)], stick=None) == ()
+    assert conflicts(plan, [replace(HDD, size_bytes=6 * GIB)], stick=None) == ()
 
 
 LOTTERY = 'kind = "lottery"'  # 1000 MiB of files
@@ -106,14 +112,14 @@ def test_files_that_stay_must_fit_together(tables: tuple[str, ...], needs_bytes:
     needs_bytes += needs_bytes // 10 + 64 * MIB
     plan = plan_of(*tables)
 
-    assert find_conflicts(plan, [replace(HDD, size_bytes=needs_bytes)], stick=None) == ()
-    lines = find_conflicts(plan, [replace(HDD, size_bytes=needs_bytes - 1)], stick=None)
+    assert conflicts(plan, [replace(HDD, size_bytes=needs_bytes)], stick=None) == ()
+    lines = conflicts(plan, [replace(HDD, size_bytes=needs_bytes - 1)], stick=None)
     assert lines
     assert all(" needs about " in line for line in lines)
 
 
 def test_all_that_take_the_room_are_named() -> None:
-    (line,) = find_conflicts(plan_of(LOTTERY, FIO, SQL), [HDD], stick=None)
+    (line,) = conflicts(plan_of(LOTTERY, FIO, SQL), [HDD], stick=None)
     assert line == (
         'drive "A" holds 4.0 GB; workload 3 (sql), beside the files of workload 1 (lottery) and '
         "workload 2 (fio), needs about 4.8 GB"
@@ -127,7 +133,7 @@ def test_each_drive_has_files_of_its_own() -> None:
         f'[[workload]]\n{FIO}\non = "B"\n[[workload]]\n{LOTTERY}\non = "A"\n'
     )
     other = replace(HDD, path="/dev/sdb", serial="B")
-    assert find_conflicts(plan, [HDD, other], stick=None) == ()
+    assert conflicts(plan, [HDD, other], stick=None) == ()
 
 
 def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
@@ -137,9 +143,9 @@ def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
     )
     small = replace(HDD, size_bytes=MIB)
     other = replace(HDD, path="/dev/sdb", serial="B")
-    assert find_conflicts(plan, [small, other], stick=None) == ()
+    assert conflicts(plan, [small, other], stick=None) == ()
     small = replace(other, size_bytes=MIB)
-    assert find_conflicts(plan, [HDD, small], stick=None) == (
+    assert conflicts(plan, [HDD, small], stick=None) == (
         'drive "B" holds 1.0 MB; workload 1 (lottery) needs about 1.0 GB',
     )
 
@@ -156,23 +162,23 @@ def test_only_the_drive_that_is_named_must_be_large_enough() -> None:
     ],
 )
 def test_wanted_ram(table: str, ram_bytes: int) -> None:
-    assert wanted_ram_bytes(workload(table)) == ram_bytes
+    assert workload(table).wanted_ram_bytes == ram_bytes
 
 
 def test_more_free_ram_than_there_is() -> None:
     plan = plan_of('kind = "fio"\ntests = ["seq-read"]', 'kind = "matrix"\nfree_ram = "1G"')
-    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=2 * GIB) == ()
-    assert find_conflicts(plan, [HDD], stick=None) == ()
-    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=GIB - MIB) == (
+    assert conflicts(plan, [HDD], stick=None, ram_bytes=2 * GIB) == ()
+    assert conflicts(plan, [HDD], stick=None) == ()
+    assert conflicts(plan, [HDD], stick=None, ram_bytes=GIB - MIB) == (
         "workload 2 (matrix) is to run in 1.0 GiB of RAM; this machine has no more than 1023 MiB",
     )
 
 
 def test_no_plan_asks_for_a_ballast_that_is_never_made() -> None:
-    assert SMALLEST_FREE_RAM_BYTES == FLOOR_BYTES
+    assert parse_size(SMALLEST_FREE_RAM) == FLOOR_BYTES
 
 
 def test_little_ram_is_no_reason_against_a_large_database() -> None:
     """Without free_ram the ballast is left out where the data exceed the RAM anyway."""
     plan = plan_of('kind = "sql"\ndata_size = "800M"')
-    assert find_conflicts(plan, [HDD], stick=None, ram_bytes=256 * MIB) == ()
+    assert conflicts(plan, [HDD], stick=None, ram_bytes=256 * MIB) == ()

@@ -9,14 +9,13 @@ import pytest
 from appliance.errors import PlanError
 from appliance.policy import (
     BUILT_IN,
-    CLASSES,
     DEFAULTS,
-    Limit,
     load_policy,
     parse_policy,
     problems_of,
 )
 from appliance.policy_limits import LIMITS
+from appliance.policy_tables import CLASSES, Limit
 
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "docs/manual/policy.md"
@@ -27,7 +26,7 @@ INVALID = sorted(POLICIES.glob("*.toml"))
 def problems(text: str) -> tuple[str, ...]:
     with pytest.raises(PlanError) as caught:
         parse_policy(text)
-    return caught.value.problems
+    return tuple(map(str, caught.value.problems))
 
 
 def test_without_a_file_what_is_built_in_holds(tmp_path: Path) -> None:
@@ -85,6 +84,12 @@ def test_every_mistake_is_reported_at_once(path: Path) -> None:
     assert INVALID
     expected = path.with_suffix(".txt").read_text().splitlines()
     assert list(problems(path.read_text())) == expected
+
+
+def test_an_unknown_key_does_not_hide_what_is_never_reached() -> None:
+    found = problems("version = 1\n[hdd]\ncrc_errors = { remark = 5, reject = 2, rejekt = 1 }\n")
+    assert len(found) == 2
+    assert any("is never reached" in each for each in found)
 
 
 def test_an_empty_file_is_no_policy(tmp_path: Path) -> None:

@@ -143,6 +143,24 @@ def test_a_key_of_a_workload_elsewhere_is_sent_there() -> None:
         parse_plan('version = 1\ndata_size = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n')
 
 
+def test_drives_that_are_no_tables_hide_nothing_else() -> None:
+    text = 'version = 1\ndrive = [1]\n[[workload]]\nkind = "sql"\non = ["array", "A"]\n'
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text)
+    drive, on = map(str, caught.value.problems)
+    assert drive == "plan.toml line 2: drive 1: must be a [[drive]] table, not 1"
+    assert on.startswith('plan.toml line 5: workload 1: on 1: "array" needs an [array] table')
+
+
+def test_a_broken_key_does_not_hide_that_nothing_runs_on_the_array() -> None:
+    text = 'version = 1\n[array]\n[[drive]]\nserial = "A"\n[[workload]]\nkind = "sql"\nseed = -1\n'
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text)
+    told = [each.text for each in caught.value.problems]
+    assert any(each.startswith("nothing runs on it") for each in told)
+    assert any("whole number from 0 to" in each for each in told)
+
+
 def test_there_are_bounds_for_how_much_there_is_to_do() -> None:
     sizes = ", ".join(f'"{4 * size}K"' for size in range(16, 48))
     records = ", ".join(str(512 << bit) for bit in range(8))

@@ -51,7 +51,7 @@ def test_a_plan_is_refused_unless_it_releases_each_drive_that_it_writes_to(
     missing = example.written - released
     problems = getattr(refusal_of(example.show(released)), "problems", ())
     for identity in example.identities:
-        is_asked_for = any(f'add erase = "{identity}"' in each for each in problems)
+        is_asked_for = any(f'add erase = "{identity}"' in each.text for each in problems)
         assert is_asked_for == (identity in missing)
     assert bool(problems) == bool(missing)
 

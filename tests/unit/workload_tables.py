@@ -24,4 +24,4 @@ def problems_of(*tables: str) -> tuple[str, ...]:
     """What the plan's checks have against such tables."""
     with pytest.raises(PlanError) as caught:
         plan_of(*tables)
-    return caught.value.problems
+    return tuple(map(str, caught.value.problems))

@@ -15,7 +15,8 @@ from typing import Any
 
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.measure.diskstats import parse_stat
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import DEFAULTS
+from appliance.plan_workloads import MAX_DRIVES
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
@@ -34,9 +35,11 @@ from tui.outline import Outline
 from tui.places import READY, find_run_folder, find_terminal, name_alive, name_starting
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.kept import Keeper, Kept, read_manual
+from tui.port.outlined import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.stored import StoredReader
+from tui.port.times import estimate_plan
 from tui.port.watched import Watched
 from tui.port.written import find_written
 from tui.published import parse_status
@@ -49,9 +52,9 @@ from tui.step_times import StepTime
 
 __all__ = ["LATER", "KaltstartError", "Kept", "Port"]
 
-LATER = ("tui.port.composing", "tui.port.outlined", "tui.port.times", "tui.port.side_ratios")
-"""What no page needs before somebody presses a key; with the plan's schema behind it, or the
-report's rules."""
+LATER = ("tui.port.composing", "tui.port.side_ratios")
+"""What no page needs before somebody presses a key; with much of the engine, or the report's rules,
+behind it."""
 
 # Counted on our own clock, since a bench machine's clock may jump. The engine writes its status
 # when something changes, so silence shows where it must change: at the start and in a countdown.
@@ -235,8 +238,6 @@ class Port:
 
     def estimate_plan(self, toml: str) -> tuple[StepTime, ...]:
         """The same for a plan without mistakes, on the drives that are here."""
-        from tui.port.times import estimate_plan  # noqa: PLC0415  # see LATER
-
         found = self._drives.value
         try:
             return estimate_plan(self.database, toml, found.drives if found else ())
@@ -288,14 +289,10 @@ class Port:
 
     def outline_plan(self, toml: str, drives: Sequence[DriveRow]) -> Outline:
         """A kept plan without mistakes as the form takes it."""
-        from tui.port.outlined import outline_plan  # noqa: PLC0415  # see LATER
-
         return outline_plan(toml, drives)
 
     def find_lost(self, toml: str, composed: ComposedCampaign) -> tuple[str, ...]:
         """What the form has lost of a kept plan. Raises KaltstartError."""
-        from tui.port.outlined import find_lost  # noqa: PLC0415  # see LATER
-
         return find_lost(toml, self.compose_plan(composed, released=False))
 
     def release_in(self, toml: str, identities: tuple[str, ...]) -> str:
@@ -308,11 +305,11 @@ class Port:
 
     def further(self) -> Further:
         """What of a plan no row of the form sets, at its defaults."""
-        return Further(read_defaults().tables, {})
+        return Further(DEFAULTS, {})
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""
-        return read_defaults().max_drives
+        return MAX_DRIVES
 
 
 def _show_size(size_bytes: int) -> str:

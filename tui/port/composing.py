@@ -2,13 +2,16 @@
 
 import os
 
+from appliance.campaign.stick_room import check_room
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
+from appliance.plan import find_conflicts, parse_plan
 from appliance.plan_text import compose_plan
+from appliance.problem import Problem
+from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.port.releases import find_released
-from tui.published import parse_problems
 
 
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
@@ -16,16 +19,12 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
     Not `released`: to be kept, until somebody releases them.
     """
-    boot = composed.boot
     return compose_plan(
         name=composed.name,
         on_finish=composed.on_finish,
         drives=[_to_drive(drive) for drive in composed.drives],
         roles=composed.roles,
-        cycles=boot.cycles if boot else None,
-        power=boot.power if boot else "cold",
-        boot_set=boot.boot_set if boot else "256M",
-        charts=boot.charts if boot else "first-last",
+        boot=composed.boot,
         array=composed.array,
         workloads=composed.workloads,
         further=composed.further,
@@ -37,19 +36,26 @@ def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
 
 def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
     """What the plan's own checks have against it, and whether the stick has room for it."""
-    # Loading them costs a small machine seconds, and memory: only here, and only once.
-    from appliance.campaign.stick_room import check_room  # noqa: PLC0415  # see above
-    from appliance.plan import find_conflicts, parse_plan  # noqa: PLC0415  # see above
-
     try:
         plan = parse_plan(compose_text(composed))
     except KaltstartError as error:
-        return parse_problems(getattr(error, "problems", ()) or (str(error),))
+        return tuple(map(find_mistake, error.problems or [Problem((), str(error))]))
     drives = [_to_drive(drive) for drive in composed.drives]
     ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
     refusal = check_room(plan, drives).refusal
-    return parse_problems((*conflicts, *filter(None, (refusal,))))
+    problems = (*conflicts, *(Problem((), each) for each in [refusal] if each))
+    return tuple(map(find_mistake, problems))
+
+
+def find_mistake(problem: Problem) -> Mistake:
+    """Where it belongs in the form: the table, which of those there are several of, and the key."""
+    path = problem.path
+    table = str(path[0]) if path else ""
+    index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
+    key = next((each for each in path[1:] if isinstance(each, str)), "")
+    text = f"{key}: {problem.text}" if key and problem.file else problem.text
+    return Mistake(table, index, drawable(key), drawable(text))
 
 
 def _to_drive(row: DriveRow) -> Drive:

@@ -1,4 +1,4 @@
-"""The keys that each kind of workload knows, from the plan's schema, and their values as text.
+"""The keys that a table of the plan knows, by its declaration, and their values as text.
 
 What a field holds is what a plan has, in fewer signs: `seq-read, rand-read` for a list, `a=4, b=6`
 for a table. What cannot be read stays as it was typed, for the plan's checks to refuse.
@@ -7,13 +7,12 @@ for a table. What cannot be read stays as it was typed, for the plan's checks to
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import ALL_TABLES
 from appliance.plan_text import quote
-from appliance.plan_values import show_size
+from appliance.toml_fields import Key
 from tui.composed import PlanElement, PlanValue
-from tui.plan_keys import PlanKey, Shape
+from tui.plan_keys import PlanKey
 
 _LAST = ("seed", "on")
 _SWITCH = ("false", "true")
@@ -31,14 +30,9 @@ _PAIR = re.compile(
 
 
 @cache
-def read_keys(kind: str) -> tuple[PlanKey, ...]:
-    """All keys of that kind's table but for `kind`; those that all kinds have come last."""
-    defaults = read_defaults()
-    found = [
-        _parse_key(name, schema, defaults.tables[kind].get(name, ""))
-        for name, schema in defaults.keys[kind].items()
-        if name != "kind"
-    ]
+def read_keys(table: str) -> tuple[PlanKey, ...]:
+    """All keys of that table but `kind`; those that all workloads have come last."""
+    found = [_describe(each) for each in ALL_TABLES[table].keys.values() if each.name != "kind"]
     return tuple(sorted(found, key=_place_of))
 
 
@@ -46,47 +40,17 @@ def _place_of(key: PlanKey) -> int:
     return _LAST.index(key.name) + 1 if key.name in _LAST else 0
 
 
-def _parse_key(name: str, schema: Mapping[str, Any], default: Any) -> PlanKey:  # noqa: ANN401  # JSON
-    variants = schema.get("anyOf", [schema])
-    types = {each.get("type") for each in variants}
-    element: Mapping[str, Any] = next((each["items"] for each in variants if "items" in each), {})
-    words = tuple(each["const"] for each in variants if "const" in each)
-    if element:
-        words = _list_words(element)
-    elif not words:
-        words = _list_words(schema)
-    number: Mapping[str, Any] = next((each for each in variants if "minimum" in each), {})
-    is_size = any("pattern" in each for each in variants)
-    shape: Shape = "text"
-    if element:
-        shape = "list"
-    elif "object" in types:
-        shape = "table"
-    elif is_size:
-        shape = "size"
-    elif types & {"integer", "number"}:
-        shape = "number"
-    elif words:
-        shape = "choice"
+def _describe(key: Key) -> PlanKey:
+    default = "" if key.default is None else key.default
     return PlanKey(
-        name,
-        shape,
+        key.name,
+        key.allowed.shape,
         tuple(default) if isinstance(default, list) else default,
-        words,
-        _show_bounds(number, is_size=is_size),
-        is_whole="integer" in types,
+        key.allowed.choices,
+        key.allowed.bounds,
+        is_whole=key.allowed.is_whole,
+        words=key.brief,
     )
-
-
-def _list_words(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    return _SWITCH if schema.get("type") == "boolean" else tuple(schema.get("enum", ()))
-
-
-def _show_bounds(schema: Mapping[str, Any], *, is_size: bool) -> str:
-    if not schema:
-        return ""
-    ends = (schema["minimum"], schema["maximum"])
-    return " - ".join(show_size(each) if is_size else str(each) for each in ends)
 
 
 def show_value(value: PlanValue) -> str:
@@ -134,7 +98,7 @@ def read_value(key: PlanKey, text: str) -> PlanValue:
         case "number":
             return _read_number(text, is_whole=key.is_whole)
         case "choice":
-            return text == "true" if key.words == _SWITCH else text
+            return text == "true" if key.choices == _SWITCH else text
         case _:
             return text
 
@@ -145,7 +109,7 @@ def _read_list(key: PlanKey, text: str) -> PlanValue:
         return text
     elements = (_unquote(each) for each in found)
     return tuple(
-        each == "true" if key.words == _SWITCH and each in _SWITCH else each for each in elements
+        each == "true" if key.choices == _SWITCH and each in _SWITCH else each for each in elements
     )
 
 

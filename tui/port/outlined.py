@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from appliance.plan_defaults import read_defaults
-from appliance.plan_model import ArrayPlan, Boot, Campaign
+from appliance.plan import parse_plan
+from appliance.plan_model import ALL_TABLES, DEFAULTS, ArrayPlan, Boot, Campaign
 from appliance.plan_workloads import WorkloadPlan
 from tui.charset import drawable
 from tui.composed import PlanValue
@@ -27,7 +27,6 @@ _KEYS = {"max_celsius": "max_temperature"}
 def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
     """A plan without mistakes, on the drives that are here."""
     plan = tomllib.loads(toml)
-    defaults = read_defaults().tables
     roles: dict[str, Role] = {}
     own: list[DriveRow] = []
     obstacles: list[str] = []
@@ -39,23 +38,23 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         roles[identity] = table.get("role", "target")
     tests: dict[str, Settings] = {}
     if "boot" in plan:
-        tests["boot"] = _fill_up(plan["boot"], defaults["boot"])
+        tests["boot"] = _fill_up(plan["boot"], DEFAULTS["boot"])
     for table in plan.get("workload", []):
         kind = table["kind"]
         if kind in tests:
             obstacles.append(_("it has more than one workload {kind}").format(kind=kind))
         # The form offers some keys that a plan need not have: here they are empty.
-        silent = dict.fromkeys(read_defaults().keys[kind].keys() - {"kind", "on"}, "")
-        tests[kind] = _fill_up(table, {**silent, **defaults[kind]})
-    array = _fill_up(plan["array"], defaults["array"]) if "array" in plan else None
-    campaign = {**defaults["campaign"], **plan.get("campaign", {})}
+        silent = dict.fromkeys(ALL_TABLES[kind].keys.keys() - {"kind", "on"}, "")
+        tests[kind] = _fill_up(table, {**silent, **DEFAULTS[kind]})
+    array = _fill_up(plan["array"], DEFAULTS["array"]) if "array" in plan else None
+    campaign = {**DEFAULTS["campaign"], **plan.get("campaign", {})}
     name = campaign["name"]
     return Outline(
         Template(id="kept", label=drawable(name), does="", roles=roles, tests=tests),
         name,
         array,
         campaign["on_finish"],
-        Further.from_plan(defaults, plan),
+        Further.from_plan(DEFAULTS, plan),
         (*own, *(each for each in drives if each not in own)),
         tuple(dict.fromkeys(obstacles)),
     )
@@ -92,9 +91,6 @@ def find_lost(kept: str, formed: str) -> tuple[str, ...]:
 
     Both are plans without mistakes once their drives are released. Raises KaltstartError.
     """
-    # Loading it costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import parse_plan  # noqa: PLC0415  # see above
-
     identities = tuple(
         str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]
     )

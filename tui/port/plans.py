@@ -2,18 +2,19 @@
 
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError
+from appliance.plan import describe_plan, parse_plan, read_plan
 from appliance.plan_text import quote
+from appliance.problem import Problem
 from tui.charset import drawable
 from tui.language import _
 
 _HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
-# `plans/a.toml line 12: ...` (appliance.plan): a line that was put in moves those behind it.
-_WHERE = re.compile(r"^[^:]* line \d+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +51,26 @@ def list_plans(folder: Path) -> tuple[str, ...]:
 
 def read_kept_plan(folder: Path, name: str) -> KeptPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
-    # Loading them costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import describe_plan, parse_plan, read_plan  # noqa: PLC0415  # see above
-
     shown = drawable(name)
     try:
         text = read_plan(folder / name)
     except KaltstartError as error:
         return KeptPlan(shown, problems=_reasons(error))
-    problems: tuple[str, ...] = ()
+    found: tuple[Problem, ...] = ()
     try:
         parse_plan(text, name=name)
     except KaltstartError as error:
-        problems = _reasons(error)
+        found = error.problems
     try:
         own_releases = _find_identities(text, key="erase")
         plan = parse_plan(release_in(text, _find_identities(text)), name=name)
     except ValueError as error:
-        return KeptPlan(shown, text, problems=problems or _reasons(error))
+        return KeptPlan(shown, text, problems=_show(found) or _reasons(error))
     except KaltstartError as error:
         # Those that only a release is missing for are asked for; lines are those of the file.
-        real = {_WHERE.sub("", each) for each in _reasons(error)}
-        own = tuple(each for each in problems if _WHERE.sub("", each) in real)
-        return KeptPlan(shown, text, problems=own or _reasons(error))
+        real = {(each.path, each.text) for each in error.problems}
+        own = [each for each in found if (each.path, each.text) in real]
+        return KeptPlan(shown, text, problems=_show(own) or _reasons(error))
     written = {each.identity for each in plan.written_drives}
     return KeptPlan(
         shown,
@@ -131,4 +129,8 @@ def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
 
 
 def _reasons(error: Exception) -> tuple[str, ...]:
-    return tuple(map(drawable, getattr(error, "problems", ()) or (str(error),)))
+    return _show(getattr(error, "problems", ())) or (drawable(str(error)),)
+
+
+def _show(problems: Iterable[Problem]) -> tuple[str, ...]:
+    return tuple(drawable(str(each)) for each in problems)

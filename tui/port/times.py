@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.plan_defaults import read_defaults
+from appliance.plan_model import DEFAULTS
 from appliance.store.connect import open_read_only
 from appliance.store.read.durations import select_work
 from appliance.units import parse_size
@@ -20,5 +20,5 @@ def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tupl
         past = make_durations(select_work(connection)).past
     finally:
         connection.close()
-    basis = Basis(past, read_defaults().tables, parse_size)
+    basis = Basis(past, DEFAULTS, parse_size)
     return find_step_times(tomllib.loads(toml), drives, basis)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from appliance.campaign.remaining_writes import CampaignRows, written_drives
 from appliance.errors import KaltstartError
+from appliance.plan import parse_plan
 from appliance.store.arrays import select_array
 from appliance.store.campaigns import select_campaign, select_campaign_drives
 from appliance.store.connect import open_read_only
@@ -16,9 +17,6 @@ def find_written(database: Path, campaign_id: int) -> tuple[str, ...]:
 
     All that are released where its plan cannot be read. Raises KaltstartError, sqlite3.Error.
     """
-    # Loading it costs a small machine seconds, and memory: only here, and only once.
-    from appliance.plan import parse_plan  # noqa: PLC0415  # see above
-
     connection = open_read_only(database)
     try:
         campaign = select_campaign(connection, campaign_id)

@@ -1,10 +1,11 @@
 """The array of a composed campaign: a line of the form, and a page of its settings.
 
-Owns the words for them and what is offered first; what they may be is the plan's to say.
+Owns what the modes and the kernel's own values mean; the keys are the plan's.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import override
 
 from textual.app import ComposeResult
@@ -14,6 +15,8 @@ from tui.charset import shorten
 from tui.composed import Mistake, PlanTable
 from tui.drive_facts import DriveRow
 from tui.language import N_, _
+from tui.plan_keys import PlanKey
+from tui.port.keys import read_keys, show_value
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
@@ -28,25 +31,11 @@ _MODES = {
 """How bcache writes in each mode."""
 _LOSES_DIRTY = N_("If the cache drive dies, what was not yet written back from it is lost.")
 _LOSES_NOTHING = N_("If the cache drive dies, nothing is lost: the backing drive has all of it.")
-_BENCHMARKING = {
-    "sequential_cutoff": "0",
-    "congested_read_threshold_us": "0",
-    "congested_write_threshold_us": "0",
-}
+_BYPASSED = ("sequential_cutoff", "congested_read_threshold_us", "congested_write_threshold_us")
 # drivers/md/bcache: bch_cached_dev_init (4 << 20), bch_cache_set_alloc (2000, 20000).
-_KERNEL = {
-    "sequential_cutoff": "4M",
-    "congested_read_threshold_us": "2000",
-    "congested_write_threshold_us": "20000",
-}
-_REMARKS = {
-    "bucket": N_("allocation unit of the cache drive"),
-    "block": N_("auto: the larger logical block"),
-    "sequential_cutoff": N_("kernel 4M; longer runs bypass"),
-    "congested_read_threshold_us": N_("kernel 2000; if slower, bypass"),
-    "congested_write_threshold_us": N_("kernel 20000; if slower, bypass"),
-    "writeback_percent": N_("kernel 10; of the cache kept dirty"),
-}
+_KERNEL = dict(zip(_BYPASSED, ("4M", "2000", "20000"), strict=True))
+_ABSENT = "auto"
+"""How a key without a value is shown."""
 _BYPASSES = {
     "nothing": N_("For benchmarking: nothing bypasses the cache (cut-off and thresholds 0)."),
     "kernel": N_("The kernel's own: long runs bypass the cache, and all does while it is slow."),
@@ -59,38 +48,52 @@ _BYPASSES_SHORT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@cache
+def _list_keys() -> Mapping[str, PlanKey]:
+    """Those that are set here: with words for it, or a few values to choose from."""
+    return {each.name: each for each in read_keys("array") if each.words or each.choices}
+
+
+@cache
+def _list_defaults() -> Mapping[str, str]:
+    """For measuring: nothing bypasses the cache."""
+    return {name: show_value(each.default) or _ABSENT for name, each in _list_keys().items()}
+
+
+@dataclass(frozen=True, slots=True)
 class ArraySettings:
     """The keys of the plan's `[array]`, as they were typed."""
 
-    cache_mode: str = "writeback"
-    bucket: str = "512K"
-    block: str = "auto"
-    sequential_cutoff: str = _BENCHMARKING["sequential_cutoff"]
-    congested_read_threshold_us: str = _BENCHMARKING["congested_read_threshold_us"]
-    congested_write_threshold_us: str = _BENCHMARKING["congested_write_threshold_us"]
-    writeback_percent: str = "10"
+    typed: Mapping[str, str] = field(default_factory=_list_defaults)
 
     def to_table(self) -> PlanTable:
         """The plan's table; what should be a number and is none stays as it was typed."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        if self.block in {"auto", ""}:
+        values = {key: _to_value(value) for key, value in self.typed.items()}
+        if values["block"] in {_ABSENT, ""}:
             del values["block"]
-        return {"kind": "bcache"} | {key: _to_value(value) for key, value in values.items()}
+        return {"kind": "bcache"} | values
 
     @classmethod
     def from_table(cls, table: PlanTable) -> "ArraySettings":
         """Those of a plan's table; keys that are not set here are left out."""
-        known = {each.name for each in fields(cls)}
-        return cls(**{key: str(value) for key, value in table.items() if key in known})
+        return cls({key: str(table.get(key, value)) for key, value in _list_defaults().items()})
+
+    @property
+    def mode(self) -> str:
+        """The cache's."""
+        return self.typed["cache_mode"]
 
     @property
     def bypass(self) -> str:
         """What does not go through the cache: `nothing`, or as `kernel` or `own` values say."""
-        own = {key: getattr(self, key) for key in _BENCHMARKING}
-        if own == _BENCHMARKING:
+        own = {key: self.typed[key] for key in _BYPASSED}
+        if own == {key: _list_defaults()[key] for key in _BYPASSED}:
             return "nothing"
         return "kernel" if own == _KERNEL else "own"
+
+    def take(self, values: Mapping[str, str]) -> "ArraySettings":
+        """With others typed."""
+        return ArraySettings({**self.typed, **values})
 
 
 def _to_value(typed: str) -> str | int:
@@ -129,7 +132,7 @@ class ArrayRow(Vertical):
         self.query_one("#array-settings").display = is_whole
         settings = self.settings
         self.query_one(".does", Line).show(
-            f"{settings.cache_mode}; {_(_BYPASSES_SHORT[settings.bypass])}"
+            f"{settings.mode}; {_(_BYPASSES_SHORT[settings.bypass])}"
             if is_whole
             else _("needs one more drive: press a on it")
         )
@@ -177,13 +180,13 @@ class ArrayDialog(Dialog[ArrayAnswer]):
         yield Choice(_("Swap the two"), id="swap")
         with Horizontal(classes="line gap"):
             yield Line("cache_mode", classes="name")
-            yield Choice(_(_MODES[self._settings.cache_mode]), id="cache-mode", name="cache_mode")
+            yield Choice(_(_MODES[self._settings.mode]), id="cache-mode", name="cache_mode")
         yield from self._compose_mistake("cache_mode")
         yield Line(id="price")
         for key in ("bucket", "block"):
             yield from self._compose_setting(key)
         yield Line(id="bypass", classes="gap title")
-        for key in (*_BENCHMARKING, "writeback_percent"):
+        for key in (*_BYPASSED, "writeback_percent"):
             yield from self._compose_setting(key)
         yield Choice("", id="values")
         with Horizontal(classes="buttons"):
@@ -194,8 +197,8 @@ class ArrayDialog(Dialog[ArrayAnswer]):
     def _compose_setting(self, key: str) -> ComposeResult:
         with Horizontal(classes="line"):
             yield Line(key, classes="name")
-            yield Field(getattr(self._settings, key), id=_id_of(key), name=key, max_length=12)
-            yield Line(_(_REMARKS[key]), classes="does")
+            yield Field(self._settings.typed[key], id=_id_of(key), name=key, max_length=12)
+            yield Line(_(_list_keys()[key].words), classes="does")
         yield from self._compose_mistake(key)
 
     def _compose_mistake(self, key: str) -> ComposeResult:
@@ -230,9 +233,8 @@ class ArrayDialog(Dialog[ArrayAnswer]):
             self._drives = ArrayDrives(backing=self._drives.cache, cache=self._drives.backing)
         elif choice_id == "cache-mode":
             modes = tuple(_MODES)
-            place = modes.index(self._settings.cache_mode)
-            mode = modes[(place + 1) % len(modes)]
-            self._settings = replace(self._settings, cache_mode=mode)
+            mode = modes[(modes.index(self._settings.mode) + 1) % len(modes)]
+            self._settings = self._settings.take({"cache_mode": mode})
         elif choice_id == "values":
             for key, value in self._other_values().items():
                 self.query_one(f"#{_id_of(key)}", Field).value = value
@@ -240,20 +242,22 @@ class ArrayDialog(Dialog[ArrayAnswer]):
         self._show_all()
 
     def _read(self) -> None:
-        self._settings = replace(
-            self._settings,
-            **{field.name or "": field.value.strip() for field in self.query(Field)},
+        fields = self.query(Field)
+        self._settings = self._settings.take(
+            {each.name or "": each.value.strip() for each in fields}
         )
 
-    def _other_values(self) -> dict[str, str]:
-        return _KERNEL if self._settings.bypass == "nothing" else _BENCHMARKING
+    def _other_values(self) -> Mapping[str, str]:
+        if self._settings.bypass == "nothing":
+            return _KERNEL
+        return {key: _list_defaults()[key] for key in _BYPASSED}
 
     def _show_all(self) -> None:
         self.query_one("#members", Line).show(
             f"{_describe(_('Backing drive'), self._drives.backing)}\n"
             f"{_describe(_('Cache drive'), self._drives.cache)}"
         )
-        mode = self._settings.cache_mode
+        mode = self._settings.mode
         self.query_one("#cache-mode", Choice).relabel(_(_MODES[mode]))
         self.query_one("#price", Line).show(
             _(_LOSES_DIRTY) if mode == "writeback" else _(_LOSES_NOTHING)

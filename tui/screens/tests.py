@@ -9,15 +9,15 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.composed import BOOTS, BootChoice, PlanTable, PlanValue
+from tui.composed import BOOT_KEYS, PlanTable, PlanValue
 from tui.language import N_, _
+from tui.port.keys import read_keys, show_value
 from tui.port.releases import does_table_write
 from tui.screens.test_row import TestRow, WorkloadRow, find_next
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 
-_MAX_CYCLES = 1000
 _READING = ("seq-read", "rand-read")
 _COMPARED = ("writethrough", "writeback", "writearound")
 _MODES = {False: N_("in one cache mode"), True: N_("in three cache modes")}
@@ -125,8 +125,8 @@ class BootRow(TestRow):
             does=N_("a small system is installed and started"),
             on=True,
         )
-        self._power = "cold"
-        self._charts = "first-last"
+        self._keys = {each.name: each for each in read_keys("boot")}
+        self._power, self._charts = (str(self._keys[each].default) for each in ("power", "charts"))
 
     @override
     def compose(self) -> ComposeResult:
@@ -138,9 +138,13 @@ class BootRow(TestRow):
     @override
     def compose_settings(self) -> ComposeResult:
         yield Line(_("Boots"), classes="setting")
-        yield Field(str(BOOTS), id="cycles", name="cycles", max_length=8)
+        yield self._compose_field("cycles", max_length=8)
         yield Line(_("Boot set"), classes="setting")
-        yield Field("256M", id="set", name="boot_set", max_length=12)
+        yield self._compose_field("boot_set", max_length=12)
+
+    def _compose_field(self, key: str, *, max_length: int) -> Field:
+        offered = show_value(self._keys[key].default)
+        return Field(offered, id=key.removeprefix("boot_"), name=key, max_length=max_length)
 
     @property
     def power(self) -> str:
@@ -168,20 +172,17 @@ class BootRow(TestRow):
     def find_mistake(self) -> str:
         """What cannot even be written down as a plan; empty where all can."""
         cycles = self._value("cycles")
-        if not (cycles.isascii() and cycles.isdecimal() and 1 <= int(cycles) <= _MAX_CYCLES):
-            return _("Boots per drive: a number from 1 to {most}.").format(most=_MAX_CYCLES)
+        most = int(self._keys["cycles"].bounds.rpartition(" ")[2])
+        if not (cycles.isascii() and cycles.isdecimal() and 1 <= int(cycles) <= most):
+            return _("Boots per drive: a number from 1 to {most}.").format(most=most)
         return ""
 
-    def read(self) -> BootChoice | None:
+    def read(self) -> PlanTable | None:
         """What was chosen, once `find_mistake` found none; None where it is left out."""
         if not self.on:
             return None
-        return BootChoice(
-            cycles=int(self._value("cycles")),
-            power=self._power,
-            boot_set=self._value("set"),
-            charts=self._charts,
-        )
+        values = (int(self._value("cycles")), self._power, self._value("set"), self._charts)
+        return dict(zip(BOOT_KEYS, values, strict=True))
 
     def _value(self, field_id: str) -> str:
         return self.query_one(f"#{field_id}", Field).value.strip()

@@ -1,6 +1,6 @@
 """All keys of a workload on a page of their own, with their defaults. Checked by the plan's rules.
 
-Owns how they are shown and typed; what they may be is the schema's and the plan's to say.
+Owns how they are shown and typed; what they may be is the plan's to say.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,9 +12,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 
 from tui.charset import shorten
 from tui.composed import Mistake, PlanTable, PlanValue
-from tui.key_words import describe, explain
 from tui.language import _
-from tui.plan_keys import PlanKey
+from tui.plan_keys import PlanKey, describe, explain
 from tui.port.keys import read_value, show_value
 from tui.screens.dialog import CHANGED, Dialog
 from tui.screens.test_row import WorkloadRow
@@ -64,7 +63,7 @@ class KeyRow(Vertical):
 
     def turn(self) -> None:
         """The next of a few values."""
-        words = self.key.words
+        words = self.key.choices
         self._value = words[(words.index(self._value) + 1) % len(words)]
         self.query_one(Choice).relabel(self._value)
         self.mark()

@@ -121,7 +121,7 @@ def test_a_boot_test_is_refused_where_no_entry_can_be_kept(
     monkeypatch.setattr(power, "explain_no_entry", lambda _: said)
     with pytest.raises(Refusals) as caught:
         started(connection)
-    assert caught.value.problems == (said,)
+    assert reasons_of(caught.value) == (said,)
     assert count(connection) == [0] * 4
     started(connection, _ONLY_READ)
 

@@ -1,0 +1,49 @@
+"""A mistake in what people wrote, or what forbids doing it, as data: where it is and what it is.
+
+Pure. It becomes a sentence where it is printed; whoever needs its place reads the fields.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, override
+
+from appliance.units import printable
+
+type KeyPath = tuple[str | int, ...]
+"""Keys from the root, with the index of an array's element between: `("drive", 1, "serial")`."""
+
+_LONGEST_KEY = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One of them; `str` gives the line for people."""
+
+    path: KeyPath
+    """What is to blame; empty: all of it, or nothing in it."""
+    text: str
+    """Without its place, where `file` is given; else all there is to say."""
+    kind: Literal["mistake", "release", "conflict"] = "mistake"
+    """release: a drive is not released, and nothing else is wrong | conflict: with the machine."""
+    line: int = 0
+    """From 1; 0: of no line."""
+    file: str = ""
+    """What the file is called."""
+
+    @override
+    def __str__(self) -> str:
+        """`plan.toml line 12: drive 2: serial: must be …`."""
+        if not self.file:
+            return self.text
+        line = f" line {self.line}" if self.line else ""
+        return f"{printable(self.file)}{line}: {show_path(self.path)}{self.text}"
+
+
+def show_path(path: KeyPath) -> str:
+    """`boot.cycles: ` or `drive 2: serial: `, counting from 1 as people do."""
+    shown = ""
+    for part in path:
+        if isinstance(part, int):
+            shown = f"{shown.removesuffix('.')} {part + 1}: "
+        else:
+            shown += f"{printable(part[:_LONGEST_KEY])}."
+    return f"{shown.removesuffix('.')}: " if shown.endswith(".") else shown
