@@ -15,9 +15,9 @@ from appliance.campaign.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_booted_drives, find_released_drive
+from appliance.campaign.requests import PAUSED, is_pause_wanted, name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
-from appliance.campaign.wishes import PAUSED, is_pause_wanted, name_stop
 from appliance.console import announce
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent

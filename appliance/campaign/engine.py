@@ -17,7 +17,6 @@ from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
-from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
@@ -36,6 +35,7 @@ from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
+from appliance.campaign.requests import HANDLERS, Accept, Asked, carry_out, name_stop
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
@@ -56,7 +56,6 @@ from appliance.campaign.stick_room import check_room
 from appliance.campaign.support import keep_crash
 from appliance.campaign.takeover import take_over
 from appliance.campaign.thisboot import read_this_boot
-from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
@@ -76,13 +75,8 @@ from appliance.store.campaigns import (
 from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.events import knows_earlier_start
-from appliance.store.requests import (
-    Request,
-    select_new_requests,
-    select_request,
-    update_request,
-)
-from appliance.store.wishes import is_pause_asked
+from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.requests import Request, select_new_requests, select_request
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -171,18 +165,18 @@ class Appliance:
             tell=self.screen.waiting_progress(),
         )
         self._machine_drives = MachineDrives(self.site, stick, drives)
-        self._machine = Machine(self.site, stick)
+        self.machine = Machine(self.site, stick)
         self._beat_s = 0.0
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
         self._machine_drives.close_guard()
-        self._machine.restore_keyboard()
+        self.machine.restore_keyboard()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._machine_drives.note()
-        self._machine.publish()
+        self.machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
         self._tidy_firmware()
@@ -245,7 +239,7 @@ class Appliance:
         elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = time.monotonic()
             write_status(self.status)
-            self._machine.publish()
+            self.machine.publish()
 
     # Campaigns
 
@@ -326,7 +320,7 @@ class Appliance:
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
-        store_conditions(self.site, campaign_id, fixed=self._machine.fixed, drives=find_drives())
+        store_conditions(self.site, campaign_id, fixed=self.machine.fixed, drives=find_drives())
         if is_new:
             prepare(
                 self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
@@ -524,55 +518,56 @@ class Appliance:
 
     def _void_old_requests(self) -> None:
         for request in select_new_requests(self.connection):
-            if request.kind in OUTLIVE_A_START:
+            handler = HANDLERS.get(request.kind)
+            if handler and handler.outlives_a_start:
                 self._answer(request)
-                continue
-            update_request(self.connection, request.id, "refused", "the machine was restarted", 3)
+            else:
+                asked = Asked(self.connection, self.this_boot, request)
+                asked.decline("the machine was restarted", 3)
 
     def _answer(self, request: Request) -> None:
         """Carry out one request; the answer is stored before anything lengthy begins."""
+        asked = Asked(self.connection, self.this_boot, request, idle_engine=self)
         try:
-            payload = request.read_payload()
-            match request.kind:
-                case "start":
-                    text = str(payload["plan_toml"])
-                    campaign_id = self._admit(text)
-                    with suppress(StickTrouble):  # a person starts it, and sees it start
-                        self._note_start(text)
-                    said = (
-                        f"campaign {campaign_id} started",
-                        check_policy(self.site),
-                        self._warn_of_room(campaign_id, text),
-                    )
-                    self._accept(request, "; ".join(filter(None, said)))
-                    self._run_anew(campaign_id)
-                case "resume":
-                    campaign_id = int(payload["campaign_id"])
-                    resume_campaign(self.site, campaign_id)
-                    self._accept(request, f"campaign {campaign_id} goes on")
-                    self._run_anew(campaign_id)
-                case "merge":
-                    take_over(self.site, self.screen, request.id, str(payload["file_name"]))
-                case kind if kind in WRITES_FOR_PEOPLE:
-                    self._accept(request, write_for_people(self.site, kind, payload))
-                case "take-apart":
-                    self._accept(request, "taking the array apart")
-                    self._take_apart(str(payload["set_uuid"]))
-                case kind if kind in WISHES:
-                    grant_idle(self.connection, self.this_boot, request)
-                case "poweroff" | "reboot":
-                    self._accept(request, "switching off")
-                    self._switch_off(request.kind)
-                case _:
-                    self._accept(request, self._machine.carry_out(request.kind, payload))
+            carry_out(asked)
         except KaltstartError as error:
-            self._decline_for(request, error)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
+            # Of the other requests it says that nothing can be stored, so no answer either.
+            if isinstance(error, StickTrouble) and not (
+                isinstance(error, SparingTrouble) or HANDLERS[request.kind].writes_files
+            ):
+                raise
+            reasons = reasons_of(error)
+            refuse(self.connection, self.this_boot, reasons)
+            asked.decline("\n".join(reasons), error.exit_code)
 
-    def _switch_off(self, kind: str) -> NoReturn:
+    def start(self, plan_toml: str, accept: Accept) -> None:
+        """A new campaign, as far as it goes in this boot."""
+        campaign_id = self._admit(plan_toml)
+        with suppress(StickTrouble):  # a person starts it, and sees it start
+            self._note_start(plan_toml)
+        said = (
+            f"campaign {campaign_id} started",
+            check_policy(self.site),
+            self._warn_of_room(campaign_id, plan_toml),
+        )
+        accept("; ".join(filter(None, said)))
+        self._run_anew(campaign_id)
+
+    def resume(self, campaign_id: int, accept: Accept) -> None:
+        """Let a paused one go on, as far as it goes in this boot."""
+        resume_campaign(self.site, campaign_id)
+        accept(f"campaign {campaign_id} goes on")
+        self._run_anew(campaign_id)
+
+    def merge(self, file_name: str, accept: Accept) -> None:
+        """Take over the campaigns of another stick's database."""
+        take_over(self.site, self.screen, file_name, accept=accept)
+
+    def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
+        """The machine, at once."""
         power.clear_alarm()
-        leave(self.site, power.power_off if kind == "poweroff" else power.reboot)
+        accept("switching off")
+        leave(self.site, power.reboot if restart else power.power_off)
         wait_for_the_end()
 
     def _obey_power_key(self) -> None:
@@ -587,7 +582,8 @@ class Appliance:
         leave(self.site, power.power_off)
         wait_for_the_end()
 
-    def _take_apart(self, set_uuid: str) -> None:
+    def take_apart(self, set_uuid: str) -> None:
+        """An array that was left behind."""
         self.screen.show("running", "Taking the array apart", campaign_id=None)
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
@@ -608,17 +604,3 @@ class Appliance:
             refuse(self.connection, self.this_boot, (said,))
         record(self.connection, self.this_boot, "take-apart", said)
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)
-
-    def _accept(self, request: Request, answer: str) -> None:
-        update_request(self.connection, request.id, "accepted", answer, 0)
-
-    def _decline_for(self, request: Request, error: KaltstartError) -> None:
-        # Of the other requests it says that nothing can be stored, so no answer either.
-        is_answered = isinstance(error, SparingTrouble) or request.kind in WRITES_FOR_PEOPLE
-        if isinstance(error, StickTrouble) and not is_answered:
-            raise error
-        self._decline(request, reasons_of(error), error.exit_code)
-
-    def _decline(self, request: Request, reasons: tuple[str, ...], exit_code: int) -> None:
-        refuse(self.connection, self.this_boot, reasons)
-        update_request(self.connection, request.id, "refused", "\n".join(reasons), exit_code)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from appliance.campaign import power
 from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
 from appliance.campaign.journal import record
+from appliance.campaign.requests import name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.thisboot import kernel_started_at
-from appliance.campaign.wishes import name_stop
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction

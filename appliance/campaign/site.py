@@ -17,7 +17,7 @@ from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles, update_disarmed
-from appliance.store.wishes import clear_pause_asked
+from appliance.store.pause_and_skip import clear_pause_asked
 
 COUNTDOWN_S = 5
 """Before power goes in the middle of a campaign."""

@@ -13,9 +13,9 @@ from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.samples import Result
 from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_skipped
 from appliance.store.ranges import insert_ranges
 from appliance.store.steps import StepRow, update_step_ended
-from appliance.store.wishes import is_skipped
 from appliance.units import printable
 from appliance.workloads.base import Bench, Leftover, Workload
 

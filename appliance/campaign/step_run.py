@@ -17,13 +17,13 @@ from appliance.campaign.bench import BenchOrder
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import noted_identity
+from appliance.campaign.requests import PAUSED, STOPPED
 from appliance.campaign.site import Site
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.step_given_up import store_found
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
-from appliance.campaign.wishes import PAUSED, STOPPED
 from appliance.console import announce
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
@@ -34,6 +34,7 @@ from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import WorkloadPlan
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.power_offs import select_power_offs
 from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.store.steps import (
@@ -49,7 +50,6 @@ from appliance.store.steps import (
     update_step_interrupted,
     update_step_running,
 )
-from appliance.store.wishes import is_pause_asked
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.registry import make_workload
 

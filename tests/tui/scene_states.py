@@ -1,6 +1,6 @@
 """What an engine is at in the scenes: each function brings one there."""
 
-from appliance.store.wishes import update_pause_asked
+from appliance.store.pause_and_skip import update_pause_asked
 from tests.tui.asked import ASKING, SILENT, WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN

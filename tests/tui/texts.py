@@ -1,4 +1,4 @@
-"""The texts of the interface: those in its source, and the German of `tui/locale/de.po`."""
+"""The texts of the interface, its own and the engine's, and the German of `tui/locale/de.po`."""
 
 import ast
 from collections.abc import Iterator
@@ -8,8 +8,10 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+import appliance
 import tui
 
+ENGINE = Path(appliance.__path__[0])
 TUI = Path(tui.__path__[0])
 LOCALE = TUI / "locale"
 _MARKERS = {"_": 1, "N_": 1, "ngettext": 2}
@@ -21,7 +23,9 @@ type Text = str | tuple[str, str]
 
 def list_texts() -> set[Text]:
     """Every text that is marked for translation."""
-    return {text for path in TUI.rglob("*.py") for text in _list_marked(path)}
+    return {
+        text for path in (*TUI.rglob("*.py"), *ENGINE.rglob("*.py")) for text in _list_marked(path)
+    }
 
 
 def _list_marked(path: Path) -> Iterator[Text]:
