@@ -5,50 +5,21 @@ or the kernel says is nobody's to translate, nor what the engine tells of a mist
 """
 
 import re
+from contextlib import suppress
 from functools import cache
 from string import Formatter
 
 from tui.campaigns import ARRAY
 from tui.language import N_, _
+from tui.port.event_texts import tell
+from tui.state import Event
 
 # As the database has them; they are translated where they are drawn.
 _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
 _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
-EVENTS = (
-    *(N_("array-left"), N_("array-made"), N_("array-making"), N_("array-overwritten")),
-    *(N_("array-parting"), N_("array-remark"), N_("attempt-failed"), N_("autostart-declined")),
-    *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
-    *(N_("campaign-resumed"), N_("campaign-start"), N_("clearing"), N_("conditions-changed")),
-    *(N_("cycle-armed"), N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
-    N_("drive-silent"),
-    *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
-    N_("identity-unknown"),
-    *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
-    *(N_("no-chart"), N_("no-copy"), N_("no-restart"), N_("no-verdict")),
-    *(
-        N_("not-disarmed"),
-        N_("not-noted"),
-        N_("not-released"),
-        N_("pause-asked"),
-        N_("pause-taken-back"),
-    ),
-    N_("power-key"),
-    *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
-    *(N_("sample-damaged"), N_("sample-kept"), N_("sample-restored"), N_("sample-unused")),
-    *(N_("report-incomplete"), N_("state-damaged")),
-    *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
-    *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
-    *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
-    N_("stick-room"),
-    *(N_("switches-released"), N_("take-apart"), N_("trouble-after-the-end")),
-    *(N_("unexpected-boot"), N_("verdict")),
-    *(N_("verdict-before"), N_("verdict-kept"), N_("wake-margin")),
-)
-"""What its log calls what happened."""
 SENTENCES = (
     # What it does, and what it does then.
-    N_("{kind} on {device}"),
     N_("{kind} on {device}: {what}"),
     N_("Writing {what}"),
     N_("cycle 1 after all drives are written"),
@@ -74,17 +45,6 @@ SENTENCES = (
     N_("clearing the drive"),
     N_("waiting for drive {drive}"),
     N_("{what}: no answer from the drive; seconds"),
-    # What happened.
-    N_("attempt {number}"),
-    N_("{drive} cycle {number}: {seconds} s"),
-    N_("{drive} cycle {number}, attempt {attempt}"),
-    N_("{drive} cycle {number} charted, attempt {attempt}"),
-    N_("reference OS to {drive} ({path})"),
-    N_("{samples} samples, {steps} steps, {failures} failed"),
-    N_(
-        "{drive}: no answer ({what}); nothing more is asked of it until it answers or is plugged "
-        "in anew"
-    ),
     # Why a campaign, a step or a boot ended.
     N_("drive {drive} has not answered for {seconds} s ({what})"),
     N_("drive {drive} does not answer since {time} ({what})"),
@@ -105,10 +65,6 @@ SENTENCES = (
     N_(
         "The plan does not start by itself: drive {drive} carries what a campaign left on it, "
         "and the stick's database does not know of that campaign"
-    ),
-    N_(
-        "nothing shows yet that the stick keeps what it is told: where it does not, the plan would "
-        "start again after each restart"
     ),
     N_("the drive's power-cycle count was not read"),
     N_("the count before is not known"),
@@ -214,7 +170,7 @@ SENTENCES = (
 """`{what}` is such a sentence again."""
 _PATTERNS = {
     "kind": "[a-z]+",
-    **dict.fromkeys(("number", "count", "attempt", "samples", "steps", "failures"), r"\d+"),
+    **dict.fromkeys(("number", "count"), r"\d+"),
     **dict.fromkeys(("name", "what"), ".+"),
 }
 """What is put in where it is not simply the shortest text that fits."""
@@ -240,11 +196,20 @@ def say(text: str) -> str:
     return "\n".join(map(_say_line, text.splitlines()))
 
 
-def say_event(event: str, detail: str) -> str:
-    """A line of the log."""
+def say_event(event: Event) -> str:
+    """A line of the log, made from what is stored of it; where that is not known, in English."""
+    detail = event.detail
+    if event.fields is not None:
+        parts = {
+            name: _say_part(name, part) if isinstance(part, str) else part
+            for name, part in event.fields.items()
+        }
+        # What another version has stored, or the stick has spoilt.
+        with suppress(LookupError, TypeError, ValueError):
+            detail = tell(event.what, parts, translate=_)
     if not detail:
-        return _(event)
-    return _("{event} {detail}").format(event=_(event), detail=say(detail))
+        return _(event.what)
+    return _("{event} {detail}").format(event=_(event.what), detail=detail)
 
 
 def _say_line(text: str) -> str:
@@ -260,8 +225,10 @@ def _say_line(text: str) -> str:
 
 def _say_part(name: str, part: str) -> str:
     match name:
-        case "what":
-            return _say_line(part)
+        case "what" | "before" | "after":
+            return say(part)
+        case "proof" | "verdict":
+            return _(part)
         case "device":
             return name_device(part)
     return part

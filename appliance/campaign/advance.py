@@ -118,7 +118,9 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             site.connection,
             site.this_boot,
             "cycle-failed",
-            f"{row.identity} cycle {cycle.cycle}: {error.message}",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            what=error.message,
             campaign_id=cycle.campaign_id,
             level="warning",
         )
@@ -156,9 +158,11 @@ def _arm_and_leave(
             site.connection,
             site.this_boot,
             "cycle-armed",
-            f"{row.identity} cycle {cycle.cycle}{' charted' if cycle.charted else ''}, "
-            f"attempt {cycle.attempts + 1}",
+            drive=row.identity,
+            **{"charted" if cycle.charted else "cycle": cycle.cycle},
+            attempt=cycle.attempts + 1,
             campaign_id=campaign.id,
+            level="info",
         )
     try:
         power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
@@ -179,7 +183,7 @@ def _arm_and_leave(
                 site.connection,
                 site.this_boot,
                 "no-alarm",
-                f"switch the machine on by hand: {error}",
+                what=str(error),
                 campaign_id=campaign.id,
                 level="warning",
             )

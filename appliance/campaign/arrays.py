@@ -279,11 +279,13 @@ def _check_part(
     raise Refusal(f"drive {row.identity} no longer carries its part of the array", blame="drive")
 
 
-def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:
+def _note(site: Site, campaign_id: int, event: str, members: MemberRows, what: str) -> None:
     record(
         site.connection,
         site.this_boot,
         event,
-        f"{members.backing.identity} with the cache {members.cache.identity}: {detail}",
+        backing=members.backing.identity,
+        cache=members.cache.identity,
+        what=what,
         campaign_id=campaign_id,
     )

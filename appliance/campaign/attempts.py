@@ -95,7 +95,8 @@ def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
             site.connection,
             site.this_boot,
             "sample-unused",
-            f"what was kept on KALTSTART is not used: {why}: {left}",
+            why=why,
+            sample=left,
             campaign_id=campaign_id,
             level="warning",
         )
@@ -167,7 +168,9 @@ def _take_over(
             site.connection,
             site.this_boot,
             "sample-kept",
-            f"{find_drive_row(site, cycle).identity} cycle {cycle.cycle}: {kept.reason}",
+            drive=find_drive_row(site, cycle).identity,
+            cycle=cycle.cycle,
+            what=kept.reason,
             campaign_id=campaign.id,
             level="warning",
         )
@@ -197,8 +200,11 @@ def fail_attempt(
             site.connection,
             site.this_boot,
             "attempt-failed",
-            f"{drive.identity} cycle {cycle.cycle}, "
-            f"attempt {cycle.attempts} of {campaign.max_attempts}: {detail}",
+            drive=drive.identity,
+            cycle=cycle.cycle,
+            attempt=cycle.attempts,
+            attempts=campaign.max_attempts,
+            what=detail,
             campaign_id=campaign.id,
             level="warning",
         )

@@ -54,7 +54,7 @@ class BenchOrder:
     hand: DriveThread
     """Where all is done that may wait for what the step works on."""
     read_counters: Callable[[], DiskStats]
-    record: Callable[[str, str], None]
+    record: Callable[..., None]
     """Event and detail, into the diary."""
     drive_state: str
     mark_blame: Blame
@@ -152,7 +152,7 @@ def _clear(order: BenchOrder, target: Writable) -> None:
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:
     """In the diary before anything is cleared."""
-    order.hand.ask(partial(order.record, "clearing", plan))
+    order.hand.ask(partial(order.record, "clearing", what=plan))
 
 
 def _make_raw(step: StepRow) -> Path:
@@ -280,7 +280,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         uuid = order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
-        order.record("file-system", f"{kind} {uuid}")
+        order.record("file-system", what=f"{kind} {uuid}")
 
 
 def _room_bytes(folder: Path) -> int:

@@ -70,7 +70,7 @@ def store_conditions(
                     connection,
                     site.this_boot,
                     "conditions-changed",
-                    describe_changes(subject, others),
+                    what=describe_changes(subject, others),
                     campaign_id=campaign_id,
                     level="warning",
                 )

@@ -60,8 +60,8 @@ def drive_work(
                 site.connection,
                 site.this_boot,
                 "drive-silent",
-                f"{identities}: no answer ({silence.what}); nothing more is asked of it until it "
-                "answers or is plugged in anew",
+                drive=identities,
+                what=silence.what,
                 campaign_id=campaign_id,
                 level="error",
             )

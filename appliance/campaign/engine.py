@@ -178,7 +178,13 @@ class Appliance:
         self._machine_drives.note()
         self.machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
-        record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
+        record(
+            self.connection,
+            self.this_boot,
+            "ready",
+            version=VERSION,
+            firmware=self.this_boot.firmware,
+        )
         self._tidy_firmware()
         if owed := read_owed_pause():
             self._pause_unfinished(owed)
@@ -212,24 +218,24 @@ class Appliance:
             power.hand_over_set("")
             forget_finished(self.connection)
         except (StepFailed, OSError) as error:
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
             with side_work("what was left behind", tell=tell_nobody) as hand:
                 for folder in hand.do(release_hushed, _LEFT):
-                    self._warn("switches-released", folder)
+                    self._warn("switches-released", what=folder)
                 if hand.do(release_ballast, _LEFT):
                     record(self.connection, self.this_boot, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
                 hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
         except KaltstartError as error:
-            record(self.connection, self.this_boot, "not-released", str(error), level="error")
+            record(self.connection, self.this_boot, "not-released", what=str(error), level="error")
 
-    def _warn(self, event: str, detail: str) -> None:
-        record(self.connection, self.this_boot, event, detail, level="warning")
+    def _warn(self, event: str, **fields: object) -> None:
+        record(self.connection, self.this_boot, event, campaign_id=None, level="warning", **fields)
 
     # What people see
 
@@ -341,17 +347,13 @@ class Appliance:
         if on_finish == "tui":
             return
         if on_finish == "reboot" and not self._is_remembered():
-            self._warn(
-                "no-restart",
-                "nothing shows yet that the stick keeps what it is told: where it does not, the "
-                "plan would start again after each restart",
-            )
+            self._warn("no-restart")
             return
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
             # The campaign is done whatever the clock does.
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
         action = power.power_off if on_finish == "poweroff" else power.reboot
         said = "power off" if on_finish == "poweroff" else "restart"
         if not self.screen.countdown(
@@ -423,7 +425,7 @@ class Appliance:
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
-            record(self.connection, self.this_boot, "autostart-declined", declined)
+            record(self.connection, self.this_boot, "autostart-declined", what=declined)
             self.status.plan["is_known"] = True
             return
         try:
@@ -462,7 +464,7 @@ class Appliance:
                 self.connection,
                 self.this_boot,
                 "stick-room",
-                warning,
+                what=warning,
                 campaign_id=campaign_id,
                 level="warning",
             )
@@ -473,7 +475,7 @@ class Appliance:
         try:
             note_start(hash_plan(text))
         except StepFailed as error:
-            record(self.connection, self.this_boot, "not-noted", str(error), level="warning")
+            self._warn("not-noted", what=str(error))
 
     def _leave_to_person(self, said: str) -> None:
         """The plan can still be started with a key."""
@@ -488,7 +490,9 @@ class Appliance:
             self.status.plan["is_known"] = True
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         image = f"Kaltstart {VERSION}"
-        record(self.connection, self.this_boot, "campaign-start", image, campaign_id=campaign_id)
+        record(
+            self.connection, self.this_boot, "campaign-start", what=image, campaign_id=campaign_id
+        )
         self._warn_of_silence(campaign_id)
         return campaign_id
 
@@ -501,8 +505,7 @@ class Appliance:
                     self.connection,
                     self.this_boot,
                     "identity-unknown",
-                    f"{row.identity} does not answer who it is, so it is known only by what the "
-                    "kernel has noted and by what Kaltstart leaves on it: do not change it",
+                    drive=row.identity,
                     campaign_id=campaign_id,
                     level="warning" if row.identity in in_doubt else "info",
                 )
@@ -574,11 +577,11 @@ class Appliance:
         """Switch off if the key was pressed. What was running has been stopped and stored."""
         if not self.screen.is_power_key_pressed():
             return
-        record(self.connection, self.this_boot, "power-key", "switching off")
+        record(self.connection, self.this_boot, "power-key")
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
         leave(self.site, power.power_off)
         wait_for_the_end()
 
@@ -602,5 +605,5 @@ class Appliance:
         except KaltstartError as error:
             said = f"the array cannot be taken apart: {error}"
             refuse(self.connection, self.this_boot, (said,))
-        record(self.connection, self.this_boot, "take-apart", said)
+        record(self.connection, self.this_boot, "take-apart", what=said)
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)

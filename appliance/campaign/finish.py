@@ -44,11 +44,11 @@ def write_report(site: Site, campaign_id: int) -> str:
             site.connection,
             site.this_boot,
             "report-incomplete",
-            what,
+            what=what,
             campaign_id=campaign_id,
             level="warning",
         )
-    record(site.connection, site.this_boot, "report", shown, campaign_id=campaign_id)
+    record(site.connection, site.this_boot, "report", what=shown, campaign_id=campaign_id)
     return shown
 
 
@@ -78,7 +78,9 @@ def finish(site: Site, campaign_id: int) -> None:
             site.connection,
             site.this_boot,
             "campaign-done",
-            f"{samples} samples, {steps_done} steps, {failed} failed",
+            samples=samples,
+            steps=steps_done,
+            failures=failed,
             campaign_id=campaign_id,
         )
     try:
@@ -92,7 +94,7 @@ def finish(site: Site, campaign_id: int) -> None:
             site.connection,
             site.this_boot,
             "report-failed",
-            str(error),
+            what=str(error),
             campaign_id=campaign_id,
             level="error",
         )

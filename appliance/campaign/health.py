@@ -77,7 +77,8 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
                     site.connection,
                     site.this_boot,
                     "health-unknown",
-                    f"{row.identity} {moment} the campaign: {health.reason}",
+                    drive=row.identity,
+                    **{moment: health.reason},
                     campaign_id=campaign_id,
                     level="warning",
                 )

@@ -7,6 +7,7 @@ import sqlite3
 
 from appliance.campaign.thisboot import ThisBoot, monotonic_s
 from appliance.console import announce
+from appliance.event_texts import tell
 from appliance.store.events import insert_event
 from appliance.units import printable
 
@@ -15,12 +16,12 @@ def record(
     connection: sqlite3.Connection,
     this_boot: ThisBoot,
     event: str,
-    detail: str = "",
     *,
     campaign_id: int | None = None,
     level: str = "info",
+    **fields: object,
 ) -> None:
-    """One line in the campaign's diary."""
+    """One line in the campaign's diary, with what `EVENT_TEXTS` puts into its sentence."""
     insert_event(
         connection,
         campaign_id=campaign_id,
@@ -28,7 +29,8 @@ def record(
         monotonic_s=monotonic_s(),
         level=level,
         event=event,
-        detail=printable(detail),
+        detail=printable(tell(event, fields)),
+        fields=fields,
     )
 
 
@@ -43,4 +45,11 @@ def refuse(
     for reason in reasons:
         announce("refused", reason=reason)
         if connection is not None:
-            record(connection, this_boot, "refused", reason, campaign_id=campaign_id, level="error")
+            record(
+                connection,
+                this_boot,
+                "refused",
+                what=reason,
+                campaign_id=campaign_id,
+                level="error",
+            )

@@ -62,7 +62,7 @@ def check_policy(site: Site) -> str:
     problems = problems_of(POLICY) if POLICY.exists() else ()
     for problem in problems:
         announce("policy", state="invalid", reason=problem)
-        record(site.connection, site.this_boot, "policy-invalid", problem, level="error")
+        record(site.connection, site.this_boot, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -77,16 +77,8 @@ def judge_again(site: Site, campaign_id: int) -> None:
     if is_own_campaign(site.connection, campaign_id):
         judge_campaign(site, campaign_id)
         return
-    event, said = "verdict-kept", "and its verdict was made there, by that stick's policy"
-    if not select_verdicts(site.connection, campaign_id):
-        event, said = "no-verdict", "which made no verdict"
-    record(
-        site.connection,
-        site.this_boot,
-        event,
-        f"the campaign ran on another stick, {said}",
-        campaign_id=campaign_id,
-    )
+    event = "verdict-kept" if select_verdicts(site.connection, campaign_id) else "no-verdict"
+    record(site.connection, site.this_boot, event, campaign_id=campaign_id)
 
 
 def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> None:
@@ -98,7 +90,7 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
                 site.connection,
                 site.this_boot,
                 "no-verdict",
-                problem,
+                what=problem,
                 campaign_id=campaign_id,
                 level="error",
             )
@@ -112,7 +104,9 @@ def _keep_old(site: Site, campaign_id: int) -> None:
             site.connection,
             site.this_boot,
             "verdict-before",
-            ": ".join(filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))),
+            what=": ".join(
+                filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
+            ),
             campaign_id=campaign_id,
         )
 
@@ -124,7 +118,7 @@ def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None
             site.connection,
             site.this_boot,
             "no-verdict",
-            f"{identity}: nothing that the policy limits was measured on it",
+            drive=identity,
             campaign_id=campaign_id,
             level="warning",
         )
@@ -142,6 +136,9 @@ def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None
         site.connection,
         site.this_boot,
         "verdict",
-        f"{identity}: {judged.verdict}, by {policy.name} ({policy.origin})",
+        drive=identity,
+        verdict=judged.verdict,
+        policy=policy.name,
+        origin=policy.origin,
         campaign_id=campaign_id,
     )

@@ -109,7 +109,7 @@ def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
                 site.connection,
                 site.this_boot,
                 "array-overwritten",
-                row.set_uuid,
+                what=row.set_uuid,
                 campaign_id=row.campaign_id,
             )
 

@@ -78,7 +78,8 @@ class Machine:
                 self._site.connection,
                 self._site.this_boot,
                 "keyboard-not-loaded",
-                f"the keys are those of {BUILT_IN}: {error}",
+                layout=BUILT_IN,
+                what=str(error),
                 level="warning",
             )
 
@@ -137,6 +138,6 @@ class Machine:
         return self._note("shell", f"a shell on {terminal}")
 
     def _note(self, event: str, said: str) -> str:
-        record(self._site.connection, self._site.this_boot, event, said)
+        record(self._site.connection, self._site.this_boot, event, what=said)
         self.publish()
         return said

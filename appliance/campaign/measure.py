@@ -98,7 +98,7 @@ def measure_boot() -> None:
         try:
             with telling_stick_trouble():
                 if repaired:
-                    record(connection, this_boot, "data-repaired", repaired, level="warning")
+                    record(connection, this_boot, "data-repaired", what=repaired, level="warning")
                 _store(site, this_boot.slot, drives, sample, keyboards)
         except (StickTrouble, sqlite3.Error) as error:
             # Where the sample was stored before, what is kept here is known by its boot.
@@ -139,7 +139,7 @@ def _store(
     """Store the sample, or why there is none, and go on with the campaign."""
     due = _find_due(site, slot)
     if due is None:
-        record(site.connection, site.this_boot, "unexpected-boot", f"slot {slot}", level="warning")
+        record(site.connection, site.this_boot, "unexpected-boot", slot=slot, level="warning")
         _give_back(site.this_boot, site.connection.close)
         return
     campaign, cycle, row = due

@@ -75,9 +75,9 @@ def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
             this_boot = read_this_boot()
             mend_rows(connection, note=partial(_note_mended, connection, this_boot))
             if repaired:
-                record(connection, this_boot, "data-repaired", repaired, level="warning")
+                record(connection, this_boot, "data-repaired", what=repaired, level="warning")
             for note in mended:
-                record(connection, this_boot, "kaltstart-mended", note, level="warning")
+                record(connection, this_boot, "kaltstart-mended", what=note, level="warning")
             copy_database(connection, this_boot)
     except BaseException:
         connection.close()
@@ -106,13 +106,13 @@ def _note_mended(
             connection,
             this_boot,
             row.event,
-            row.detail,
+            what=row.detail,
             campaign_id=row.campaign_id,
             level="warning" if row.event == "sample-restored" else "error",
         )
     if len(mended) > _MAX_TOLD:
-        detail = f"and {len(mended) - _MAX_TOLD} more"
-        record(connection, this_boot, "sample-damaged", detail, level="error")
+        count = len(mended) - _MAX_TOLD
+        record(connection, this_boot, "sample-damaged", count=count, level="error")
 
 
 def _restore_seed() -> tuple[str, ...]:

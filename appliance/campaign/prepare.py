@@ -77,7 +77,8 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                     site.connection,
                     site.this_boot,
                     "install-failed",
-                    f"{row.identity}: {error}",
+                    drive=row.identity,
+                    what=str(error),
                     campaign_id=campaign_id,
                     level="error",
                 )
@@ -126,7 +127,8 @@ def _install(
             site.connection,
             site.this_boot,
             "install",
-            f"reference OS to {row.identity} ({drive.path})",
+            drive=row.identity,
+            path=drive.path,
             campaign_id=campaign_id,
         )
         note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
@@ -154,7 +156,7 @@ def _install(
                     slot=row.slot,
                     boot_set_bytes=boot_set_bytes,
                     progress=hand.tell,
-                    show=lambda plan: hand.ask(partial(note, "clearing", plan)),
+                    show=lambda plan: hand.ask(partial(note, "clearing", what=plan)),
                 )
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):

@@ -47,7 +47,8 @@ def install_on_array(
             site.connection,
             site.this_boot,
             "install",
-            f"reference OS to the array of {row.identity} ({array.path})",
+            backing=row.identity,
+            path=array.path,
             campaign_id=campaign_id,
         )
         install_uuid = make_install_uuid()

@@ -18,7 +18,6 @@ from appliance.store.events import is_time_set_since
 _MIN_WAKE_MARGIN_S = 30
 _WAKE_RESERVE_S = 20
 _MAX_REHEARSAL_S = 900
-_EVENT = "rehearsal"
 
 
 def rehearse(site: Site, campaign_id: int) -> Outcome | None:
@@ -40,7 +39,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         with transaction(site.connection):
             update_rehearsed(site.connection, campaign_id)
             count_power_action(site.connection, campaign_id)
-            record(site.connection, site.this_boot, _EVENT, campaign_id=campaign_id)
+            record(site.connection, site.this_boot, "rehearsal", campaign_id=campaign_id)
         if site.is_stopped():
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
@@ -52,7 +51,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     with suppress(ValueError):  # a time that the stick has spoilt
         took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
     known = 0 < took_s < _MAX_REHEARSAL_S and not is_time_set_since(
-        site.connection, campaign_id, _EVENT
+        site.connection, campaign_id, "rehearsal"
     )
     margin_s = (
         max(_MIN_WAKE_MARGIN_S, math.ceil(took_s) + _WAKE_RESERVE_S)
@@ -65,9 +64,9 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
             site.connection,
             site.this_boot,
             "wake-margin",
-            f"{margin_s} s; a restart took {took_s:.1f} s"
-            if known
-            else f"{margin_s} s; the rehearsal gave no usable time ({took_s:.0f} s)",
+            margin_s=margin_s,
+            **({"took_s": f"{took_s:.1f}"} if known else {"unusable_s": f"{took_s:.0f}"}),
             campaign_id=campaign_id,
+            level="info",
         )
     return None

@@ -295,7 +295,9 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
             connection,
             asked.this_boot,
             "step-skipped",
-            f"{said}: {_BY_PERSON}, parts stored before: {stored}",
+            kind=step.kind,
+            device=step.device,
+            parts=stored,
             campaign_id=step.campaign_id,
             level="warning",
         )
@@ -322,7 +324,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not take back is tried once more.
     for reason in take_back_departure(this_boot):
-        record(connection, this_boot, "not-disarmed", reason, level="warning")
+        record(connection, this_boot, "not-disarmed", what=reason, level="warning")
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
@@ -332,7 +334,8 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
             connection,
             this_boot,
             "boots-skipped",
-            f"{said}: {_BY_PERSON}",
+            drive=drive.identity,
+            **{"boot" if boots == 1 else "boots": boots},
             campaign_id=campaign_id,
             level="warning",
         )

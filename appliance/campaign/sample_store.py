@@ -95,7 +95,9 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             site.connection,
             site.this_boot,
             "cycle-done",
-            f"{row.identity} cycle {cycle.cycle}: {sample.boot_s:.3f} s",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            seconds=f"{sample.boot_s:.3f}",
             campaign_id=campaign.id,
         )
     total = max(
@@ -137,7 +139,7 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
             site.connection,
             site.this_boot,
             "no-chart",
-            str(error),
+            what=str(error),
             campaign_id=campaign.id,
             level="warning",
         )

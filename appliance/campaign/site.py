@@ -59,7 +59,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
             site.connection,
             site.this_boot,
             "trouble-after-the-end",
-            reason,
+            what=reason,
             campaign_id=campaign_id,
             level="warning",
         )
@@ -71,7 +71,9 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
             update_disarmed(site.connection, cycle.id)
         update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
         clear_pause_asked(site.connection, campaign_id)
-        record(site.connection, site.this_boot, "campaign-paused", reason, campaign_id=campaign_id)
+        record(
+            site.connection, site.this_boot, "campaign-paused", what=reason, campaign_id=campaign_id
+        )
     disarm(site)
     announce("campaign-paused", id=campaign_id, reason=reason)
 
@@ -79,7 +81,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
 def disarm(site: Site) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
     for reason in take_back_departure(site.this_boot):
-        record(site.connection, site.this_boot, "not-disarmed", reason, level="warning")
+        record(site.connection, site.this_boot, "not-disarmed", what=reason, level="warning")
 
 
 def take_back_departure(this_boot: ThisBoot) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def store_found(
         insert(found.results)
         insert_ranges(site.connection, step.id, part, found.ranges)
         for note in found.notes:
-            _record(site, step, "step-note", f"{part}: {note}", level="warning")
+            _record(site, step, "step-note", part=part, what=note, level="warning")
     if skipped and hand.silence is not None:
         _fail_skipped(site, step, f"the drive does not answer ({hand.silence.what})")
     elif skipped and found.silent:
@@ -70,7 +70,7 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
         update_step_ended(
             site.connection, step.id, "failed", reason=printable(reason), blame="drive"
         )
-        _record(site, step, "step-failed", reason, level="error")
+        _record(site, step, "step-failed", what=reason, level="error")
     announce(
         "step-failed",
         id=step.campaign_id,
@@ -81,12 +81,14 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
     )
 
 
-def _record(site: Site, step: StepRow, event: str, detail: str, *, level: str) -> None:
+def _record(site: Site, step: StepRow, event: str, *, level: str, **fields: object) -> None:
     record(
         site.connection,
         site.this_boot,
         event,
-        f"{step.kind} on {step.device}: {detail}",
+        kind=step.kind,
+        device=step.device,
         campaign_id=step.campaign_id,
         level=level,
+        **fields,
     )

@@ -115,7 +115,7 @@ class StepPower:
                 power_cycles_before=cycles_before,
             )
             count_power_action(connection, campaign.id)
-            self._record("step-power-off", f"{part}: {manner}")
+            self._record("step-power-off", part=part, what=manner)
         if site.countdown(
             "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
         ):
@@ -171,7 +171,7 @@ class StepPower:
                 cold_proof=proof.proof,
                 cold_reason=proof.reason,
             )
-            self._record("step-power-on", f"{row.part}: {proof.proof}: {proof.reason}")
+            self._record("step-power-on", part=row.part, proof=proof.proof, what=proof.reason)
 
     def _arm_alarm(self, margin_s: int) -> None:
         if not power.can_wake():
@@ -179,16 +179,18 @@ class StepPower:
         try:
             power.arm_alarm(margin_s)
         except (StepFailed, OSError) as error:
-            self._record("no-alarm", f"switch the machine on by hand: {error}", level="warning")
+            self._record("no-alarm", what=str(error), level="warning")
 
-    def _record(self, event: str, detail: str, *, level: str = "info") -> None:
+    def _record(self, event: str, *, level: str = "info", **fields: object) -> None:
         record(
             self.site.connection,
             self.site.this_boot,
             event,
-            f"{self.step.kind} on {self.step.device}: {detail}",
+            kind=self.step.kind,
+            device=self.step.device,
             campaign_id=self.step.campaign_id,
             level=level,
+            **fields,
         )
 
 

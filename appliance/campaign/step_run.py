@@ -175,7 +175,7 @@ class StepRun:
             hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
         with transaction(connection):
             update_step_running(connection, step.id)
-            self._record("step-start", f"attempt {step.attempts + 1}")
+            self._record("step-start", attempt=step.attempts + 1)
         try:
             with self.subject.opened(hand) as opened:
                 self._work_on(opened)
@@ -204,7 +204,7 @@ class StepRun:
             connection, step, opened, max_celsius=self.max_celsius, hand=self._hand
         )
         for said in recorders.describe_heat():
-            self._record("step-temperature", said)
+            self._record("step-temperature", what=said)
         recorders.rest()
         self._recorders = recorders
         try:
@@ -322,7 +322,7 @@ class StepRun:
             believe = partial(workload.believe_next_power_off, bench)
             self._hand.do(believe, "noting what is known of the last write")
             with transaction(self.site.connection):
-                self._record("step-note", f"{part}: {doubt}")
+                self._record("step-note", part=part, what=doubt)
         with transaction(self.site.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
@@ -342,7 +342,7 @@ class StepRun:
         self._store_other(result.results)
         insert_part(connection, step.id, part, results=len(result.results))
         for note in result.notes:
-            self._record("step-note", f"{part}: {note}")
+            self._record("step-note", part=part, what=note)
 
     def _store_rest(self) -> None:
         self._store_other(())
@@ -414,13 +414,16 @@ class StepRun:
             place = replace(place, temperatures=self._recorders.temperatures)
         self.show(place, label, done, total)
 
-    def _record(self, event: str, detail: str = "") -> None:
+    def _record(self, event: str, **fields: object) -> None:
         record(
             self.site.connection,
             self.site.this_boot,
             event,
-            f"{self.step.kind} on {self.step.device}" + (f": {detail}" if detail else ""),
+            kind=self.step.kind,
+            device=self.step.device,
             campaign_id=self.step.campaign_id,
+            level="info",
+            **fields,
         )
 
 

@@ -119,7 +119,7 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
             site.connection,
             site.this_boot,
             "array-left",
-            str(error),
+            what=str(error),
             campaign_id=campaign_id,
             level="error",
         )
@@ -149,7 +149,9 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             site.connection,
             site.this_boot,
             "step-note",
-            f"{step.kind} on {step.device}: {error}",
+            kind=step.kind,
+            device=step.device,
+            what=str(error),
             campaign_id=step.campaign_id,
             level="warning",
         )
@@ -169,7 +171,9 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             site.connection,
             site.this_boot,
             "step-failed",
-            f"{step.kind} on {step.device}: {error}",
+            kind=step.kind,
+            device=step.device,
+            what=str(error),
             campaign_id=step.campaign_id,
             level="error",
         )

@@ -75,6 +75,9 @@ class EventRow:
     level: str
     event: str
     detail: str
+    """Its sentence in English."""
+    fields: str | None
+    """A JSON object: what is put into the sentence; None of events of earlier versions."""
 
 
 _BOOTS_OF = "(SELECT count(*) FROM cycle k WHERE k.campaign_id = c.id{condition})"
@@ -187,7 +190,10 @@ def select_boots(connection: sqlite3.Connection, campaign_id: int) -> tuple[Boot
 def select_events(connection: sqlite3.Connection, *, limit: int) -> tuple[EventRow, ...]:
     """The last `limit` events, the oldest of them first."""
     rows = connection.execute(
-        "SELECT seq, campaign_id, at, level, event, detail FROM events ORDER BY seq DESC LIMIT ?",
+        """
+        SELECT seq, campaign_id, at, level, event, detail, fields FROM event
+        ORDER BY seq DESC LIMIT ?
+        """,
         (limit,),
     ).fetchall()
     return tuple(EventRow(*row) for row in reversed(rows))

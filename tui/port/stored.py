@@ -1,5 +1,6 @@
 """What the database on the stick says, as the pages want it."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -89,7 +90,14 @@ class StoredReader:
                     for row in queries.select_campaigns(connection)
                 ),
                 events=tuple(
-                    Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
+                    Event(
+                        row.seq,
+                        row.at,
+                        row.level,
+                        drawable(row.event),
+                        drawable(row.detail),
+                        _read_fields(row.fields),
+                    )
                     for row in queries.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
@@ -222,3 +230,13 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
     if found is None or len(drive.times_s) < LEAST_FOR_A_BOX:
         return drive
     return replace(drive, quartiles_s=(found.lower, found.median, found.upper))
+
+
+def _read_fields(text: str | None) -> dict[str, object] | None:
+    """What an event's sentence is made of."""
+    if text is None:
+        return None
+    return {
+        name: drawable(value) if isinstance(value, str) else value
+        for name, value in json.loads(text).items()
+    }

@@ -263,9 +263,7 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     marks = {"info": " ", "warning": "!", "error": "E"}
     lines = []
     for event in reversed(events):
-        line = (
-            f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event.what, event.detail)}"
-        )
+        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event)}"
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)

@@ -19,6 +19,7 @@ from appliance.store.migrations import (
     version_13,
     version_14,
     version_15,
+    version_16,
 )
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
@@ -38,4 +39,5 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     version_13.STATEMENTS,
     version_14.STATEMENTS,
     version_15.STATEMENTS,
+    version_16.STATEMENTS,
 )

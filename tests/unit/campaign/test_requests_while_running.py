@@ -24,6 +24,7 @@ from tests.unit.campaign.asking import (
     answer_to,
     ask,
     pause_during,
+    tell_until,
     watch_machine,
 )
 from tests.unit.campaign.step_machine import Machine
@@ -94,8 +95,7 @@ def test_a_pause_can_be_taken_back(machine: Machine) -> None:
 
     def think_better_of_it() -> None:
         asked()
-        ask(machine.world, "keep-running", campaign_id=campaign_id)
-        machine.progress("reading", 2, 2)
+        tell_until(machine, ask(machine.world, "keep-running", campaign_id=campaign_id))
 
     machine.during["one"] = think_better_of_it
     machine.run()
