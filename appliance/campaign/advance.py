@@ -115,8 +115,7 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             blame="drive" if was_used else error.blame,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-failed",
             drive=row.identity,
             cycle=cycle.cycle,
@@ -155,8 +154,7 @@ def _arm_and_leave(
         )
         count_power_action(site.connection, campaign.id)
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-armed",
             drive=row.identity,
             **{"charted" if cycle.charted else "cycle": cycle.cycle},
@@ -179,14 +177,7 @@ def _arm_and_leave(
             alarm_at = power.arm_alarm(int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S))
             update_alarm(site.connection, cycle.id, alarm_at=timestamp(alarm_at))
         except (StepFailed, OSError) as error:
-            record(
-                site.connection,
-                site.this_boot,
-                "no-alarm",
-                what=str(error),
-                campaign_id=campaign.id,
-                level="warning",
-            )
+            record(site, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
     update_left(site.connection, cycle.id)
     if site.is_stopped():
         pause(site, campaign.id, name_stop(site.connection, campaign.id))

@@ -281,8 +281,7 @@ def _check_part(
 
 def _note(site: Site, campaign_id: int, event: str, members: MemberRows, what: str) -> None:
     record(
-        site.connection,
-        site.this_boot,
+        site,
         event,
         backing=members.backing.identity,
         cache=members.cache.identity,

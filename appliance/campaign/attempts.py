@@ -92,13 +92,7 @@ def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
     if kept is None or (kept.sample and not knows_sample(site.connection, kept.boot_id)):
         left = json.dumps(asdict(kept)) if kept else "its content is no sample"
         record(
-            site.connection,
-            site.this_boot,
-            "sample-unused",
-            why=why,
-            sample=left,
-            campaign_id=campaign_id,
-            level="warning",
+            site, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
     forget_kept()
 
@@ -165,8 +159,7 @@ def _take_over(
             cold_reason=f"{why}, and the drive's power-cycle count was not read",
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "sample-kept",
             drive=find_drive_row(site, cycle).identity,
             cycle=cycle.cycle,
@@ -197,8 +190,7 @@ def fail_attempt(
             blame=blame,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "attempt-failed",
             drive=drive.identity,
             cycle=cycle.cycle,

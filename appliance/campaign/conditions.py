@@ -67,8 +67,7 @@ def store_conditions(
             insert_conditions(connection, campaign_id, drive_id, changes)
             if others := [change for change in changes if change.before]:
                 record(
-                    connection,
-                    site.this_boot,
+                    site,
                     "conditions-changed",
                     what=describe_changes(subject, others),
                     campaign_id=campaign_id,

@@ -57,8 +57,7 @@ def drive_work(
         identities = " and ".join(printable(each.identity) for each, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
-                site.connection,
-                site.this_boot,
+                site,
                 "drive-silent",
                 drive=identities,
                 what=silence.what,

@@ -178,13 +178,7 @@ class Appliance:
         self._machine_drives.note()
         self.machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
-        record(
-            self.connection,
-            self.this_boot,
-            "ready",
-            version=VERSION,
-            firmware=self.this_boot.firmware,
-        )
+        record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self._tidy_firmware()
         if owed := read_owed_pause():
             self._pause_unfinished(owed)
@@ -227,15 +221,15 @@ class Appliance:
                 for folder in hand.do(release_hushed, _LEFT):
                     self._warn("switches-released", what=folder)
                 if hand.do(release_ballast, _LEFT):
-                    record(self.connection, self.this_boot, "ballast-released")
+                    record(self, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
                 hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
         except KaltstartError as error:
-            record(self.connection, self.this_boot, "not-released", what=str(error), level="error")
+            record(self, "not-released", what=str(error), level="error")
 
     def _warn(self, event: str, **fields: object) -> None:
-        record(self.connection, self.this_boot, event, campaign_id=None, level="warning", **fields)
+        record(self, event, campaign_id=None, level="warning", **fields)
 
     # What people see
 
@@ -425,13 +419,13 @@ class Appliance:
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
-            record(self.connection, self.this_boot, "autostart-declined", what=declined)
+            record(self, "autostart-declined", what=declined)
             self.status.plan["is_known"] = True
             return
         try:
             campaign_id = self._admit(plan.toml)
         except KaltstartError as error:
-            refuse(self.connection, self.this_boot, reasons_of(error))
+            refuse(self, reasons_of(error))
             return
         try:
             self._note_start(plan.toml)
@@ -450,7 +444,7 @@ class Appliance:
             )
         except KaltstartError as error:
             # A drive that went, or came a second time, since the plan was found good.
-            refuse(self.connection, self.this_boot, reasons_of(error))
+            refuse(self, reasons_of(error))
             return False
         if earlier:
             self._leave_to_person(earlier)
@@ -460,14 +454,7 @@ class Appliance:
         """What may not fit on the stick, for a person; empty where all does."""
         warnings = check_room(parse_plan(text), find_drives()).warnings
         for warning in warnings:
-            record(
-                self.connection,
-                self.this_boot,
-                "stick-room",
-                what=warning,
-                campaign_id=campaign_id,
-                level="warning",
-            )
+            record(self, "stick-room", what=warning, campaign_id=campaign_id, level="warning")
         return "; ".join(warnings)
 
     def _note_start(self, text: str) -> None:
@@ -479,7 +466,7 @@ class Appliance:
 
     def _leave_to_person(self, said: str) -> None:
         """The plan can still be started with a key."""
-        refuse(self.connection, self.this_boot, (said,))
+        refuse(self, (said,))
         self.status.plan["is_known"] = True
         self.screen.show("idle", said, campaign_id=None)
 
@@ -490,9 +477,7 @@ class Appliance:
             self.status.plan["is_known"] = True
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         image = f"Kaltstart {VERSION}"
-        record(
-            self.connection, self.this_boot, "campaign-start", what=image, campaign_id=campaign_id
-        )
+        record(self, "campaign-start", what=image, campaign_id=campaign_id)
         self._warn_of_silence(campaign_id)
         return campaign_id
 
@@ -502,8 +487,7 @@ class Appliance:
         for row in select_campaign_drives(self.connection, campaign_id):
             if row.released and noted_identity(row) is None:
                 record(
-                    self.connection,
-                    self.this_boot,
+                    self,
                     "identity-unknown",
                     drive=row.identity,
                     campaign_id=campaign_id,
@@ -540,7 +524,7 @@ class Appliance:
             ):
                 raise
             reasons = reasons_of(error)
-            refuse(self.connection, self.this_boot, reasons)
+            refuse(self, reasons)
             asked.decline("\n".join(reasons), error.exit_code)
 
     def start(self, plan_toml: str, accept: Accept) -> None:
@@ -577,7 +561,7 @@ class Appliance:
         """Switch off if the key was pressed. What was running has been stopped and stored."""
         if not self.screen.is_power_key_pressed():
             return
-        record(self.connection, self.this_boot, "power-key")
+        record(self, "power-key")
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
@@ -604,6 +588,6 @@ class Appliance:
             raise
         except KaltstartError as error:
             said = f"the array cannot be taken apart: {error}"
-            refuse(self.connection, self.this_boot, (said,))
-        record(self.connection, self.this_boot, "take-apart", what=said)
+            refuse(self, (said,))
+        record(self, "take-apart", what=said)
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)

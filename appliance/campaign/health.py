@@ -74,8 +74,7 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
             )
             if health.reason:
                 record(
-                    site.connection,
-                    site.this_boot,
+                    site,
                     "health-unknown",
                     drive=row.identity,
                     **{moment: health.reason},

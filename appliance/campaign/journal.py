@@ -4,6 +4,8 @@ A row in the database and, where outside programs rely on it, a console line.
 """
 
 import sqlite3
+from dataclasses import dataclass
+from typing import Protocol
 
 from appliance.campaign.thisboot import ThisBoot, monotonic_s
 from appliance.console import announce
@@ -12,9 +14,28 @@ from appliance.store.events import insert_event
 from appliance.units import printable
 
 
+class Place(Protocol):
+    """Where something happens: what knows this boot and its database."""
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The database."""
+
+    @property
+    def this_boot(self) -> ThisBoot:
+        """The boot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diary:
+    """Such a place and no more."""
+
+    connection: sqlite3.Connection
+    this_boot: ThisBoot
+
+
 def record(
-    connection: sqlite3.Connection,
-    this_boot: ThisBoot,
+    place: Place,
     event: str,
     *,
     campaign_id: int | None = None,
@@ -23,9 +44,9 @@ def record(
 ) -> None:
     """One line in the campaign's diary, with what `EVENT_TEXTS` puts into its sentence."""
     insert_event(
-        connection,
+        place.connection,
         campaign_id=campaign_id,
-        boot_id=this_boot.boot_id,
+        boot_id=place.this_boot.boot_id,
         monotonic_s=monotonic_s(),
         level=level,
         event=event,
@@ -34,22 +55,9 @@ def record(
     )
 
 
-def refuse(
-    connection: sqlite3.Connection | None,
-    this_boot: ThisBoot,
-    reasons: tuple[str, ...],
-    *,
-    campaign_id: int | None = None,
-) -> None:
+def refuse(place: Place | None, reasons: tuple[str, ...]) -> None:
     """Say no, one console line per reason."""
     for reason in reasons:
         announce("refused", reason=reason)
-        if connection is not None:
-            record(
-                connection,
-                this_boot,
-                "refused",
-                what=reason,
-                campaign_id=campaign_id,
-                level="error",
-            )
+        if place is not None:
+            record(place, "refused", what=reason, level="error")

@@ -62,7 +62,7 @@ def check_policy(site: Site) -> str:
     problems = problems_of(POLICY) if POLICY.exists() else ()
     for problem in problems:
         announce("policy", state="invalid", reason=problem)
-        record(site.connection, site.this_boot, "policy-invalid", what=problem, level="error")
+        record(site, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -78,7 +78,7 @@ def judge_again(site: Site, campaign_id: int) -> None:
         judge_campaign(site, campaign_id)
         return
     event = "verdict-kept" if select_verdicts(site.connection, campaign_id) else "no-verdict"
-    record(site.connection, site.this_boot, event, campaign_id=campaign_id)
+    record(site, event, campaign_id=campaign_id)
 
 
 def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> None:
@@ -86,14 +86,7 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
     with transaction(site.connection):
         upsert_judging_problem(site.connection, campaign_id, problem="\n".join(problems))
         for problem in problems:
-            record(
-                site.connection,
-                site.this_boot,
-                "no-verdict",
-                what=problem,
-                campaign_id=campaign_id,
-                level="error",
-            )
+            record(site, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
     for problem in problems:
         announce("no-verdict", id=campaign_id, reason=problem)
 
@@ -101,8 +94,7 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
 def _keep_old(site: Site, campaign_id: int) -> None:
     for row in select_verdicts(site.connection, campaign_id):
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "verdict-before",
             what=": ".join(
                 filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
@@ -114,14 +106,7 @@ def _keep_old(site: Site, campaign_id: int) -> None:
 def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None:
     identity = judged.evidence.identity
     if judged.verdict is None:
-        record(
-            site.connection,
-            site.this_boot,
-            "no-verdict",
-            drive=identity,
-            campaign_id=campaign_id,
-            level="warning",
-        )
+        record(site, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
         return
     insert_verdict(
         site.connection,
@@ -133,8 +118,7 @@ def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None
         limits=judged.limits,
     )
     record(
-        site.connection,
-        site.this_boot,
+        site,
         "verdict",
         drive=identity,
         verdict=judged.verdict,

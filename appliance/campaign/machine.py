@@ -75,12 +75,7 @@ class Machine:
         except (KaltstartError, OSError) as error:
             # A stick that fails does not even let its programs be started.
             record(
-                self._site.connection,
-                self._site.this_boot,
-                "keyboard-not-loaded",
-                layout=BUILT_IN,
-                what=str(error),
-                level="warning",
+                self._site, "keyboard-not-loaded", layout=BUILT_IN, what=str(error), level="warning"
             )
 
     def publish(self) -> None:
@@ -138,6 +133,6 @@ class Machine:
         return self._note("shell", f"a shell on {terminal}")
 
     def _note(self, event: str, said: str) -> str:
-        record(self._site.connection, self._site.this_boot, event, what=said)
+        record(self._site, event, what=said)
         self.publish()
         return said

@@ -127,14 +127,7 @@ class MachineDrives:
         return False
 
     def _warn(self, event: str, *, drive: str, campaign_id: int | None = None) -> None:
-        record(
-            self._site.connection,
-            self._site.this_boot,
-            event,
-            drive=drive,
-            campaign_id=campaign_id,
-            level="warning",
-        )
+        record(self._site, event, drive=drive, campaign_id=campaign_id, level="warning")
 
 
 def _side_work(drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:

@@ -74,8 +74,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                     blame=error.blame,
                 )
                 record(
-                    site.connection,
-                    site.this_boot,
+                    site,
                     "install-failed",
                     drive=row.identity,
                     what=str(error),
@@ -123,15 +122,8 @@ def _install(
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
         drive = await_drive(partial(find_released_drive, row=row), tell=site.tell)
-        record(
-            site.connection,
-            site.this_boot,
-            "install",
-            drive=row.identity,
-            path=drive.path,
-            campaign_id=campaign_id,
-        )
-        note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
+        record(site, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
+        note = partial(record, site, campaign_id=campaign_id)
         with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
             released = unlocked(
                 drive,

@@ -39,7 +39,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         with transaction(site.connection):
             update_rehearsed(site.connection, campaign_id)
             count_power_action(site.connection, campaign_id)
-            record(site.connection, site.this_boot, "rehearsal", campaign_id=campaign_id)
+            record(site, "rehearsal", campaign_id=campaign_id)
         if site.is_stopped():
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
@@ -61,8 +61,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     with transaction(site.connection):
         update_wake_margin(site.connection, campaign_id, margin_s)
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "wake-margin",
             margin_s=margin_s,
             **({"took_s": f"{took_s:.1f}"} if known else {"unusable_s": f"{took_s:.0f}"}),

@@ -241,7 +241,7 @@ def _stop(asked: Asked) -> str | None:
     # It came when power was going already: it holds from the next safe point on.
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign.id)
-        record(asked.connection, asked.this_boot, "pause-asked", campaign_id=campaign.id)
+        record(asked, "pause-asked", campaign_id=campaign.id)
         asked.accept("stopped")
     return None
 
@@ -256,7 +256,7 @@ def _pause(asked: Asked, *, campaign_id: int) -> None:
         raise Refusal(f"campaign {campaign_id} does not run")
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign_id)
-        record(asked.connection, asked.this_boot, "pause-asked", campaign_id=campaign_id)
+        record(asked, "pause-asked", campaign_id=campaign_id)
         asked.accept("it pauses when what runs now is done and stored")
 
 
@@ -267,7 +267,7 @@ def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
         )
     with transaction(asked.connection):
         clear_pause_asked(asked.connection, campaign_id)
-        record(asked.connection, asked.this_boot, "pause-taken-back", campaign_id=campaign_id)
+        record(asked, "pause-taken-back", campaign_id=campaign_id)
         asked.accept(f"campaign {campaign_id} does not pause")
 
 
@@ -292,8 +292,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
             raise AssertionError("this connection alone ends steps")
         said = f"{step.kind} on {step.device}"
         record(
-            connection,
-            asked.this_boot,
+            asked,
             "step-skipped",
             kind=step.kind,
             device=step.device,
@@ -317,22 +316,21 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
 
     Of a paused campaign only: of all others the next boot may be armed. Raises Refusal.
     """
-    connection, this_boot = asked.connection, asked.this_boot
+    connection = asked.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
         raise Refusal(f"campaign {campaign_id} is not paused: nothing was skipped")
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not take back is tried once more.
-    for reason in take_back_departure(this_boot):
-        record(connection, this_boot, "not-disarmed", what=reason, level="warning")
+    for reason in take_back_departure(asked.this_boot):
+        record(asked, "not-disarmed", what=reason, level="warning")
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
             raise Refusal(f"{drive.identity} has no boot left to make: nothing was skipped")
         said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
         record(
-            connection,
-            this_boot,
+            asked,
             "boots-skipped",
             drive=drive.identity,
             **{"boot" if boots == 1 else "boots": boots},

@@ -92,8 +92,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             valid=valid,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-done",
             drive=row.identity,
             cycle=cycle.cycle,
@@ -135,11 +134,4 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
         write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
         sync_folder(RAW)
     except (KaltstartError, OSError) as error:
-        record(
-            site.connection,
-            site.this_boot,
-            "no-chart",
-            what=str(error),
-            campaign_id=campaign.id,
-            level="warning",
-        )
+        record(site, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")

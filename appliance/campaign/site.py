@@ -55,14 +55,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
     A campaign that is done stays done, and what comes afterwards is only noted.
     """
     if load_campaign(site, campaign_id).state == "done":
-        record(
-            site.connection,
-            site.this_boot,
-            "trouble-after-the-end",
-            what=reason,
-            campaign_id=campaign_id,
-            level="warning",
-        )
+        record(site, "trouble-after-the-end", what=reason, campaign_id=campaign_id, level="warning")
         disarm(site)
         return
     cycle = armed_cycle(select_cycles(site.connection, campaign_id))
@@ -71,9 +64,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
             update_disarmed(site.connection, cycle.id)
         update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
         clear_pause_asked(site.connection, campaign_id)
-        record(
-            site.connection, site.this_boot, "campaign-paused", what=reason, campaign_id=campaign_id
-        )
+        record(site, "campaign-paused", what=reason, campaign_id=campaign_id)
     disarm(site)
     announce("campaign-paused", id=campaign_id, reason=reason)
 
@@ -81,7 +72,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
 def disarm(site: Site) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
     for reason in take_back_departure(site.this_boot):
-        record(site.connection, site.this_boot, "not-disarmed", what=reason, level="warning")
+        record(site, "not-disarmed", what=reason, level="warning")
 
 
 def take_back_departure(this_boot: ThisBoot) -> tuple[str, ...]:

@@ -83,8 +83,7 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
 
 def _record(site: Site, step: StepRow, event: str, *, level: str, **fields: object) -> None:
     record(
-        site.connection,
-        site.this_boot,
+        site,
         event,
         kind=step.kind,
         device=step.device,

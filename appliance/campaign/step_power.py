@@ -183,8 +183,7 @@ class StepPower:
 
     def _record(self, event: str, *, level: str = "info", **fields: object) -> None:
         record(
-            self.site.connection,
-            self.site.this_boot,
+            self.site,
             event,
             kind=self.step.kind,
             device=self.step.device,

@@ -416,8 +416,7 @@ class StepRun:
 
     def _record(self, event: str, **fields: object) -> None:
         record(
-            self.site.connection,
-            self.site.this_boot,
+            self.site,
             event,
             kind=self.step.kind,
             device=self.step.device,

@@ -115,14 +115,7 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
         with drive_work(site, campaign_id, members, tell=tell) as hand:
             take_apart_array(site, row, stick=stick, hand=hand)
     except (StepFailed, Refusal) as error:
-        record(
-            site.connection,
-            site.this_boot,
-            "array-left",
-            what=str(error),
-            campaign_id=campaign_id,
-            level="error",
-        )
+        record(site, "array-left", what=str(error), campaign_id=campaign_id, level="error")
         announce("step-failed", id=campaign_id, kind="array", reason=error.message)
 
 
@@ -146,8 +139,7 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
     if _is_over(site, step):
         # Letting go of what it worked on went wrong.
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "step-note",
             kind=step.kind,
             device=step.device,
@@ -168,8 +160,7 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             blame=blame,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "step-failed",
             kind=step.kind,
             device=step.device,

@@ -31,7 +31,7 @@ def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[s
 
     def note(counts: MergeCounts) -> None:
         said = f"{describe_counts(counts)} ({shown})"
-        record(site.connection, site.this_boot, "merged", what=said)
+        record(site, "merged", what=said)
         accept(said)
 
     screen.show("idle", "Taking over campaigns", campaign_id=None)

@@ -206,9 +206,8 @@ def work(site: Site, *, state: str, boot_id: str) -> None:
         " VALUES (7, 'a', 'version = 1', 'sha', ?, 'tui', 9, 3, 'T')",
         (state,),
     )
-    record(
-        site.connection, replace(site.this_boot, boot_id=boot_id), "campaign-resumed", campaign_id=7
-    )
+    place = replace(site, this_boot=replace(site.this_boot, boot_id=boot_id))
+    record(place, "campaign-resumed", campaign_id=7)
 
 
 def test_the_time_is_not_set_while_a_campaign_goes_by_it(
