@@ -38,6 +38,7 @@ from appliance.store.arrays import (
 )
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.texts import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,7 @@ def _part(
             set_uuid=set_uuid,
             tell=hand.tell,
         )
-        return hand.do(part, "taking the array apart")
+        return hand.do(part, N_("taking the array apart"))
 
 
 def _check_part(

@@ -38,6 +38,7 @@ from appliance.store.steps import (
     select_parts,
     upsert_file_system,
 )
+from appliance.texts import N_
 from appliance.workloads.base import ArrayControl, Bench
 
 
@@ -83,7 +84,7 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
         released_identity=row.identity,
         noted=noted,
     )
-    with hand.entered(released, "unlocking the drive") as target:
+    with hand.entered(released, N_("unlocking the drive")) as target:
         _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
@@ -147,7 +148,7 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
 
 def _clear(order: BenchOrder, target: Writable) -> None:
     clear = partial(clear_holders, target, show=partial(_show_clearing, order))
-    order.hand.do(clear, "clearing the drive")
+    order.hand.do(clear, N_("clearing the drive"))
 
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:

@@ -77,6 +77,7 @@ from appliance.store.cycles import select_cycles
 from appliance.store.events import knows_earlier_start
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
+from appliance.texts import N_
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -255,7 +256,9 @@ class Appliance:
         # it without one is counted too.
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
-            pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
+            pause(
+                self.site, campaign.id, N_("too many restarts; something makes the machine restart")
+            )
             return
         if lost := find_lost_actions(campaign):
             pause(
@@ -313,7 +316,7 @@ class Appliance:
     def _advance(self, campaign_id: int) -> None:
         hold_if_asked(self.site, campaign_id)
         if not self._machine_drives.any_needed_is_here(campaign_id):
-            pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
+            pause(self.site, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
         self._machine_drives.close_guard(tell=self.site.tell)
         is_new = load_campaign(self.site, campaign_id).state == "preparing"
@@ -349,7 +352,7 @@ class Appliance:
             # The campaign is done whatever the clock does.
             self._warn("not-disarmed", what=str(error))
         action = power.power_off if on_finish == "poweroff" else power.reboot
-        said = "power off" if on_finish == "poweroff" else "restart"
+        said = N_("power off") if on_finish == "poweroff" else N_("restart")
         if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
@@ -510,7 +513,7 @@ class Appliance:
                 self._answer(request)
             else:
                 asked = Asked(self.connection, self.this_boot, request)
-                asked.decline("the machine was restarted", 3)
+                asked.decline(N_("the machine was restarted"), 3)
 
     def _answer(self, request: Request) -> None:
         """Carry out one request; the answer is stored before anything lengthy begins."""
@@ -553,7 +556,7 @@ class Appliance:
     def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
         """The machine, at once."""
         power.clear_alarm()
-        accept("switching off")
+        accept(N_("switching off"))
         leave(self.site, power.reboot if restart else power.power_off)
         wait_for_the_end()
 

@@ -27,6 +27,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
+from appliance.texts import N_
 from appliance.workloads.reference_os import install_reference_os, make_install_uuid
 
 
@@ -131,7 +132,7 @@ def _install(
                 released_identity=row.identity,
                 noted=noted_identity(row),
             )
-            with hand.entered(released, "unlocking the drive") as target:
+            with hand.entered(released, N_("unlocking the drive")) as target:
                 check_drive_marks(site.connection, campaign_id, row, target.drive, hand=hand)
                 marks = DriveMarks(
                     connection=site.connection,
@@ -152,5 +153,5 @@ def _install(
                 )
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):
-                    hand.do(install, "clearing the drive")
+                    hand.do(install, N_("clearing the drive"))
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

@@ -14,6 +14,7 @@ from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
 from appliance.store.events import is_time_set_since
+from appliance.texts import N_
 
 _MIN_WAKE_MARGIN_S = 30
 _WAKE_RESERVE_S = 20
@@ -32,7 +33,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         return None
     if campaign.rehearsed_at is None:
         if site.countdown(
-            "reboot", "restarting once to learn how long a shutdown takes", COUNTDOWN_S
+            "reboot", N_("restarting once to learn how long a shutdown takes"), COUNTDOWN_S
         ):
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED

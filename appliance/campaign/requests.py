@@ -42,12 +42,13 @@ from appliance.store.requests import (
     update_request,
 )
 from appliance.store.steps import StepRow, select_parts, select_steps
+from appliance.texts import N_
 
-STOPPED = "stopped by a key"
-PAUSED = "paused by a person"
+STOPPED = N_("stopped by a key")
+PAUSED = N_("paused by a person")
 
-_BUSY = "a campaign is running: stop it first"
-_BY_PERSON = "by a person"
+_BUSY = N_("a campaign is running: stop it first")
+_BY_PERSON = N_("by a person")
 _MAX_INTEGER = 2**63 - 1
 """Of SQLite."""
 
@@ -234,15 +235,15 @@ def _resume(asked: Asked, *, campaign_id: int) -> None:
 
 def _stop(asked: Asked) -> str | None:
     if asked.running_id is not None:
-        return "stopped"
+        return N_("stopped")
     campaign = select_unfinished_campaign(asked.connection)
     if campaign is None or campaign.state == "paused":
-        return "nothing is running"
+        return N_("nothing is running")
     # It came when power was going already: it holds from the next safe point on.
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign.id)
         record(asked, "pause-asked", campaign_id=campaign.id)
-        asked.accept("stopped")
+        asked.accept(N_("stopped"))
     return None
 
 
@@ -257,7 +258,7 @@ def _pause(asked: Asked, *, campaign_id: int) -> None:
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign_id)
         record(asked, "pause-asked", campaign_id=campaign_id)
-        asked.accept("it pauses when what runs now is done and stored")
+        asked.accept(N_("it pauses when what runs now is done and stored"))
 
 
 def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
@@ -358,7 +359,7 @@ def _delete_plan(_: Asked, *, file_name: str) -> str:
 
 
 def _take_apart(asked: Asked, *, set_uuid: str) -> None:
-    asked.accept("taking the array apart")
+    asked.accept(N_("taking the array apart"))
     asked.engine.take_apart(set_uuid)
 
 

@@ -33,6 +33,7 @@ from appliance.store.cycles import (
     select_cycles,
     update_cold_proof,
 )
+from appliance.texts import N_
 from appliance.units import printable
 from appliance.workloads.kept import sync_folder, write_durably
 
@@ -59,7 +60,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             cycle.id,
             sample,
             cold_proof="unproven",
-            cold_reason="the drive's power-cycle count was not read",
+            cold_reason=N_("the drive's power-cycle count was not read"),
         )
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
     afters = [read_power_cycles(drive) for drive in booted.all]
@@ -67,7 +68,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
     lost_power: list[str] = []
     for drive, before, after in zip(booted.all, befores, afters, strict=False):
         proofs[drive.identity] = judge_coldness(
-            PowerCycles(before, reason=after.reason or "the count before is not known"),
+            PowerCycles(before, reason=after.reason or N_("the count before is not known")),
             after,
             power=cycle.power,
             boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,

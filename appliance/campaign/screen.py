@@ -19,6 +19,7 @@ from appliance.campaign.step_run import (
 from appliance.campaign.thisboot import ThisBoot
 from appliance.progress import Progress
 from appliance.stick import RUN
+from appliance.texts import N_
 from appliance.units import printable
 
 _POLL_S = 0.25
@@ -133,7 +134,7 @@ class Screen:
                 "preparing",
                 f"Writing {label}",
                 progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
-                next="cycle 1 after all drives are written",
+                next=N_("cycle 1 after all drives are written"),
             )
 
         limited = self._limited()

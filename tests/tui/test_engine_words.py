@@ -24,7 +24,8 @@ from tests.tui.scene_states import (
 from tests.tui.steps import drawn, press, settle
 from tui import language
 from tui.app import KaltstartApp
-from tui.engine_words import SENTENCES, say, say_event
+from tui.engine_words import SENTENCES, say
+from tui.event_lines import say_event
 from tui.state import Event
 
 _ENGINE = Path(appliance.__path__[0])

@@ -1,5 +1,5 @@
 """The sentences of the engine's diary."""
 
-from appliance.event_texts import EVENT_TEXTS, tell
+from appliance.event_texts import tell
 
-__all__ = ["EVENT_TEXTS", "tell"]
+__all__ = ["tell"]
