@@ -11,6 +11,7 @@ from appliance.campaign.thisboot import ThisBoot, monotonic_s
 from appliance.console import announce
 from appliance.event_texts import tell
 from appliance.store.events import insert_event
+from appliance.store.steps import StepRow
 from appliance.units import printable
 
 
@@ -52,6 +53,21 @@ def record(
         event=event,
         detail=printable(tell(event, fields)),
         fields=fields,
+    )
+
+
+def record_step(
+    place: Place, step: StepRow, event: str, *, level: str = "info", **fields: object
+) -> None:
+    """The same of a step, which its sentence begins with."""
+    record(
+        place,
+        event,
+        campaign_id=step.campaign_id,
+        level=level,
+        kind=step.kind,
+        device=step.device,
+        **fields,
     )
 
 

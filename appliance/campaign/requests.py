@@ -13,7 +13,7 @@ from inspect import get_annotations
 from typing import Any, Protocol
 
 from appliance.campaign.finish import write_report_again
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record, record_step
 from appliance.campaign.kept_plans import delete_plan, keep_plan
 from appliance.campaign.machine import Machine
 from appliance.campaign.site import Site, take_back_departure
@@ -291,17 +291,8 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     with transaction(connection):
         if not update_step_skipped(connection, step.id, reason=_BY_PERSON):
             raise AssertionError("this connection alone ends steps")
-        said = f"{step.kind} on {step.device}"
-        record(
-            asked,
-            "step-skipped",
-            kind=step.kind,
-            device=step.device,
-            parts=stored,
-            campaign_id=step.campaign_id,
-            level="warning",
-        )
-        asked.accept(f"{said} is skipped")
+        record_step(asked, step, "step-skipped", parts=stored, level="warning")
+        asked.accept(f"{step.kind} on {step.device} is skipped")
     announce(
         "step-skipped",
         id=step.campaign_id,

@@ -15,7 +15,7 @@ from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.drive_threads import drive_work
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record_step
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.requests import PAUSED, STOPPED
 from appliance.campaign.site import Site
@@ -175,7 +175,7 @@ class StepRun:
             hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
         with transaction(connection):
             update_step_running(connection, step.id)
-            self._record("step-start", attempt=step.attempts + 1)
+            record_step(self.site, self.step, "step-start", attempt=step.attempts + 1)
         try:
             with self.subject.opened(hand) as opened:
                 self._work_on(opened)
@@ -204,7 +204,7 @@ class StepRun:
             connection, step, opened, max_celsius=self.max_celsius, hand=self._hand
         )
         for said in recorders.describe_heat():
-            self._record("step-temperature", what=said)
+            record_step(self.site, self.step, "step-temperature", what=said)
         recorders.rest()
         self._recorders = recorders
         try:
@@ -223,13 +223,13 @@ class StepRun:
             with suppress(StickTrouble), transaction(connection):
                 self._store_rest()
                 update_step_interrupted(connection, step.id)
-                self._record("step-interrupted")
+                record_step(self.site, self.step, "step-interrupted")
             raise
         with transaction(connection):
             self._insert_results(on_array)
             self._store_rest()
             update_step_ended(connection, step.id, "done")
-            self._record("step-done")
+            record_step(self.site, self.step, "step-done")
         announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
 
     def _end_array(self, *, is_whole: bool) -> tuple[Result, ...]:
@@ -322,7 +322,7 @@ class StepRun:
             believe = partial(workload.believe_next_power_off, bench)
             self._hand.do(believe, "noting what is known of the last write")
             with transaction(self.site.connection):
-                self._record("step-note", part=part, what=doubt)
+                record_step(self.site, self.step, "step-note", part=part, what=doubt)
         with transaction(self.site.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
@@ -342,7 +342,7 @@ class StepRun:
         self._store_other(result.results)
         insert_part(connection, step.id, part, results=len(result.results))
         for note in result.notes:
-            self._record("step-note", part=part, what=note)
+            record_step(self.site, self.step, "step-note", part=part, what=note)
 
     def _store_rest(self) -> None:
         self._store_other(())
@@ -393,7 +393,7 @@ class StepRun:
             writes=self.plan.writes,
             hand=self._hand,
             read_counters=self._read_counters,
-            record=self._record,
+            record=partial(record_step, self.site, self.step),
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
         )
@@ -413,17 +413,6 @@ class StepRun:
             self._recorders.check_heat()
             place = replace(place, temperatures=self._recorders.temperatures)
         self.show(place, label, done, total)
-
-    def _record(self, event: str, **fields: object) -> None:
-        record(
-            self.site,
-            event,
-            kind=self.step.kind,
-            device=self.step.device,
-            campaign_id=self.step.campaign_id,
-            level="info",
-            **fields,
-        )
 
 
 def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:

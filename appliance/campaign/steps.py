@@ -3,7 +3,7 @@
 from appliance.campaign.arrays import find_members, take_apart_array
 from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drive_threads import drive_work
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record, record_step
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import (
     ShowStep,
@@ -138,15 +138,7 @@ def _is_over(site: Site, step: StepRow) -> bool:
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
     if _is_over(site, step):
         # Letting go of what it worked on went wrong.
-        record(
-            site,
-            "step-note",
-            kind=step.kind,
-            device=step.device,
-            what=str(error),
-            campaign_id=step.campaign_id,
-            level="warning",
-        )
+        record_step(site, step, "step-note", what=str(error), level="warning")
         return
     blame = error.blame
     if step.kind == "selftest" and blame == "drive":
@@ -159,15 +151,7 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             reason=printable(error.message),
             blame=blame,
         )
-        record(
-            site,
-            "step-failed",
-            kind=step.kind,
-            device=step.device,
-            what=str(error),
-            campaign_id=step.campaign_id,
-            level="error",
-        )
+        record_step(site, step, "step-failed", what=str(error), level="error")
     announce(
         "step-failed",
         id=step.campaign_id,

@@ -9,7 +9,7 @@ import pytest
 import appliance
 from appliance.event_texts import EVENT_TEXTS, list_fields, tell
 
-_RECORDERS = {"record", "_record", "_note", "_warn", "note"}
+_RECORDERS = {"record", "record_step", "_note", "_warn", "note"}
 _NO_FIELDS = {"campaign_id", "level", None}
 _BY_RECORDER: tuple[set[str], ...] = (
     {"kind", "device"},
