@@ -233,10 +233,14 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
 
 
 def _read_fields(text: str | None) -> dict[str, object] | None:
-    """What an event's sentence is made of."""
-    if text is None:
+    """What an event's sentence is made of; None where that is not known, or spoilt by the stick."""
+    try:
+        fields = json.loads(text or "")
+    except ValueError:
+        return None
+    if not isinstance(fields, dict):
         return None
     return {
-        name: drawable(value) if isinstance(value, str) else value
-        for name, value in json.loads(text).items()
+        drawable(name): value if isinstance(value, int | float) else drawable(str(value))
+        for name, value in fields.items()
     }
