@@ -15,87 +15,21 @@ from tui.language import N_, _
 _ROLES = (N_("target"), N_("control"), N_("backing"), N_("cache"), N_("array"))
 _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
-EVENTS = (
-    *(N_("array-left"), N_("array-made"), N_("array-making"), N_("array-overwritten")),
-    *(N_("array-parting"), N_("array-remark"), N_("attempt-failed"), N_("autostart-declined")),
-    *(N_("ballast-released"), N_("boots-skipped"), N_("campaign-done"), N_("campaign-paused")),
-    *(N_("campaign-resumed"), N_("campaign-start"), N_("clearing"), N_("conditions-changed")),
-    *(N_("cycle-armed"), N_("cycle-done"), N_("cycle-failed"), N_("data-repaired")),
-    N_("drive-silent"),
-    *(N_("file-system"), N_("health-unknown"), N_("install"), N_("install-failed")),
-    N_("identity-unknown"),
-    *(N_("kaltstart-mended"), N_("keyboard-not-loaded"), N_("merged"), N_("no-alarm")),
-    *(N_("no-chart"), N_("no-copy"), N_("no-restart"), N_("no-verdict")),
-    *(
-        N_("not-disarmed"),
-        N_("not-noted"),
-        N_("not-released"),
-        N_("pause-asked"),
-        N_("pause-taken-back"),
-    ),
-    N_("power-key"),
-    *(N_("policy-invalid"), N_("ready"), N_("refused"), N_("report"), N_("report-failed")),
-    *(N_("sample-damaged"), N_("sample-kept"), N_("sample-restored"), N_("sample-unused")),
-    *(N_("report-incomplete"), N_("state-damaged")),
-    *(N_("set-keyboard"), N_("set-language"), N_("set-time"), N_("shell"), N_("step-done")),
-    *(N_("step-failed"), N_("step-interrupted"), N_("step-note"), N_("step-power-off")),
-    *(N_("step-power-on"), N_("step-skipped"), N_("step-start"), N_("step-temperature")),
-    N_("stick-room"),
-    *(N_("switches-released"), N_("take-apart"), N_("trouble-after-the-end")),
-    *(N_("unexpected-boot"), N_("verdict")),
-    *(N_("verdict-before"), N_("verdict-kept"), N_("wake-margin")),
-)
-"""What its log calls what happened."""
 SENTENCES = (
     # What it does, and what it does then.
-    N_("{kind} on {device}"),
     N_("{kind} on {device}: {what}"),
     N_("Writing {what}"),
-    N_("cycle 1 after all drives are written"),
     N_("go on with campaign {number}"),
     N_("start campaign {name}"),
-    N_("power off"),
-    N_("restart"),
     N_("power off, then cycle {number} of {drive}"),
     N_("restart, then cycle {number} of {drive}"),
     N_("power off, then {part} of {device}"),
-    N_("restarting once to learn how long a shutdown takes"),
-    N_("partitions"),
-    N_("reference OS"),
-    N_("session set"),
-    N_("dropping the page cache"),
-    N_("Reading into RAM"),
-    N_("Filling RAM with ballast"),
-    N_("making the cache"),
-    N_("making the cache again"),
-    N_("making the backing device"),
-    N_("looking for the drives"),
-    N_("unlocking the drive"),
-    N_("clearing the drive"),
     N_("waiting for drive {drive}"),
     N_("{what}: no answer from the drive; seconds"),
-    # What happened.
-    N_("attempt {number}"),
-    N_("{drive} cycle {number}: {seconds} s"),
-    N_("{drive} cycle {number}, attempt {attempt}"),
-    N_("{drive} cycle {number} charted, attempt {attempt}"),
-    N_("reference OS to {drive} ({path})"),
-    N_("{samples} samples, {steps} steps, {failures} failed"),
-    N_(
-        "{drive}: no answer ({what}); nothing more is asked of it until it answers or is plugged "
-        "in anew"
-    ),
     # Why a campaign, a step or a boot ended.
     N_("drive {drive} has not answered for {seconds} s ({what})"),
     N_("drive {drive} does not answer since {time} ({what})"),
-    N_("the drive does not answer, and is not asked any more"),
-    N_("stopped by a key"),
-    N_("paused by a person"),
-    N_("by a person"),
-    N_("too many restarts; something makes the machine restart"),
     N_("{count} restarts are the limit of this campaign"),
-    N_("none of the campaign's drives is in this machine"),
-    N_("its state was damaged on the stick"),
     N_("{row}: damaged on the stick, and put back from a copy of the database"),
     N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
     N_(
@@ -111,42 +45,19 @@ SENTENCES = (
         "campaign: {found}"
     ),
     N_(
-        "The plan does not start by itself: it was started before, "
-        "and the stick's database no longer knows of it"
-    ),
-    N_(
         "The plan does not start by itself: drive {drive} carries what a campaign left on it, "
         "and the stick's database does not know of that campaign"
     ),
-    N_(
-        "nothing shows yet that the stick keeps what it is told: where it does not, the plan would "
-        "start again after each restart"
-    ),
-    N_("the drive's power-cycle count was not read"),
-    N_("the count before is not known"),
-    N_("no power-cycle count was read"),
-    N_("the drive offers no power-cycle count"),
     N_("asked for warm, and nothing shows whether power stayed: {what}"),
-    N_("a count of 0 is none"),
     N_("{source} did not rise over the restart: {counts}"),
     N_("asked for warm, and {source} did not stand still: {counts}"),
-    N_("the machine did not start anew"),
     # Whether a drive may be used, and what is not as it could be.
-    N_("this is the Kaltstart stick itself"),
-    N_("this is a Kaltstart stick"),
-    N_("has no medium"),
-    N_("shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"),
     N_(
         "its sectors hold {count} bytes, as in disk arrays: before it can be tested it has to be "
         "formatted to 512 or 4096 on another machine (sg_format --format --size=512), which erases "
         "it"
     ),
-    N_(
-        "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
-    ),
     N_("is part of {holders}"),
-    N_("removable medium"),
-    N_("has neither serial number nor WWN: can only be read"),
     N_("same identity as {twins}: can only be read"),
     N_(
         "the serial number is the USB bridge's or dock's, not the drive's own: "
@@ -155,16 +66,6 @@ SENTENCES = (
     N_(
         "the serial number is a placeholder that other drives show as well: "
         "released by model and size as well"
-    ),
-    N_("locked by an ATA password: nothing on it can be read or written"),
-    N_("an ATA password is set: it will be locked after the next power-off"),
-    N_(
-        "its ATA security is frozen, as firmware does at start-up: "
-        "no secure erase before it was plugged in anew"
-    ),
-    N_(
-        "write-protected by itself: it can only be read; look for a switch on it or on its case, "
-        "worn-out flash memory protects itself for good"
     ),
     N_(
         "{hidden} of its {total} are in no namespace and cannot be tested; "
@@ -182,51 +83,26 @@ SENTENCES = (
     ),
     N_("connected with {link} although it can do {drive}; its port can do {port}"),
     N_("connected with {link} although it can do {drive}"),
-    N_("connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here"),
-    N_("its write cache is switched off: writes are slower than it can do"),
-    N_("knows TRIM, but what it is connected with does not let it through"),
-    N_("flash without TRIM: it cannot be told which blocks are free"),
-    N_(
-        "host-managed zones: it can be written in order only, "
-        "and ordinary file systems cannot use it"
-    ),
-    N_("shingled (host-aware zones): scattered writes become slow"),
-    N_("shingled (drive-managed zones): scattered writes become slow"),
     # What speaks against what a drive counts.
-    N_("a count below zero"),
-    N_("all its bits are set: the drive says nothing by it"),
-    N_("it comes from the fixed table an emulated drive answers with"),
-    N_("more sectors than the drive has"),
-    N_("a drive that answers has been switched on once at least"),
-    N_("more than the drive was ever switched on"),
-    N_("neither a reserve nor a limit to it: the drive says nothing by it"),
-    N_("more than all of it"),
-    N_("more hours than such drives exist: it may be minutes or seconds"),
     N_("the drive was at work for {number} minutes of them"),
     N_("the drive's attribute says {number}"),
     N_("the drive tested itself at {number} hours already: the count was set back"),
     N_("more than the drive could have moved in {number} hours"),
-    N_("what the drive counts in is not known: it is not in smartmontools' database"),
     # Answers to requests.
     N_("campaign {number} started"),
     N_("campaign {number} goes on"),
     N_("campaign {number} does not pause"),
-    N_("it pauses when what runs now is done and stored"),
-    N_("a campaign is running: stop it first"),
     N_("{kind} on {device} is skipped"),
-    N_("stopped"),
-    N_("nothing is running"),
-    N_("taking the array apart"),
-    N_("switching off"),
-    N_("the machine was restarted"),
     N_("the language is {language}, now and at the next start"),
     N_("the keyboard is {layout}, now and at the next start"),
     N_("the time is {time} UTC now; it was {before}"),
 )
-"""`{what}` is such a sentence again."""
+"""Those in which something is put in; the others are marked where the engine says them.
+
+`{what}` is such a sentence again."""
 _PATTERNS = {
     "kind": "[a-z]+",
-    **dict.fromkeys(("number", "count", "attempt", "samples", "steps", "failures"), r"\d+"),
+    **dict.fromkeys(("number", "count"), r"\d+"),
     **dict.fromkeys(("name", "what"), ".+"),
 }
 """What is put in where it is not simply the shortest text that fits."""
@@ -252,28 +128,27 @@ def say(text: str) -> str:
     return "\n".join(map(_say_line, text.splitlines()))
 
 
-def say_event(event: str, detail: str) -> str:
-    """A line of the log."""
-    if not detail:
-        return _(event)
-    return _("{event} {detail}").format(event=_(event), detail=say(detail))
-
-
 def _say_line(text: str) -> str:
+    whole = _(text)
+    if whole != text:
+        return whole
     for pattern, sentence in _compile():
         found = pattern.fullmatch(text)
         if found:
-            parts = {name: _say_part(name, part) for name, part in found.groupdict().items()}
+            parts = {name: say_part(name, part) for name, part in found.groupdict().items()}
             return _(sentence).format(**parts)
     # Reasons of which there are several stand in one line.
     first, mark, rest = text.partition("; ")
     return f"{_say_line(first)}; {_say_line(rest)}" if mark else text
 
 
-def _say_part(name: str, part: str) -> str:
+def say_part(name: str, part: str) -> str:
+    """What is put into a sentence by this name."""
     match name:
-        case "what":
-            return _say_line(part)
+        case "what" | "before" | "after":
+            return say(part)
+        case "proof" | "verdict":
+            return _(part)
         case "device":
             return name_device(part)
     return part

@@ -5,35 +5,16 @@ from collections.abc import Callable, Iterable
 from math import inf
 
 from tui.engine_words import say
-from tui.language import N_, _
+from tui.language import _
+from tui.port import REQUEST_LABELS
 from tui.state import Answer
 
 _ANSWER_DUE_S = 20.0
-_NAMES = {
-    "start": N_("Start"),
-    "resume": N_("Go on"),
-    "stop": N_("Stop"),
-    "pause": N_("Pause"),
-    "keep-running": N_("Go on"),
-    "skip-step": N_("Skipping"),
-    "skip-boots": N_("Skipping"),
-    "report": N_("Report"),
-    "merge": N_("Taking over"),
-    "keep-plan": N_("Keeping the plan"),
-    "delete-plan": N_("Deleting the plan"),
-    "take-apart": N_("Taking apart"),
-    "set-time": N_("Setting the time"),
-    "set-keyboard": N_("Keyboard"),
-    "set-language": N_("Language"),
-    "shell": N_("Shell"),
-    "poweroff": N_("Power off"),
-    "reboot": N_("Restart"),
-}
 
 
 def name_request(kind: str) -> str:
     """What people call it."""
-    return _(_NAMES.get(kind, kind))
+    return _(REQUEST_LABELS.get(kind, kind))
 
 
 def describe_answer(answer: Answer) -> str:

@@ -3,6 +3,7 @@
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_` or is `toml`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui.campaigns import ARRAY, Campaign
@@ -37,6 +38,9 @@ class Event:
     what: str
     """What happened, in the word that the log has for it."""
     detail: str
+    """Its sentence in English."""
+    fields: Mapping[str, object] | None = None
+    """What the sentence is made of, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

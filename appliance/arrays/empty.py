@@ -19,6 +19,7 @@ from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
+from appliance.texts import N_
 
 
 def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progress) -> None:
@@ -35,7 +36,7 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
     detach(array, tell=tell)
     stop((), set_uuid=array.set_uuid)
     wait_for_release((array.cache,), set_uuid=array.set_uuid, tell=tell)
-    tell("making the cache again", 0, 0)
+    tell(N_("making the cache again"), 0, 0)
     clear_member(cache)
     make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=array.set_uuid, tell=tell)
     register(cache.path)

@@ -31,6 +31,7 @@ from appliance.drives.writable import Unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress, tell_nobody
+from appliance.texts import N_
 from appliance.units import printable
 
 START_S = 120.0
@@ -241,7 +242,7 @@ def _check_members(
     if not known.is_parted(set_uuid):
         raise Refusal(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
     # `empty_cache` was cut between taking the superblock away and making it.
-    tell("making the cache again", 0, 0)
+    tell(N_("making the cache again"), 0, 0)
     clear_member(cache)
     make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)
 

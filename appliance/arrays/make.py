@@ -12,6 +12,7 @@ from appliance.errors import StepFailed
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
+from appliance.texts import N_
 
 _SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
 _MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS
@@ -32,9 +33,9 @@ def make_array(
     block_bytes = plan.block_bytes or max(
         backing.drive.logical_block_bytes, cache.drive.logical_block_bytes
     )
-    tell("making the cache", 0, 0)
+    tell(N_("making the cache"), 0, 0)
     make_cache(cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)
-    tell("making the backing device", 0, 0)
+    tell(N_("making the backing device"), 0, 0)
     _make("-B", backing, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)
     _check(backing, "backing", set_uuid)
 

@@ -16,6 +16,7 @@ from appliance.caches.page_cache import drop_caches
 from appliance.errors import StepFailed, blaming
 from appliance.progress import Progress
 from appliance.run import run
+from appliance.texts import N_
 
 FOLDER = Path("/run/kaltstart/ballast")
 FLOOR_BYTES = 96 << 20
@@ -133,7 +134,7 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
             while chunk := next_chunk(available, free_ram_bytes=free_ram_bytes):
                 written += os.write(file.fileno(), pages[:chunk])
                 if progress:
-                    progress("Filling RAM with ballast", min(written, total), total)
+                    progress(N_("Filling RAM with ballast"), min(written, total), total)
                 available = read_memory("MemAvailable")
     except OSError as error:
         raise StepFailed(

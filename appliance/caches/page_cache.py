@@ -34,6 +34,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailed
 from appliance.flush import flush
 from appliance.progress import Progress, tell_nobody
+from appliance.texts import N_
 
 __all__ = [
     "Dropped",
@@ -245,7 +246,7 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
         for count in _read(path, start, end, buffer):
             done += count
             if progress:
-                progress("Reading into RAM", done, total)
+                progress(N_("Reading into RAM"), done, total)
     wanted = sum(_rounded(start, end) for _, start, end in ranges)
     # Looked at only now that all is closed again: what would not stay must not count.
     try:

@@ -15,9 +15,9 @@ from appliance.campaign.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_booted_drives, find_released_drive
+from appliance.campaign.requests import PAUSED, is_pause_wanted, name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
-from appliance.campaign.wishes import PAUSED, is_pause_wanted, name_stop
 from appliance.console import announce
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
@@ -115,10 +115,11 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             blame="drive" if was_used else error.blame,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-failed",
-            f"{row.identity} cycle {cycle.cycle}: {error.message}",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            what=error.message,
             campaign_id=cycle.campaign_id,
             level="warning",
         )
@@ -153,12 +154,13 @@ def _arm_and_leave(
         )
         count_power_action(site.connection, campaign.id)
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-armed",
-            f"{row.identity} cycle {cycle.cycle}{' charted' if cycle.charted else ''}, "
-            f"attempt {cycle.attempts + 1}",
+            drive=row.identity,
+            **{"charted" if cycle.charted else "cycle": cycle.cycle},
+            attempt=cycle.attempts + 1,
             campaign_id=campaign.id,
+            level="info",
         )
     try:
         power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
@@ -175,14 +177,7 @@ def _arm_and_leave(
             alarm_at = power.arm_alarm(int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S))
             update_alarm(site.connection, cycle.id, alarm_at=timestamp(alarm_at))
         except (StepFailed, OSError) as error:
-            record(
-                site.connection,
-                site.this_boot,
-                "no-alarm",
-                f"switch the machine on by hand: {error}",
-                campaign_id=campaign.id,
-                level="warning",
-            )
+            record(site, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
     update_left(site.connection, cycle.id)
     if site.is_stopped():
         pause(site, campaign.id, name_stop(site.connection, campaign.id))

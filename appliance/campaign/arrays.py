@@ -39,6 +39,7 @@ from appliance.store.arrays import (
 )
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.texts import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,7 @@ def _part(
             set_uuid=set_uuid,
             tell=hand.tell,
         )
-        remarks = hand.do(part, "taking the array apart")
+        remarks = hand.do(part, N_("taking the array apart"))
         # Nothing else would tell them from other drives in the same docks.
         for marks, mark_uuid in left:
             is_left = marks.leave(mark_uuid)
@@ -314,11 +315,12 @@ def _marks_of(
     )
 
 
-def _note(site: Site, campaign_id: int, event: str, members: MemberRows, detail: str) -> None:
+def _note(site: Site, campaign_id: int, event: str, members: MemberRows, what: str) -> None:
     record(
-        site.connection,
-        site.this_boot,
+        site,
         event,
-        f"{members.backing.identity} with the cache {members.cache.identity}: {detail}",
+        backing=members.backing.identity,
+        cache=members.cache.identity,
+        what=what,
         campaign_id=campaign_id,
     )

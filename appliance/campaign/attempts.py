@@ -92,12 +92,7 @@ def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
     if kept is None or (kept.sample and not knows_sample(site.connection, kept.boot_id)):
         left = json.dumps(asdict(kept)) if kept else "its content is no sample"
         record(
-            site.connection,
-            site.this_boot,
-            "sample-unused",
-            f"what was kept on KALTSTART is not used: {why}: {left}",
-            campaign_id=campaign_id,
-            level="warning",
+            site, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
     forget_kept()
 
@@ -164,10 +159,11 @@ def _take_over(
             cold_reason=f"{why}, and the drive's power-cycle count was not read",
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "sample-kept",
-            f"{find_drive_row(site, cycle).identity} cycle {cycle.cycle}: {kept.reason}",
+            drive=find_drive_row(site, cycle).identity,
+            cycle=cycle.cycle,
+            what=kept.reason,
             campaign_id=campaign.id,
             level="warning",
         )
@@ -194,11 +190,13 @@ def fail_attempt(
             blame=blame,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "attempt-failed",
-            f"{drive.identity} cycle {cycle.cycle}, "
-            f"attempt {cycle.attempts} of {campaign.max_attempts}: {detail}",
+            drive=drive.identity,
+            cycle=cycle.cycle,
+            attempt=cycle.attempts,
+            attempts=campaign.max_attempts,
+            what=detail,
             campaign_id=campaign.id,
             level="warning",
         )

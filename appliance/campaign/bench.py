@@ -38,6 +38,7 @@ from appliance.store.steps import (
     select_parts,
     upsert_file_system,
 )
+from appliance.texts import N_
 from appliance.workloads.base import ArrayControl, Bench
 
 
@@ -54,7 +55,7 @@ class BenchOrder:
     hand: DriveThread
     """Where all is done that may wait for what the step works on."""
     read_counters: Callable[[], DiskStats]
-    record: Callable[[str, str], None]
+    record: Callable[..., None]
     """Event and detail, into the diary."""
     drive_state: str
     mark_blame: Blame
@@ -83,7 +84,7 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
         released_identity=row.identity,
         noted=noted,
     )
-    with hand.entered(released, "unlocking the drive") as target:
+    with hand.entered(released, N_("unlocking the drive")) as target:
         _check_marks(order, target.drive)
         bench = _make_bench(order, device=target.path, size_bytes=target.drive.size_bytes)
         with _on_writable(order, target, bench) as ready:
@@ -147,12 +148,12 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
 
 def _clear(order: BenchOrder, target: Writable) -> None:
     clear = partial(clear_holders, target, show=partial(_show_clearing, order))
-    order.hand.do(clear, "clearing the drive")
+    order.hand.do(clear, N_("clearing the drive"))
 
 
 def _show_clearing(order: BenchOrder, plan: str) -> None:
     """In the diary before anything is cleared."""
-    order.hand.ask(partial(order.record, "clearing", plan))
+    order.hand.ask(partial(order.record, "clearing", what=plan))
 
 
 def _make_raw(step: StepRow) -> Path:
@@ -281,7 +282,7 @@ def _provide_file_system(order: BenchOrder, target: Writable) -> None:
         order.hand.do(make, label)
     with transaction(connection):
         upsert_file_system(connection, step.campaign_id, owner_id, kind=kind, uuid=uuid)
-        order.record("file-system", f"{kind} {uuid}")
+        order.record("file-system", what=f"{kind} {uuid}")
 
 
 def _room_bytes(folder: Path) -> int:

@@ -67,10 +67,9 @@ def store_conditions(
             insert_conditions(connection, campaign_id, drive_id, changes)
             if others := [change for change in changes if change.before]:
                 record(
-                    connection,
-                    site.this_boot,
+                    site,
                     "conditions-changed",
-                    describe_changes(subject, others),
+                    what=describe_changes(subject, others),
                     campaign_id=campaign_id,
                     level="warning",
                 )

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from appliance.campaign.journal import record
+from appliance.campaign.journal import Diary, record
 from appliance.campaign.thisboot import ThisBoot
 from appliance.store.copies import is_copy_due, keep_copy
 from appliance.store.events import select_newest_detail
@@ -17,7 +17,7 @@ def copy_database(
     except (sqlite3.Error, OSError) as error:
         said = str(error)
     if said and said != select_newest_detail(connection, "no-copy"):
-        record(connection, this_boot, "no-copy", said, level="warning")
+        record(Diary(connection, this_boot), "no-copy", what=said, level="warning")
 
 
 def copy_when_due(connection: sqlite3.Connection, this_boot: ThisBoot) -> None:

@@ -57,11 +57,10 @@ def drive_work(
         identities = " and ".join(printable(each.identity) for each, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
-                site.connection,
-                site.this_boot,
+                site,
                 "drive-silent",
-                f"{identities}: no answer ({silence.what}); nothing more is asked of it until it "
-                "answers or is plugged in anew",
+                drive=identities,
+                what=silence.what,
                 campaign_id=campaign_id,
                 level="error",
             )

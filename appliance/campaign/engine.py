@@ -17,7 +17,6 @@ from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
-from appliance.campaign.asked_files import WRITES_FOR_PEOPLE, write_for_people
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
@@ -36,6 +35,7 @@ from appliance.campaign.opening import open_stick, show_trouble
 from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
+from appliance.campaign.requests import HANDLERS, Accept, Asked, carry_out, name_stop
 from appliance.campaign.resume import describe_absence, resume_campaign
 from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
@@ -56,7 +56,6 @@ from appliance.campaign.stick_room import check_room
 from appliance.campaign.support import keep_crash
 from appliance.campaign.takeover import take_over
 from appliance.campaign.thisboot import read_this_boot
-from appliance.campaign.wishes import OUTLIVE_A_START, WISHES, grant_idle, name_stop
 from appliance.console import announce
 from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
@@ -76,13 +75,9 @@ from appliance.store.campaigns import (
 from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.events import knows_earlier_start
-from appliance.store.requests import (
-    Request,
-    select_new_requests,
-    select_request,
-    update_request,
-)
-from appliance.store.wishes import is_pause_asked
+from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.requests import Request, select_new_requests, select_request
+from appliance.texts import N_
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -171,20 +166,20 @@ class Appliance:
             tell=self.screen.waiting_progress(),
         )
         self._machine_drives = MachineDrives(self.site, stick, drives)
-        self._machine = Machine(self.site, stick)
+        self.machine = Machine(self.site, stick)
         self._beat_s = 0.0
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
         self._release_leftovers()
         self._machine_drives.close_guard()
-        self._machine.restore_keyboard()
+        self.machine.restore_keyboard()
         forget_overwritten_arrays(self.site, find_drives())
         self._void_old_requests()
         self._machine_drives.note()
-        self._machine.publish()
+        self.machine.publish()
         announce("ready", version=VERSION, firmware=self.this_boot.firmware)
-        record(self.connection, self.this_boot, "ready", f"{VERSION}, {self.this_boot.firmware}")
+        record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self._tidy_firmware()
         if owed := read_owed_pause():
             self._pause_unfinished(owed)
@@ -218,24 +213,24 @@ class Appliance:
             power.hand_over_set("")
             forget_finished(self.connection)
         except (StepFailed, OSError) as error:
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
             with side_work("what was left behind", tell=tell_nobody) as hand:
                 for folder in hand.do(release_hushed, _LEFT):
-                    self._warn("switches-released", folder)
+                    self._warn("switches-released", what=folder)
                 if hand.do(release_ballast, _LEFT):
-                    record(self.connection, self.this_boot, "ballast-released")
+                    record(self, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
                 hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
         except KaltstartError as error:
-            record(self.connection, self.this_boot, "not-released", str(error), level="error")
+            record(self, "not-released", what=str(error), level="error")
 
-    def _warn(self, event: str, detail: str) -> None:
-        record(self.connection, self.this_boot, event, detail, level="warning")
+    def _warn(self, event: str, **fields: object) -> None:
+        record(self, event, campaign_id=None, level="warning", **fields)
 
     # What people see
 
@@ -245,7 +240,7 @@ class Appliance:
         elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
             self._beat_s = time.monotonic()
             write_status(self.status)
-            self._machine.publish()
+            self.machine.publish()
 
     # Campaigns
 
@@ -261,7 +256,9 @@ class Appliance:
         # it without one is counted too.
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
-            pause(self.site, campaign.id, "too many restarts; something makes the machine restart")
+            pause(
+                self.site, campaign.id, N_("too many restarts; something makes the machine restart")
+            )
             return
         if lost := find_lost_actions(campaign):
             pause(
@@ -324,14 +321,14 @@ class Appliance:
     def _advance(self, campaign_id: int) -> None:
         hold_if_asked(self.site, campaign_id)
         if not self._machine_drives.any_needed_is_here(campaign_id):
-            pause(self.site, campaign_id, "none of the campaign's drives is in this machine")
+            pause(self.site, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
         self._machine_drives.close_guard(tell=self.site.tell)
         is_new = load_campaign(self.site, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
-        store_conditions(self.site, campaign_id, fixed=self._machine.fixed, drives=find_drives())
+        store_conditions(self.site, campaign_id, fixed=self.machine.fixed, drives=find_drives())
         if is_new:
             prepare(
                 self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
@@ -352,19 +349,15 @@ class Appliance:
         if on_finish == "tui":
             return
         if on_finish == "reboot" and not self._is_remembered():
-            self._warn(
-                "no-restart",
-                "nothing shows yet that the stick keeps what it is told: where it does not, the "
-                "plan would start again after each restart",
-            )
+            self._warn("no-restart")
             return
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
             # The campaign is done whatever the clock does.
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
         action = power.power_off if on_finish == "poweroff" else power.reboot
-        said = "power off" if on_finish == "poweroff" else "restart"
+        said = N_("power off") if on_finish == "poweroff" else N_("restart")
         if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
@@ -434,13 +427,13 @@ class Appliance:
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
             declined = hash_plan(plan.toml)
-            record(self.connection, self.this_boot, "autostart-declined", declined)
+            record(self, "autostart-declined", what=declined)
             self.status.plan["is_known"] = True
             return
         try:
             campaign_id = self._admit(plan.toml)
         except KaltstartError as error:
-            refuse(self.connection, self.this_boot, reasons_of(error))
+            refuse(self, reasons_of(error))
             return
         try:
             self._note_start(plan.toml)
@@ -459,7 +452,7 @@ class Appliance:
             )
         except KaltstartError as error:
             # A drive that went, or came a second time, since the plan was found good.
-            refuse(self.connection, self.this_boot, reasons_of(error))
+            refuse(self, reasons_of(error))
             return False
         if earlier:
             self._leave_to_person(earlier)
@@ -469,14 +462,7 @@ class Appliance:
         """What may not fit on the stick, for a person; empty where all does."""
         warnings = check_room(parse_plan(text), find_drives()).warnings
         for warning in warnings:
-            record(
-                self.connection,
-                self.this_boot,
-                "stick-room",
-                warning,
-                campaign_id=campaign_id,
-                level="warning",
-            )
+            record(self, "stick-room", what=warning, campaign_id=campaign_id, level="warning")
         return "; ".join(warnings)
 
     def _note_start(self, text: str) -> None:
@@ -484,11 +470,11 @@ class Appliance:
         try:
             note_start(hash_plan(text))
         except StepFailed as error:
-            record(self.connection, self.this_boot, "not-noted", str(error), level="warning")
+            self._warn("not-noted", what=str(error))
 
     def _leave_to_person(self, said: str) -> None:
         """The plan can still be started with a key."""
-        refuse(self.connection, self.this_boot, (said,))
+        refuse(self, (said,))
         self.status.plan["is_known"] = True
         self.screen.show("idle", said, campaign_id=None)
 
@@ -499,7 +485,7 @@ class Appliance:
             self.status.plan["is_known"] = True
         announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
         image = f"Kaltstart {VERSION}"
-        record(self.connection, self.this_boot, "campaign-start", image, campaign_id=campaign_id)
+        record(self, "campaign-start", what=image, campaign_id=campaign_id)
         self._warn_of_silence(campaign_id)
         return campaign_id
 
@@ -509,11 +495,9 @@ class Appliance:
         for row in select_campaign_drives(self.connection, campaign_id):
             if row.released and noted_identity(row) is None:
                 record(
-                    self.connection,
-                    self.this_boot,
+                    self,
                     "identity-unknown",
-                    f"{row.identity} does not answer who it is, so it is known only by what the "
-                    "kernel has noted and by what Kaltstart leaves on it: do not change it",
+                    drive=row.identity,
                     campaign_id=campaign_id,
                     level="warning" if row.identity in in_doubt else "info",
                 )
@@ -529,70 +513,72 @@ class Appliance:
 
     def _void_old_requests(self) -> None:
         for request in select_new_requests(self.connection):
-            if request.kind in OUTLIVE_A_START:
+            handler = HANDLERS.get(request.kind)
+            if handler and handler.outlives_a_start:
                 self._answer(request)
-                continue
-            update_request(self.connection, request.id, "refused", "the machine was restarted", 3)
+            else:
+                asked = Asked(self.connection, self.this_boot, request)
+                asked.decline(N_("the machine was restarted"), 3)
 
     def _answer(self, request: Request) -> None:
         """Carry out one request; the answer is stored before anything lengthy begins."""
+        asked = Asked(self.connection, self.this_boot, request, idle_engine=self)
         try:
-            payload = request.read_payload()
-            match request.kind:
-                case "start":
-                    text = str(payload["plan_toml"])
-                    campaign_id = self._admit(text)
-                    with suppress(StickTrouble):  # a person starts it, and sees it start
-                        self._note_start(text)
-                    said = (
-                        f"campaign {campaign_id} started",
-                        check_policy(self.site),
-                        self._warn_of_room(campaign_id, text),
-                    )
-                    self._accept(request, "; ".join(filter(None, said)))
-                    self._run_anew(campaign_id)
-                case "resume":
-                    campaign_id = int(payload["campaign_id"])
-                    resume_campaign(self.site, campaign_id)
-                    self._accept(request, f"campaign {campaign_id} goes on")
-                    self._run_anew(campaign_id)
-                case "merge":
-                    take_over(self.site, self.screen, request.id, str(payload["file_name"]))
-                case kind if kind in WRITES_FOR_PEOPLE:
-                    self._accept(request, write_for_people(self.site, kind, payload))
-                case "take-apart":
-                    self._accept(request, "taking the array apart")
-                    self._take_apart(str(payload["set_uuid"]))
-                case kind if kind in WISHES:
-                    grant_idle(self.connection, self.this_boot, request)
-                case "poweroff" | "reboot":
-                    self._accept(request, "switching off")
-                    self._switch_off(request.kind)
-                case _:
-                    self._accept(request, self._machine.carry_out(request.kind, payload))
+            carry_out(asked)
         except KaltstartError as error:
-            self._decline_for(request, error)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            self._decline(request, (f"the request {request.kind} is malformed: {error}",), 2)
+            # Of the other requests it says that nothing can be stored, so no answer either.
+            if isinstance(error, StickTrouble) and not (
+                isinstance(error, SparingTrouble) or HANDLERS[request.kind].writes_files
+            ):
+                raise
+            reasons = reasons_of(error)
+            refuse(self, reasons)
+            asked.decline("\n".join(reasons), error.exit_code)
 
-    def _switch_off(self, kind: str) -> NoReturn:
+    def start(self, plan_toml: str, accept: Accept) -> None:
+        """A new campaign, as far as it goes in this boot."""
+        campaign_id = self._admit(plan_toml)
+        with suppress(StickTrouble):  # a person starts it, and sees it start
+            self._note_start(plan_toml)
+        said = (
+            f"campaign {campaign_id} started",
+            check_policy(self.site),
+            self._warn_of_room(campaign_id, plan_toml),
+        )
+        accept("; ".join(filter(None, said)))
+        self._run_anew(campaign_id)
+
+    def resume(self, campaign_id: int, accept: Accept) -> None:
+        """Let a paused one go on, as far as it goes in this boot."""
+        resume_campaign(self.site, campaign_id)
+        accept(f"campaign {campaign_id} goes on")
+        self._run_anew(campaign_id)
+
+    def merge(self, file_name: str, accept: Accept) -> None:
+        """Take over the campaigns of another stick's database."""
+        take_over(self.site, self.screen, file_name, accept=accept)
+
+    def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
+        """The machine, at once."""
         power.clear_alarm()
-        leave(self.site, power.power_off if kind == "poweroff" else power.reboot)
+        accept(N_("switching off"))
+        leave(self.site, power.reboot if restart else power.power_off)
         wait_for_the_end()
 
     def _obey_power_key(self) -> None:
         """Switch off if the key was pressed. What was running has been stopped and stored."""
         if not self.screen.is_power_key_pressed():
             return
-        record(self.connection, self.this_boot, "power-key", "switching off")
+        record(self, "power-key")
         try:
             power.clear_alarm()
         except (KaltstartError, OSError) as error:
-            record(self.connection, self.this_boot, "not-disarmed", str(error), level="warning")
+            self._warn("not-disarmed", what=str(error))
         leave(self.site, power.power_off)
         wait_for_the_end()
 
-    def _take_apart(self, set_uuid: str) -> None:
+    def take_apart(self, set_uuid: str) -> None:
+        """An array that was left behind."""
         self.screen.show("running", "Taking the array apart", campaign_id=None)
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
@@ -610,20 +596,6 @@ class Appliance:
             raise
         except KaltstartError as error:
             said = f"the array cannot be taken apart: {error}"
-            refuse(self.connection, self.this_boot, (said,))
-        record(self.connection, self.this_boot, "take-apart", said)
+            refuse(self, (said,))
+        record(self, "take-apart", what=said)
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)
-
-    def _accept(self, request: Request, answer: str) -> None:
-        update_request(self.connection, request.id, "accepted", answer, 0)
-
-    def _decline_for(self, request: Request, error: KaltstartError) -> None:
-        # Of the other requests it says that nothing can be stored, so no answer either.
-        is_answered = isinstance(error, SparingTrouble) or request.kind in WRITES_FOR_PEOPLE
-        if isinstance(error, StickTrouble) and not is_answered:
-            raise error
-        self._decline(request, reasons_of(error), error.exit_code)
-
-    def _decline(self, request: Request, reasons: tuple[str, ...], exit_code: int) -> None:
-        refuse(self.connection, self.this_boot, reasons)
-        update_request(self.connection, request.id, "refused", "\n".join(reasons), exit_code)

@@ -40,15 +40,8 @@ def write_report(site: Site, campaign_id: int) -> str:
         )
         shown = str(folder.relative_to(fat))
     for what in missing:
-        record(
-            site.connection,
-            site.this_boot,
-            "report-incomplete",
-            what,
-            campaign_id=campaign_id,
-            level="warning",
-        )
-    record(site.connection, site.this_boot, "report", shown, campaign_id=campaign_id)
+        record(site, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
+    record(site, "report", what=shown, campaign_id=campaign_id)
     return shown
 
 
@@ -75,10 +68,11 @@ def finish(site: Site, campaign_id: int) -> None:
     with transaction(site.connection):
         update_campaign_state(site.connection, campaign_id, "done")
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "campaign-done",
-            f"{samples} samples, {steps_done} steps, {failed} failed",
+            samples=samples,
+            steps=steps_done,
+            failures=failed,
             campaign_id=campaign_id,
         )
     try:
@@ -88,14 +82,7 @@ def finish(site: Site, campaign_id: int) -> None:
     try:
         write_report(site, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end
-        record(
-            site.connection,
-            site.this_boot,
-            "report-failed",
-            str(error),
-            campaign_id=campaign_id,
-            level="error",
-        )
+        record(site, "report-failed", what=str(error), campaign_id=campaign_id, level="error")
         announce("step-failed", id=campaign_id, kind="report", reason=str(error))
     copy_database(site.connection, site.this_boot, is_end=True)
     announce("campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed)

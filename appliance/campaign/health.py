@@ -25,13 +25,14 @@ from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import transaction
 from appliance.store.health import HealthRow, Moment, insert_health, select_health
+from appliance.texts import N_
 from appliance.units import printable
 
 DEADLINE_S = 60
 """For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
 
 _AT_ONCE = 8
-_DOES_NOT_ANSWER = "the drive does not answer, and is not asked any more"
+_DOES_NOT_ANSWER = N_("the drive does not answer, and is not asked any more")
 _SECONDS_PER_HOUR = 3600
 
 
@@ -74,10 +75,10 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
             )
             if health.reason:
                 record(
-                    site.connection,
-                    site.this_boot,
+                    site,
                     "health-unknown",
-                    f"{row.identity} {moment} the campaign: {health.reason}",
+                    drive=row.identity,
+                    **{moment: health.reason},
                     campaign_id=campaign_id,
                     level="warning",
                 )

@@ -4,43 +4,76 @@ A row in the database and, where outside programs rely on it, a console line.
 """
 
 import sqlite3
+from dataclasses import dataclass
+from typing import Protocol
 
 from appliance.campaign.thisboot import ThisBoot, monotonic_s
 from appliance.console import announce
+from appliance.event_texts import tell
 from appliance.store.events import insert_event
+from appliance.store.steps import StepRow
 from appliance.units import printable
 
 
+class Place(Protocol):
+    """Where something happens: what knows this boot and its database."""
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The database."""
+
+    @property
+    def this_boot(self) -> ThisBoot:
+        """The boot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diary:
+    """Such a place and no more."""
+
+    connection: sqlite3.Connection
+    this_boot: ThisBoot
+
+
 def record(
-    connection: sqlite3.Connection,
-    this_boot: ThisBoot,
+    place: Place,
     event: str,
-    detail: str = "",
     *,
     campaign_id: int | None = None,
     level: str = "info",
+    **fields: object,
 ) -> None:
-    """One line in the campaign's diary."""
+    """One line in the campaign's diary, with what `EVENT_TEXTS` puts into its sentence."""
     insert_event(
-        connection,
+        place.connection,
         campaign_id=campaign_id,
-        boot_id=this_boot.boot_id,
+        boot_id=place.this_boot.boot_id,
         monotonic_s=monotonic_s(),
         level=level,
         event=event,
-        detail=printable(detail),
+        detail=printable(tell(event, fields)),
+        fields=fields,
     )
 
 
-def refuse(
-    connection: sqlite3.Connection | None,
-    this_boot: ThisBoot,
-    reasons: tuple[str, ...],
-    *,
-    campaign_id: int | None = None,
+def record_step(
+    place: Place, step: StepRow, event: str, *, level: str = "info", **fields: object
 ) -> None:
+    """The same of a step, which its sentence begins with."""
+    record(
+        place,
+        event,
+        campaign_id=step.campaign_id,
+        level=level,
+        kind=step.kind,
+        device=step.device,
+        **fields,
+    )
+
+
+def refuse(place: Place | None, reasons: tuple[str, ...]) -> None:
     """Say no, one console line per reason."""
     for reason in reasons:
         announce("refused", reason=reason)
-        if connection is not None:
-            record(connection, this_boot, "refused", reason, campaign_id=campaign_id, level="error")
+        if place is not None:
+            record(place, "refused", what=reason, level="error")

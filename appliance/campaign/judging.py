@@ -62,7 +62,7 @@ def check_policy(site: Site) -> str:
     problems = problems_of(POLICY) if POLICY.exists() else ()
     for problem in problems:
         announce("policy", state="invalid", reason=problem)
-        record(site.connection, site.this_boot, "policy-invalid", problem, level="error")
+        record(site, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -77,16 +77,8 @@ def judge_again(site: Site, campaign_id: int) -> None:
     if is_own_campaign(site.connection, campaign_id):
         judge_campaign(site, campaign_id)
         return
-    event, said = "verdict-kept", "and its verdict was made there, by that stick's policy"
-    if not select_verdicts(site.connection, campaign_id):
-        event, said = "no-verdict", "which made no verdict"
-    record(
-        site.connection,
-        site.this_boot,
-        event,
-        f"the campaign ran on another stick, {said}",
-        campaign_id=campaign_id,
-    )
+    event = "verdict-kept" if select_verdicts(site.connection, campaign_id) else "no-verdict"
+    record(site, event, campaign_id=campaign_id)
 
 
 def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> None:
@@ -94,14 +86,7 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
     with transaction(site.connection):
         upsert_judging_problem(site.connection, campaign_id, problem="\n".join(problems))
         for problem in problems:
-            record(
-                site.connection,
-                site.this_boot,
-                "no-verdict",
-                problem,
-                campaign_id=campaign_id,
-                level="error",
-            )
+            record(site, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
     for problem in problems:
         announce("no-verdict", id=campaign_id, reason=problem)
 
@@ -109,10 +94,11 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
 def _keep_old(site: Site, campaign_id: int) -> None:
     for row in select_verdicts(site.connection, campaign_id):
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "verdict-before",
-            ": ".join(filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))),
+            what=": ".join(
+                filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
+            ),
             campaign_id=campaign_id,
         )
 
@@ -120,14 +106,7 @@ def _keep_old(site: Site, campaign_id: int) -> None:
 def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None:
     identity = judged.evidence.identity
     if judged.verdict is None:
-        record(
-            site.connection,
-            site.this_boot,
-            "no-verdict",
-            f"{identity}: nothing that the policy limits was measured on it",
-            campaign_id=campaign_id,
-            level="warning",
-        )
+        record(site, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
         return
     insert_verdict(
         site.connection,
@@ -139,9 +118,11 @@ def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None
         limits=judged.limits,
     )
     record(
-        site.connection,
-        site.this_boot,
+        site,
         "verdict",
-        f"{identity}: {judged.verdict}, by {policy.name} ({policy.origin})",
+        drive=identity,
+        verdict=judged.verdict,
+        policy=policy.name,
+        origin=policy.origin,
         campaign_id=campaign_id,
     )

@@ -5,10 +5,8 @@ plan is removed.
 """
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from appliance.errors import Refusal, StickTrouble
 from appliance.plan import MAX_PLAN_BYTES
@@ -16,17 +14,6 @@ from appliance.stick import writable_fat
 from appliance.units import printable, slug
 
 FOLDER = "plans"
-
-
-def change_plans(kind: str, payload: Mapping[str, Any]) -> str:
-    """Do what a request of this kind asks for; the answer.
-
-    Raises as the two below do, and LookupError where the request is malformed.
-    """
-    if kind == "delete-plan":
-        return f"{delete_plan(str(payload['file_name']))} is gone"
-    name, text = str(payload["name"]), str(payload["plan_toml"])
-    return f"kept as {keep_plan(name, text, replace=bool(payload['replace']))}"
 
 
 def keep_plan(name: str, text: str, *, replace: bool) -> str:

@@ -105,13 +105,7 @@ def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
             continue
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, "apart", reason="no longer on its drives")
-            record(
-                site.connection,
-                site.this_boot,
-                "array-overwritten",
-                row.set_uuid,
-                campaign_id=row.campaign_id,
-            )
+            record(site, "array-overwritten", what=row.set_uuid, campaign_id=row.campaign_id)
 
 
 def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignDriveRow]:

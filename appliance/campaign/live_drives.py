@@ -24,6 +24,7 @@ from appliance.drives.probe import find_settled_drives
 from appliance.errors import Refusal, StepFailed
 from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignDriveRow
+from appliance.texts import N_
 from appliance.workloads.reference_os import root_partuuid
 
 _DRIVE_WAIT_S = 20
@@ -105,10 +106,10 @@ def await_drive[T](
     give_up_s = monotonic_s() + _DRIVE_WAIT_S
     while True:
         try:
-            return hand.do(lambda: find(find_settled_drives()), "looking for the drives")
+            return hand.do(lambda: find(find_settled_drives()), N_("looking for the drives"))
         except DriveSilentError:
             raise
         except (Refusal, StepFailed):
             if monotonic_s() >= give_up_s:
                 raise
-        hand.do(partial(time.sleep, _DRIVE_POLL_S), "looking for the drives")
+        hand.do(partial(time.sleep, _DRIVE_POLL_S), N_("looking for the drives"))

@@ -7,10 +7,8 @@ import platform
 import re
 import sqlite3
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from appliance import VERSION
 from appliance.campaign.journal import record
@@ -77,11 +75,7 @@ class Machine:
         except (KaltstartError, OSError) as error:
             # A stick that fails does not even let its programs be started.
             record(
-                self._site.connection,
-                self._site.this_boot,
-                "keyboard-not-loaded",
-                f"the keys are those of {BUILT_IN}: {error}",
-                level="warning",
+                self._site, "keyboard-not-loaded", layout=BUILT_IN, what=str(error), level="warning"
             )
 
     def publish(self) -> None:
@@ -93,27 +87,8 @@ class Machine:
             choices = {"layouts": layouts, "languages": LANGUAGES}
             write_json(RUN / "machine.json", asdict(self._fixed) | asdict(facts) | choices)
 
-    def carry_out(self, kind: str, payload: Mapping[str, Any]) -> str:
-        """Do what was asked for; the answer.
-
-        Raises KaltstartError, and LookupError or ValueError where the request is malformed.
-        """
-        match kind:
-            case "set-time":
-                said = self._set_time(str(payload["at"]))
-            case "set-keyboard":
-                said = self._set_keyboard(str(payload["layout"]))
-            case "set-language":
-                said = self._set_language(str(payload["language"]))
-            case "shell":
-                said = _open_shell(str(payload["terminal"]))
-            case _:
-                raise ValueError("it is not known")
-        record(self._site.connection, self._site.this_boot, kind, said)
-        self.publish()
-        return said
-
-    def _set_time(self, text: str) -> str:
+    def set_time(self, text: str) -> str:
+        """Raises Refusal, StepFailed, and ValueError where that is no time. Returns the answer."""
         to = parse_time(text)
         at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
         if at_work is not None:
@@ -123,30 +98,41 @@ class Machine:
             )
         before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         set_time(to)
-        return f"the time is {to:%Y-%m-%d %H:%M} UTC now; it was {before}"
+        return self._note("set-time", f"the time is {to:%Y-%m-%d %H:%M} UTC now; it was {before}")
 
-    def _set_keyboard(self, layout: str) -> str:
+    def set_keyboard(self, layout: str) -> str:
+        """Raises Refusal or StepFailed. Returns the answer."""
         load_layout(layout)
         self._keyboard = layout
         try:
             keep_layout(layout)
+            said = f"the keyboard is {layout}, now and at the next start"
         except OSError as error:
-            return f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
-        return f"the keyboard is {layout}, now and at the next start"
+            said = f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
+        return self._note("set-keyboard", said)
 
-    def _set_language(self, language: str) -> str:
+    def set_language(self, language: str) -> str:
+        """Raises Refusal. Returns the answer."""
         check_language(language)
         self._language = language
         try:
             keep_language(language)
+            said = f"the language is {language}, now and at the next start"
         except OSError as error:
-            return f"the language is {language} until power-off; not kept: {error.strerror}"
-        return f"the language is {language}, now and at the next start"
+            said = f"the language is {language} until power-off; not kept: {error.strerror}"
+        return self._note("set-language", said)
 
+    def open_shell(self, terminal: str) -> str:
+        """On this terminal, in place of the interface, which comes back after it.
 
-def _open_shell(terminal: str) -> str:
-    """On the terminal it was asked for on, in place of the interface, which comes back after it."""
-    if not _TERMINAL.fullmatch(terminal):
-        raise Refusal(f'"{terminal}" is no terminal that a shell can be opened on')
-    run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
-    return f"a shell on {terminal}"
+        Raises Refusal or StepFailed. Returns the answer.
+        """
+        if not _TERMINAL.fullmatch(terminal):
+            raise Refusal(f'"{terminal}" is no terminal that a shell can be opened on')
+        run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
+        return self._note("shell", f"a shell on {terminal}")
+
+    def _note(self, event: str, said: str) -> str:
+        record(self._site, event, what=said)
+        self.publish()
+        return said

@@ -93,15 +93,15 @@ class MachineDrives:
                 hand.do(partial(close_guard, drive), _CLOSING)
         except StepFailed:
             self._deaf.add(drive)
-            self._warn("not-guarded", f"{name} is writable and does not answer")
+            self._warn("not-guarded", drive=name)
         else:
-            self._warn("guarded", f"{name} was writable and is read-only now")
+            self._warn("guarded", drive=name)
 
     def record_late(self, late: Sequence[Drive], campaign_id: int) -> None:
         """Record which drives are asked about themselves beside the campaign: they hang."""
         for drive in late:
-            detail = f"{drive.identity or drive.path} is still being asked what it is"
-            self._warn("still-asked", detail, campaign_id=campaign_id)
+            name = drive.identity or drive.path
+            self._warn("still-asked", campaign_id=campaign_id, drive=name)
 
     def any_needed_is_here(self, campaign_id: int) -> bool:
         """False when something is left to do, but no drive of the campaign came up in time."""
@@ -126,15 +126,8 @@ class MachineDrives:
             return True
         return False
 
-    def _warn(self, event: str, detail: str, *, campaign_id: int | None = None) -> None:
-        record(
-            self._site.connection,
-            self._site.this_boot,
-            event,
-            detail,
-            campaign_id=campaign_id,
-            level="warning",
-        )
+    def _warn(self, event: str, *, drive: str, campaign_id: int | None = None) -> None:
+        record(self._site, event, drive=drive, campaign_id=campaign_id, level="warning")
 
 
 def _side_work(drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:

@@ -77,12 +77,12 @@ def measure_boot() -> None:
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:
-        drives, stick = _await_stick(this_boot)
+        drives, stick = _await_stick()
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     except KaltstartError as error:
-        refuse(None, this_boot, (error.message,))
+        refuse(None, (error.message,))
         if stick is not None:
             _keep(this_boot, stick, drives, sample, reason=error.message)
         _give_back(this_boot, unmount_all)
@@ -98,17 +98,17 @@ def measure_boot() -> None:
         try:
             with telling_stick_trouble():
                 if repaired:
-                    record(connection, this_boot, "data-repaired", repaired, level="warning")
+                    record(site, "data-repaired", what=repaired, level="warning")
                 _store(site, this_boot.slot, drives, sample, keyboards)
         except (StickTrouble, sqlite3.Error) as error:
             # Where the sample was stored before, what is kept here is known by its boot.
             said = error.message if isinstance(error, StickTrouble) else str(error)
-            refuse(None, this_boot, (said,))
+            refuse(None, (said,))
             _keep(this_boot, stick, drives, sample, reason=said)
             _give_back(this_boot, connection.close)
 
 
-def _await_stick(this_boot: ThisBoot) -> tuple[Sequence[Drive], Stick]:
+def _await_stick() -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
     It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
@@ -125,7 +125,7 @@ def _await_stick(this_boot: ThisBoot) -> tuple[Sequence[Drive], Stick]:
                 raise
             if error.message != told:
                 told = error.message
-                refuse(None, this_boot, (f"{told}: the sample waits for it",))
+                refuse(None, (f"{told}: the sample waits for it",))
         time.sleep(_STICK_POLL_S)
 
 
@@ -139,7 +139,7 @@ def _store(
     """Store the sample, or why there is none, and go on with the campaign."""
     due = _find_due(site, slot)
     if due is None:
-        record(site.connection, site.this_boot, "unexpected-boot", f"slot {slot}", level="warning")
+        record(site, "unexpected-boot", slot=slot, level="warning")
         _give_back(site.this_boot, site.connection.close)
         return
     campaign, cycle, row = due
@@ -194,7 +194,7 @@ def _keep(
             )
         )
     except (KaltstartError, OSError) as error:
-        refuse(None, this_boot, (str(error),))
+        refuse(None, (str(error),))
 
 
 def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:

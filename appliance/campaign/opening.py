@@ -8,9 +8,9 @@ from functools import partial
 
 from appliance import fat
 from appliance.campaign.database_copy import copy_database
-from appliance.campaign.journal import record
+from appliance.campaign.journal import Diary, record
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.campaign.thisboot import read_this_boot
 from appliance.console import announce
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, StickTrouble
@@ -72,13 +72,13 @@ def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
     connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
         with _telling_unreadable():
-            this_boot = read_this_boot()
-            mend_rows(connection, note=partial(_note_mended, connection, this_boot))
+            diary = Diary(connection, read_this_boot())
+            mend_rows(connection, note=partial(_note_mended, diary))
             if repaired:
-                record(connection, this_boot, "data-repaired", repaired, level="warning")
+                record(diary, "data-repaired", what=repaired, level="warning")
             for note in mended:
-                record(connection, this_boot, "kaltstart-mended", note, level="warning")
-            copy_database(connection, this_boot)
+                record(diary, "kaltstart-mended", what=note, level="warning")
+            copy_database(connection, diary.this_boot)
     except BaseException:
         connection.close()
         raise
@@ -98,21 +98,18 @@ def _telling_unreadable() -> Iterator[None]:
         raise StickTrouble(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
 
 
-def _note_mended(
-    connection: sqlite3.Connection, this_boot: ThisBoot, mended: Sequence[Mended]
-) -> None:
+def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
     for row in mended[:_MAX_TOLD]:
         record(
-            connection,
-            this_boot,
+            diary,
             row.event,
-            row.detail,
+            what=row.detail,
             campaign_id=row.campaign_id,
             level="warning" if row.event == "sample-restored" else "error",
         )
     if len(mended) > _MAX_TOLD:
-        detail = f"and {len(mended) - _MAX_TOLD} more"
-        record(connection, this_boot, "sample-damaged", detail, level="error")
+        count = len(mended) - _MAX_TOLD
+        record(diary, "sample-damaged", count=count, level="error")
 
 
 def _restore_seed() -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
+from appliance.texts import N_
 from appliance.workloads.reference_os import install_reference_os, make_install_uuid
 
 
@@ -74,10 +75,10 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                     blame=error.blame,
                 )
                 record(
-                    site.connection,
-                    site.this_boot,
+                    site,
                     "install-failed",
-                    f"{row.identity}: {error}",
+                    drive=row.identity,
+                    what=str(error),
                     campaign_id=campaign_id,
                     level="error",
                 )
@@ -122,14 +123,8 @@ def _install(
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
         drive = await_drive(partial(find_released_drive, row=row), tell=site.tell)
-        record(
-            site.connection,
-            site.this_boot,
-            "install",
-            f"reference OS to {row.identity} ({drive.path})",
-            campaign_id=campaign_id,
-        )
-        note = partial(record, site.connection, site.this_boot, campaign_id=campaign_id)
+        record(site, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
+        note = partial(record, site, campaign_id=campaign_id)
         with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
             released = unlocked(
                 drive,
@@ -137,7 +132,7 @@ def _install(
                 released_identity=row.identity,
                 noted=noted_identity(row),
             )
-            with hand.entered(released, "unlocking the drive") as target:
+            with hand.entered(released, N_("unlocking the drive")) as target:
                 check_drive_marks(site.connection, campaign_id, row, target.drive, hand=hand)
                 marks = DriveMarks(
                     connection=site.connection,
@@ -154,9 +149,9 @@ def _install(
                     slot=row.slot,
                     boot_set_bytes=boot_set_bytes,
                     progress=hand.tell,
-                    show=lambda plan: hand.ask(partial(note, "clearing", plan)),
+                    show=lambda plan: hand.ask(partial(note, "clearing", what=plan)),
                 )
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):
-                    hand.do(install, "clearing the drive")
+                    hand.do(install, N_("clearing the drive"))
     update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

@@ -43,13 +43,7 @@ def install_on_array(
         site, campaign_id, stick=stick, plan=past_the_cache, may_make=True, hand=hand
     ) as opened:
         array = opened.array
-        record(
-            site.connection,
-            site.this_boot,
-            "install",
-            f"reference OS to the array of {row.identity} ({array.path})",
-            campaign_id=campaign_id,
-        )
+        record(site, "install", backing=row.identity, path=array.path, campaign_id=campaign_id)
         install_uuid = make_install_uuid()
         write = partial(
             write_reference_os,

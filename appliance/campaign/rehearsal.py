@@ -6,19 +6,19 @@ from contextlib import suppress
 from appliance.campaign import power
 from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
 from appliance.campaign.journal import record
+from appliance.campaign.requests import name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.thisboot import kernel_started_at
-from appliance.campaign.wishes import name_stop
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
 from appliance.store.events import is_time_set_since
+from appliance.texts import N_
 
 _MIN_WAKE_MARGIN_S = 30
 _WAKE_RESERVE_S = 20
 _MAX_REHEARSAL_S = 900
-_EVENT = "rehearsal"
 
 
 def rehearse(site: Site, campaign_id: int) -> Outcome | None:
@@ -33,14 +33,14 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         return None
     if campaign.rehearsed_at is None:
         if site.countdown(
-            "reboot", "restarting once to learn how long a shutdown takes", COUNTDOWN_S
+            "reboot", N_("restarting once to learn how long a shutdown takes"), COUNTDOWN_S
         ):
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
         with transaction(site.connection):
             update_rehearsed(site.connection, campaign_id)
             count_power_action(site.connection, campaign_id)
-            record(site.connection, site.this_boot, _EVENT, campaign_id=campaign_id)
+            record(site, "rehearsal", campaign_id=campaign_id)
         if site.is_stopped():
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
@@ -52,7 +52,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     with suppress(ValueError):  # a time that the stick has spoilt
         took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
     known = 0 < took_s < _MAX_REHEARSAL_S and not is_time_set_since(
-        site.connection, campaign_id, _EVENT
+        site.connection, campaign_id, "rehearsal"
     )
     margin_s = (
         max(_MIN_WAKE_MARGIN_S, math.ceil(took_s) + _WAKE_RESERVE_S)
@@ -62,12 +62,11 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     with transaction(site.connection):
         update_wake_margin(site.connection, campaign_id, margin_s)
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "wake-margin",
-            f"{margin_s} s; a restart took {took_s:.1f} s"
-            if known
-            else f"{margin_s} s; the rehearsal gave no usable time ({took_s:.0f} s)",
+            margin_s=margin_s,
+            **({"took_s": f"{took_s:.1f}"} if known else {"unusable_s": f"{took_s:.0f}"}),
             campaign_id=campaign_id,
+            level="info",
         )
     return None

@@ -72,4 +72,4 @@ def resume_campaign(site: Site, campaign_id: int) -> None:
         for row in select_campaign_drives(site.connection, campaign_id)
     )
     update_campaign_state(site.connection, campaign_id, "running" if installed else "preparing")
-    record(site.connection, site.this_boot, "campaign-resumed", campaign_id=campaign_id)
+    record(site, "campaign-resumed", campaign_id=campaign_id)

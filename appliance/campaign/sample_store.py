@@ -33,6 +33,7 @@ from appliance.store.cycles import (
     select_cycles,
     update_cold_proof,
 )
+from appliance.texts import N_
 from appliance.units import printable
 from appliance.workloads.kept import sync_folder, write_durably
 
@@ -59,7 +60,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             cycle.id,
             sample,
             cold_proof="unproven",
-            cold_reason="the drive's power-cycle count was not read",
+            cold_reason=N_("the drive's power-cycle count was not read"),
         )
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
     afters = [read_power_cycles(drive) for drive in booted.all]
@@ -67,7 +68,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
     lost_power: list[str] = []
     for drive, before, after in zip(booted.all, befores, afters, strict=False):
         proofs[drive.identity] = judge_coldness(
-            PowerCycles(before, reason=after.reason or "the count before is not known"),
+            PowerCycles(before, reason=after.reason or N_("the count before is not known")),
             after,
             power=cycle.power,
             boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
@@ -92,10 +93,11 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             valid=valid,
         )
         record(
-            site.connection,
-            site.this_boot,
+            site,
             "cycle-done",
-            f"{row.identity} cycle {cycle.cycle}: {sample.boot_s:.3f} s",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            seconds=f"{sample.boot_s:.3f}",
             campaign_id=campaign.id,
         )
     total = max(
@@ -133,11 +135,4 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
         write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
         sync_folder(RAW)
     except (KaltstartError, OSError) as error:
-        record(
-            site.connection,
-            site.this_boot,
-            "no-chart",
-            str(error),
-            campaign_id=campaign.id,
-            level="warning",
-        )
+        record(site, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")

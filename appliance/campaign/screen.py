@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from appliance.campaign.keys import Keyboards, Listener
+from appliance.campaign.requests import Wanted, answer_beside_campaign
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import (
     SkippedByPersonError,
@@ -16,9 +17,9 @@ from appliance.campaign.step_run import (
     StoppedByPersonError,
 )
 from appliance.campaign.thisboot import ThisBoot
-from appliance.campaign.wishes import Wish, take_wishes
 from appliance.progress import Progress
 from appliance.stick import RUN
+from appliance.texts import N_
 from appliance.units import printable
 
 _POLL_S = 0.25
@@ -100,7 +101,7 @@ class Screen:
 
         The last look before power goes, too.
         """
-        is_asked = self._take_wishes() in {Wish.STOP, Wish.PAUSE}
+        is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE}
         return is_asked or (self._listener is not None and self._listener.is_pressed())
 
     def is_power_key_pressed(self) -> bool:
@@ -121,9 +122,9 @@ class Screen:
         while not _can_press_keys() and time.monotonic() < self._gives_up_s:
             time.sleep(_POLL_S)
 
-    def _take_wishes(self, step_id: int = 0) -> Wish:
-        wish = take_wishes(self._connection, self._this_boot, step_id=step_id)
-        return Wish.STOP if self.is_power_key_pressed() else wish
+    def _answer_requests(self, step_id: int = 0) -> Wanted:
+        wanted = answer_beside_campaign(self._connection, self._this_boot, step_id=step_id)
+        return Wanted.STOP if self.is_power_key_pressed() else wanted
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
         """What to call while reference systems are written; raises StoppedByPersonError."""
@@ -133,7 +134,7 @@ class Screen:
                 "preparing",
                 f"Writing {label}",
                 progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
-                next="cycle 1 after all drives are written",
+                next=N_("cycle 1 after all drives are written"),
             )
 
         limited = self._limited()
@@ -184,10 +185,10 @@ class Screen:
             now_s = time.monotonic()
             if now_s - asked_s >= _POLL_S:
                 asked_s = now_s
-                match self._take_wishes(step_id):
-                    case Wish.STOP:
+                match self._answer_requests(step_id):
+                    case Wanted.STOP:
                         raise StoppedByPersonError
-                    case Wish.SKIP:
+                    case Wanted.SKIP:
                         raise SkippedByPersonError
             if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
                 shown, shown_s = what, now_s

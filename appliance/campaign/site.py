@@ -17,7 +17,7 @@ from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles, update_disarmed
-from appliance.store.wishes import clear_pause_asked
+from appliance.store.pause_and_skip import clear_pause_asked
 
 COUNTDOWN_S = 5
 """Before power goes in the middle of a campaign."""
@@ -55,14 +55,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
     A campaign that is done stays done, and what comes afterwards is only noted.
     """
     if load_campaign(site, campaign_id).state == "done":
-        record(
-            site.connection,
-            site.this_boot,
-            "trouble-after-the-end",
-            reason,
-            campaign_id=campaign_id,
-            level="warning",
-        )
+        record(site, "trouble-after-the-end", what=reason, campaign_id=campaign_id, level="warning")
         disarm(site)
         return
     cycle = armed_cycle(select_cycles(site.connection, campaign_id))
@@ -71,7 +64,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
             update_disarmed(site.connection, cycle.id)
         update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
         clear_pause_asked(site.connection, campaign_id)
-        record(site.connection, site.this_boot, "campaign-paused", reason, campaign_id=campaign_id)
+        record(site, "campaign-paused", what=reason, campaign_id=campaign_id)
     disarm(site)
     announce("campaign-paused", id=campaign_id, reason=reason)
 
@@ -79,7 +72,7 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
 def disarm(site: Site) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
     for reason in take_back_departure(site.this_boot):
-        record(site.connection, site.this_boot, "not-disarmed", reason, level="warning")
+        record(site, "not-disarmed", what=reason, level="warning")
 
 
 def take_back_departure(this_boot: ThisBoot) -> tuple[str, ...]:

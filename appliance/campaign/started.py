@@ -27,6 +27,7 @@ from appliance.store.campaigns import (
     knows_plan,
     select_unfinished_campaign,
 )
+from appliance.texts import N_
 
 _FOLDER = "kaltstart/started"
 _VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
@@ -89,7 +90,7 @@ def find_earlier_start(plan_sha256: str) -> str:
     started = read_started()
     in_firmware = started is not None and started.plan_sha256 == plan_sha256
     if in_firmware or (FAT / _FOLDER / plan_sha256).exists():
-        return (
+        return N_(
             "The plan does not start by itself: it was started before, "
             "and the stick's database no longer knows of it"
         )

@@ -6,16 +6,16 @@ A step that was stopped does the part again; one that failed or was skipped neve
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record_step
 from appliance.campaign.site import Site
 from appliance.console import announce
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.samples import Result
 from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_skipped
 from appliance.store.ranges import insert_ranges
 from appliance.store.steps import StepRow, update_step_ended
-from appliance.store.wishes import is_skipped
 from appliance.units import printable
 from appliance.workloads.base import Bench, Leftover, Workload
 
@@ -46,7 +46,7 @@ def store_found(
         insert(found.results)
         insert_ranges(site.connection, step.id, part, found.ranges)
         for note in found.notes:
-            _record(site, step, "step-note", f"{part}: {note}", level="warning")
+            record_step(site, step, "step-note", part=part, what=note, level="warning")
     if skipped and hand.silence is not None:
         _fail_skipped(site, step, f"the drive does not answer ({hand.silence.what})")
     elif skipped and found.silent:
@@ -70,7 +70,7 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
         update_step_ended(
             site.connection, step.id, "failed", reason=printable(reason), blame="drive"
         )
-        _record(site, step, "step-failed", reason, level="error")
+        record_step(site, step, "step-failed", what=reason, level="error")
     announce(
         "step-failed",
         id=step.campaign_id,
@@ -78,15 +78,4 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
         drive=step.device,
         kind=step.kind,
         reason=reason,
-    )
-
-
-def _record(site: Site, step: StepRow, event: str, detail: str, *, level: str) -> None:
-    record(
-        site.connection,
-        site.this_boot,
-        event,
-        f"{step.kind} on {step.device}: {detail}",
-        campaign_id=step.campaign_id,
-        level=level,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from appliance.campaign import power
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record_step
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
@@ -115,7 +115,7 @@ class StepPower:
                 power_cycles_before=cycles_before,
             )
             count_power_action(connection, campaign.id)
-            self._record("step-power-off", f"{part}: {manner}")
+            record_step(self.site, self.step, "step-power-off", part=part, what=manner)
         if site.countdown(
             "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
         ):
@@ -171,7 +171,14 @@ class StepPower:
                 cold_proof=proof.proof,
                 cold_reason=proof.reason,
             )
-            self._record("step-power-on", f"{row.part}: {proof.proof}: {proof.reason}")
+            record_step(
+                self.site,
+                self.step,
+                "step-power-on",
+                part=row.part,
+                proof=proof.proof,
+                what=proof.reason,
+            )
 
     def _arm_alarm(self, margin_s: int) -> None:
         if not power.can_wake():
@@ -179,17 +186,7 @@ class StepPower:
         try:
             power.arm_alarm(margin_s)
         except (StepFailed, OSError) as error:
-            self._record("no-alarm", f"switch the machine on by hand: {error}", level="warning")
-
-    def _record(self, event: str, detail: str, *, level: str = "info") -> None:
-        record(
-            self.site.connection,
-            self.site.this_boot,
-            event,
-            f"{self.step.kind} on {self.step.device}: {detail}",
-            campaign_id=self.step.campaign_id,
-            level=level,
-        )
+            record_step(self.site, self.step, "no-alarm", what=str(error), level="warning")
 
 
 def count_planned_starts(

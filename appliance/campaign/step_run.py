@@ -15,15 +15,15 @@ from appliance.arrays.state import COUNTER_TICK_S
 from appliance.campaign.array_watch import ArrayWatch
 from appliance.campaign.bench import BenchOrder
 from appliance.campaign.drive_threads import drive_work
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record_step
 from appliance.campaign.live_drives import noted_identity
+from appliance.campaign.requests import PAUSED, STOPPED
 from appliance.campaign.site import Site
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.step_given_up import store_found
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
-from appliance.campaign.wishes import PAUSED, STOPPED
 from appliance.console import announce
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
@@ -34,6 +34,7 @@ from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import WorkloadPlan
 from appliance.store.campaigns import select_campaign_drives
 from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.power_offs import select_power_offs
 from appliance.store.ranges import insert_ranges, insert_slices
 from appliance.store.steps import (
@@ -49,7 +50,6 @@ from appliance.store.steps import (
     update_step_interrupted,
     update_step_running,
 )
-from appliance.store.wishes import is_pause_asked
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.registry import make_workload
 
@@ -175,7 +175,7 @@ class StepRun:
             hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
         with transaction(connection):
             update_step_running(connection, step.id)
-            self._record("step-start", f"attempt {step.attempts + 1}")
+            record_step(self.site, self.step, "step-start", attempt=step.attempts + 1)
         try:
             with self.subject.opened(hand) as opened:
                 self._work_on(opened)
@@ -204,7 +204,7 @@ class StepRun:
             connection, step, opened, max_celsius=self.max_celsius, hand=self._hand
         )
         for said in recorders.describe_heat():
-            self._record("step-temperature", said)
+            record_step(self.site, self.step, "step-temperature", what=said)
         recorders.rest()
         self._recorders = recorders
         try:
@@ -223,13 +223,13 @@ class StepRun:
             with suppress(StickTrouble), transaction(connection):
                 self._store_rest()
                 update_step_interrupted(connection, step.id)
-                self._record("step-interrupted")
+                record_step(self.site, self.step, "step-interrupted")
             raise
         with transaction(connection):
             self._insert_results(on_array)
             self._store_rest()
             update_step_ended(connection, step.id, "done")
-            self._record("step-done")
+            record_step(self.site, self.step, "step-done")
         announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
 
     def _end_array(self, *, is_whole: bool) -> tuple[Result, ...]:
@@ -322,7 +322,7 @@ class StepRun:
             believe = partial(workload.believe_next_power_off, bench)
             self._hand.do(believe, "noting what is known of the last write")
             with transaction(self.site.connection):
-                self._record("step-note", f"{part}: {doubt}")
+                record_step(self.site, self.step, "step-note", part=part, what=doubt)
         with transaction(self.site.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
@@ -342,7 +342,7 @@ class StepRun:
         self._store_other(result.results)
         insert_part(connection, step.id, part, results=len(result.results))
         for note in result.notes:
-            self._record("step-note", f"{part}: {note}")
+            record_step(self.site, self.step, "step-note", part=part, what=note)
 
     def _store_rest(self) -> None:
         self._store_other(())
@@ -393,7 +393,7 @@ class StepRun:
             writes=self.plan.writes,
             hand=self._hand,
             read_counters=self._read_counters,
-            record=self._record,
+            record=partial(record_step, self.site, self.step),
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
         )
@@ -413,15 +413,6 @@ class StepRun:
             self._recorders.check_heat()
             place = replace(place, temperatures=self._recorders.temperatures)
         self.show(place, label, done, total)
-
-    def _record(self, event: str, detail: str = "") -> None:
-        record(
-            self.site.connection,
-            self.site.this_boot,
-            event,
-            f"{self.step.kind} on {self.step.device}" + (f": {detail}" if detail else ""),
-            campaign_id=self.step.campaign_id,
-        )
 
 
 def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:

@@ -3,7 +3,7 @@
 from appliance.campaign.arrays import find_members, take_apart_array
 from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drive_threads import drive_work
-from appliance.campaign.journal import record
+from appliance.campaign.journal import record, record_step
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import (
     ShowStep,
@@ -115,14 +115,7 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
         with drive_work(site, campaign_id, members, tell=tell) as hand:
             take_apart_array(site, row, stick=stick, hand=hand)
     except (StepFailed, Refusal) as error:
-        record(
-            site.connection,
-            site.this_boot,
-            "array-left",
-            str(error),
-            campaign_id=campaign_id,
-            level="error",
-        )
+        record(site, "array-left", what=str(error), campaign_id=campaign_id, level="error")
         announce("step-failed", id=campaign_id, kind="array", reason=error.message)
 
 
@@ -145,14 +138,7 @@ def _is_over(site: Site, step: StepRow) -> bool:
 def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
     if _is_over(site, step):
         # Letting go of what it worked on went wrong.
-        record(
-            site.connection,
-            site.this_boot,
-            "step-note",
-            f"{step.kind} on {step.device}: {error}",
-            campaign_id=step.campaign_id,
-            level="warning",
-        )
+        record_step(site, step, "step-note", what=str(error), level="warning")
         return
     blame = error.blame
     if step.kind == "selftest" and blame == "drive":
@@ -165,14 +151,7 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             reason=printable(error.message),
             blame=blame,
         )
-        record(
-            site.connection,
-            site.this_boot,
-            "step-failed",
-            f"{step.kind} on {step.device}: {error}",
-            campaign_id=step.campaign_id,
-            level="error",
-        )
+        record_step(site, step, "step-failed", what=str(error), level="error")
     announce(
         "step-failed",
         id=step.campaign_id,

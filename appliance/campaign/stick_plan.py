@@ -40,13 +40,13 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         if misnamed:
             problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
             status.plan |= {"state": "invalid", "problems": [problem]}
-            refuse(site.connection, site.this_boot, (problem,))
+            refuse(site, (problem,))
         return None
     try:
         text = read_plan(_PLAN)
     except KaltstartError as error:
         status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
-        refuse(site.connection, site.this_boot, reasons_of(error))
+        refuse(site, reasons_of(error))
         return None
     is_known = knows_plan(site.connection, hash_plan(text))
     problems: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         problems = reasons_of(error)
         status.plan |= {"state": "invalid", "toml": text, "problems": list(problems)}
         if not is_known:
-            refuse(site.connection, site.this_boot, problems)
+            refuse(site, problems)
         return None
     doubts = find_doubtful_releases(plan, drives) if plan.campaign.autostart else ()
     autostart = plan.campaign.autostart and not doubts
@@ -76,10 +76,10 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
     }
     if problems:
         if not is_known:
-            refuse(site.connection, site.this_boot, problems)
+            refuse(site, problems)
         return None
     if doubts and not is_known:
-        refuse(site.connection, site.this_boot, doubts)
+        refuse(site, doubts)
     return StickPlan(
         toml=text,
         name=plan.campaign.name,

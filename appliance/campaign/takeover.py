@@ -4,6 +4,7 @@ The file is only read. What was taken over, the answer to whoever asked, and the
 are one transaction: a power cut leaves all of it or nothing.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from appliance.caches.ballast import read_memory
@@ -13,14 +14,13 @@ from appliance.campaign.site import Site
 from appliance.errors import Refusal, UnusableDatabase
 from appliance.stick import FAT
 from appliance.store.merge import MergeCounts, merge_database
-from appliance.store.requests import update_request
 from appliance.units import printable
 
 SUFFIX = ".sqlite"
 
 
-def take_over(site: Site, screen: Screen, request_id: int, file_name: str) -> None:
-    """Do what the request asks for: take over what is new in this file of KALTSTART; answer it.
+def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[str], None]) -> None:
+    """Take over what is new in this file of KALTSTART, and store the answer with it.
 
     Raises Refusal where it is no database right there, UnusableDatabase where nothing can be taken
     over from it, StickTrouble where this stick does not take it.
@@ -31,8 +31,8 @@ def take_over(site: Site, screen: Screen, request_id: int, file_name: str) -> No
 
     def note(counts: MergeCounts) -> None:
         said = f"{describe_counts(counts)} ({shown})"
-        record(site.connection, site.this_boot, "merged", said)
-        update_request(site.connection, request_id, "accepted", said, 0)
+        record(site, "merged", what=said)
+        accept(said)
 
     screen.show("idle", "Taking over campaigns", campaign_id=None)
     try:

@@ -5,6 +5,7 @@ States facts and what to do about them; whether a drive is good enough is not fo
 
 from appliance.drives.links import Link
 from appliance.drives.model import Drive
+from appliance.texts import N_
 
 _SLOW_ANSWER_S = 15
 _USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
@@ -53,24 +54,26 @@ def _capacity(drive: Drive, sector_bytes: int) -> str:
             "has to be formatted to 512 or 4096 on another machine "
             "(sg_format --format --size=512), which erases it"
         )
-    return (
+    return N_(
         "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
     )
 
 
 def _security(security: str) -> str:
     return {
-        "locked": "locked by an ATA password: nothing on it can be read or written",
-        "enabled": "an ATA password is set: it will be locked after the next power-off",
-        "frozen": "its ATA security is frozen, as firmware does at start-up: "
-        "no secure erase before it was plugged in anew",
+        "locked": N_("locked by an ATA password: nothing on it can be read or written"),
+        "enabled": N_("an ATA password is set: it will be locked after the next power-off"),
+        "frozen": N_(
+            "its ATA security is frozen, as firmware does at start-up: "
+            "no secure erase before it was plugged in anew"
+        ),
     }.get(security, "")
 
 
 def _protection(drive: Drive) -> str:
     if not drive.write_protected:
         return ""
-    return (
+    return N_(
         "write-protected by itself: it can only be read; look for a switch on it or on its case, "
         "worn-out flash memory protects itself for good"
     )
@@ -88,29 +91,31 @@ def _link(link: Link) -> str:
         port = f"; its port can do {link.port_max}" if link.port_max else ""
         return f"connected with {link.now} although it can do {link.drive_max}{port}"
     if link.kind == "sata" and link.now == "1.5 Gb/s":
-        return "connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here"
+        return N_("connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here")
     return ""
 
 
 def _cache(drive: Drive, write_cache: str) -> str:
     # NVMe drives that need none have none, and USB bridges often do not tell.
     if write_cache == "off" and drive.transport in {"sata", "sas"}:
-        return "its write cache is switched off: writes are slower than it can do"
+        return N_("its write cache is switched off: writes are slower than it can do")
     return ""
 
 
 def _trim(drive: Drive, *, trim: bool | None, drive_knows_trim: bool | None) -> str:
     if trim is False and drive_knows_trim:
-        return "knows TRIM, but what it is connected with does not let it through"
+        return N_("knows TRIM, but what it is connected with does not let it through")
     if trim is False and not drive.rotational and drive.transport in _OWN_BUS:
-        return "flash without TRIM: it cannot be told which blocks are free"
+        return N_("flash without TRIM: it cannot be told which blocks are free")
     return ""
 
 
 def _zoned(zoned: str) -> str:
     return {
-        "host-managed": "host-managed zones: it can be written in order only, "
-        "and ordinary file systems cannot use it",
-        "host-aware": "shingled (host-aware zones): scattered writes become slow",
-        "drive-managed": "shingled (drive-managed zones): scattered writes become slow",
+        "host-managed": N_(
+            "host-managed zones: it can be written in order only, "
+            "and ordinary file systems cannot use it"
+        ),
+        "host-aware": N_("shingled (host-aware zones): scattered writes become slow"),
+        "drive-managed": N_("shingled (drive-managed zones): scattered writes become slow"),
     }.get(zoned, "")

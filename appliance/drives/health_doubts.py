@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from appliance.measure.health_samples import Counter
+from appliance.texts import N_
 
 type Json = dict[str, Any]
 type ByName = Mapping[str, float]
@@ -61,7 +62,7 @@ def add_doubts(data: Json, counters: Iterable[Counter]) -> tuple[Counter, ...]:
     known = tuple(counters)
     by_name = {counter.name: counter.value for counter in known}
     if _is_qemu_table(data):
-        emulated = "it comes from the fixed table an emulated drive answers with"
+        emulated = N_("it comes from the fixed table an emulated drive answers with")
         return tuple(replace(counter, doubt=emulated) for counter in known)
     return tuple(replace(counter, doubt=_doubt(data, counter, by_name)) for counter in known)
 
@@ -79,10 +80,10 @@ def _low_byte(row: Json) -> object:
 
 def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     if counter.value < 0:
-        return "a count below zero"
+        return N_("a count below zero")
     may_be_full = counter.name in _FAULTS and counter.value == _SATURATED
     if counter.unit == "1" and counter.value in _ALL_ONES and not may_be_full:
-        return "all its bits are set: the drive says nothing by it"
+        return N_("all its bits are set: the drive says nothing by it")
     find_doubt = _DOUBTS.get(counter.name)
     doubt = find_doubt(data, counter, by_name) if find_doubt else ""
     if not doubt and counter.name in _FAULTS and counter.value >= _FULL_COUNTS[-1]:
@@ -142,30 +143,30 @@ def _endurance_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
 def _sectors_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     sectors = data.get("user_capacity", {}).get("blocks")
     too_many = isinstance(sectors, int) and counter.value > sectors
-    return "more sectors than the drive has" if too_many else ""
+    return N_("more sectors than the drive has") if too_many else ""
 
 
 def _cycles_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
-    return "" if counter.value else "a drive that answers has been switched on once at least"
+    return "" if counter.value else N_("a drive that answers has been switched on once at least")
 
 
 def _unsafe_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
     too_many = counter.value > by_name.get("power_cycles", counter.value)
-    return "more than the drive was ever switched on" if too_many else ""
+    return N_("more than the drive was ever switched on") if too_many else ""
 
 
 def _spare_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
     silent = not by_name.get("spare_threshold_percent")
     empty = not by_name.get("available_spare_percent")
     if silent and empty and not by_name.get("critical_warning"):
-        return "neither a reserve nor a limit to it: the drive says nothing by it"
-    return "more than all of it" if counter.value > 100 else ""
+        return N_("neither a reserve nor a limit to it: the drive says nothing by it")
+    return N_("more than all of it") if counter.value > 100 else ""
 
 
 def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     hours = counter.value
     if hours > _MOST_HOURS:
-        return "more hours than such drives exist: it may be minutes or seconds"
+        return N_("more hours than such drives exist: it may be minutes or seconds")
     busy = data.get("nvme_smart_health_information_log", {}).get("controller_busy_time")
     if isinstance(busy, int) and busy / 60 > hours + 1:
         return f"the drive was at work for {busy} minutes of them"
@@ -201,7 +202,7 @@ def _bytes_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     )
     known = data.get("in_smartctl_database") is True or data.get("ata_device_statistics")
     if from_attribute and not known:
-        return "what the drive counts in is not known: it is not in smartmontools' database"
+        return N_("what the drive counts in is not known: it is not in smartmontools' database")
     return ""
 
 

@@ -5,6 +5,7 @@ offered can still carry a remark. Texts from devices are made printable here.
 """
 
 from appliance.drives.model import Drive
+from appliance.texts import N_
 from appliance.units import printable
 
 STICK_LABELS = frozenset({"KALTSTART", "kaltstart-data"})
@@ -17,13 +18,13 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
         return False, never
     remarks = []
     if not drive.identity:
-        remarks.append("has neither serial number nor WWN: can only be read")
+        remarks.append(N_("has neither serial number nor WWN: can only be read"))
     if drive.twins:
         remarks.append(f"same identity as {', '.join(drive.twins)}: can only be read")
     if drive.serial_doubt:
         remarks.append(f"{drive.serial_doubt}: released by model and size as well")
     if drive.removable:
-        remarks.append("removable medium")
+        remarks.append(N_("removable medium"))
     return True, "; ".join(remarks)
 
 
@@ -41,10 +42,10 @@ def may_write(drive: Drive, *, stick: Drive | None, released_identity: str) -> t
 
 def _never(drive: Drive, stick: Drive | None) -> str:
     if stick is not None and drive.path == stick.path:
-        return "this is the Kaltstart stick itself"
+        return N_("this is the Kaltstart stick itself")
     same_table = stick is not None and drive.disk_uuid and drive.disk_uuid == stick.disk_uuid
     if same_table or STICK_LABELS & set(drive.partition_labels):
-        return "this is a Kaltstart stick"
+        return N_("this is a Kaltstart stick")
     if drive.size_bytes <= 0:
         return explain_no_capacity(drive)
     if drive.mountpoints:
@@ -57,10 +58,12 @@ def _never(drive: Drive, stick: Drive | None) -> str:
 def explain_no_capacity(drive: Drive) -> str:
     """Why a drive of size 0 cannot be used."""
     if drive.removable:
-        return "has no medium"
+        return N_("has no medium")
     # Linux takes sectors of 512, 1024, 2048 and 4096 bytes, and of all others shows no capacity
     # (sd_read_capacity() in drivers/scsi/sd.c).
-    return "shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"
+    return N_(
+        "shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"
+    )
 
 
 def _not_told_apart(drive: Drive) -> str:

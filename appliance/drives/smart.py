@@ -11,6 +11,7 @@ from appliance.drives.health import Json, find_complaint, parse_answer, part, ro
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 from appliance.run import run
+from appliance.texts import N_
 
 TIMEOUT_S = 20
 
@@ -65,7 +66,7 @@ def parse_power_cycles(text: str) -> PowerCycles:
         _ata(data)
         or _nvme(data)
         or _scsi(data)
-        or PowerCycles(None, reason="the drive offers no power-cycle count")
+        or PowerCycles(None, reason=N_("the drive offers no power-cycle count"))
     )
 
 
@@ -103,12 +104,12 @@ def judge_coldness(
     `before` comes from the database, `after` alone has the source.
     """
     if not boot_id_changed:
-        return ColdProof("unproven", "the machine did not start anew")
+        return ColdProof("unproven", N_("the machine did not start anew"))
     doubt = _doubt_count(before, after)
     if power == "warm":
         # Of a drive that was switched on no count is 0.
         if not doubt and before.count == after.count == 0:
-            doubt = "a count of 0 is none"
+            doubt = N_("a count of 0 is none")
         if doubt:
             said = f"asked for warm, and nothing shows whether power stayed: {doubt}"
             return ColdProof("unproven", said)
@@ -122,7 +123,7 @@ def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
     """Why nothing follows from the two counts; empty where something does."""
     if before.count is None or after.count is None:
         missing = before if before.count is None else after
-        return missing.reason or "no power-cycle count was read"
+        return missing.reason or N_("no power-cycle count was read")
     if not after.is_of_power:
         counts = f"{before.count} → {after.count}"
         return f"{after.source} counts starts of the spindle, not power-ons: {counts}"

@@ -1,6 +1,8 @@
 """The campaign's diary."""
 
+import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from appliance.store.clock import timestamp
@@ -15,17 +17,27 @@ def insert_event(
     level: str,
     event: str,
     detail: str,
+    fields: Mapping[str, object] | None = None,
 ) -> None:
-    """One line. The clock of a bench machine may be wrong.
+    """One line: its sentence in English, and what is put in there. Of `fields` a JSON is kept.
 
-    `seq` and `monotonic_s` keep the order.
+    The clock of a bench machine may be wrong: `seq` and `monotonic_s` keep the order.
     """
     connection.execute(
         """
-        INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)
-        VALUES (?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail, fields)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         """,
-        (campaign_id, timestamp(), monotonic_s, boot_id, level, event, detail),
+        (
+            campaign_id,
+            timestamp(),
+            monotonic_s,
+            boot_id,
+            level,
+            event,
+            detail,
+            None if fields is None else json.dumps(fields),
+        ),
     )
 
 

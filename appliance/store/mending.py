@@ -23,6 +23,7 @@ from appliance.store.checksums import (
 )
 from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, transaction
 from appliance.store.copies import opened_copies
+from appliance.texts import N_
 
 _ROUNDS = 8
 """SQLite's check ends at the first row that it cannot read, in whichever table."""
@@ -32,7 +33,7 @@ _OF_ROWS = re.compile(
 )
 """What quick_check says of rows. Of a page it says where it is; a row that cannot be read is
 malformed without more."""
-_STATE_DAMAGED = "its state was damaged on the stick"
+_STATE_DAMAGED = N_("its state was damaged on the stick")
 _SAMPLES = ("boot_sample", "result")
 """Of a draw alone nothing can be taken back: the report leaves it out."""
 _DONE_WITHOUT = f"""

@@ -7,9 +7,45 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
+
+from appliance.texts import N_
 
 _COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
+
+
+class Kind(StrEnum):
+    """What can be asked for. How each is carried out: `appliance.campaign.requests`."""
+
+    START = ("start", N_("Start"))
+    RESUME = ("resume", N_("Go on"))
+    STOP = ("stop", N_("Stop"))
+    PAUSE = ("pause", N_("Pause"))
+    KEEP_RUNNING = ("keep-running", N_("Go on"))
+    SKIP_STEP = ("skip-step", N_("Skipping"))
+    SKIP_BOOTS = ("skip-boots", N_("Skipping"))
+    REPORT = ("report", N_("Report"))
+    MERGE = ("merge", N_("Taking over"))
+    KEEP_PLAN = ("keep-plan", N_("Keeping the plan"))
+    DELETE_PLAN = ("delete-plan", N_("Deleting the plan"))
+    TAKE_APART = ("take-apart", N_("Taking apart"))
+    SET_TIME = ("set-time", N_("Setting the time"))
+    SET_KEYBOARD = ("set-keyboard", N_("Keyboard"))
+    SET_LANGUAGE = ("set-language", N_("Language"))
+    SHELL = ("shell", N_("Shell"))
+    POWER_OFF = ("poweroff", N_("Power off"))
+    REBOOT = ("reboot", N_("Restart"))
+
+    label: str
+    """What people call it."""
+
+    def __new__(cls, value: str, label: str) -> Self:
+        """As it is stored, and for people."""
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.label = label
+        return kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +56,7 @@ class Request:
     at: str
     boot_id: str
     kind: str
-    """start | resume | stop | pause | keep-running | skip-step | skip-boots | report | merge
-    | poweroff | reboot | take-apart | keep-plan | delete-plan | set-time | set-keyboard
-    | set-language | shell"""
+    """A `Kind`, where this engine knows it."""
     payload: str
     """A JSON object."""
     state: str
@@ -74,8 +108,11 @@ def select_request(connection: sqlite3.Connection, request_id: int) -> Request |
 def update_request(
     connection: sqlite3.Connection, request_id: int, state: str, answer: str, exit_code: int | None
 ) -> None:
-    """Answer: `accepted` or `refused`, one line for people, and the exit code of contracts.md."""
+    """Answer: `accepted` or `refused`, one line for people, and the exit code of contracts.md.
+
+    What is answered already keeps its answer.
+    """
     connection.execute(
-        "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ?",
+        "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ? AND state = 'new'",
         (state, answer, exit_code, request_id),
     )

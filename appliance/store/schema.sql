@@ -419,6 +419,7 @@ CREATE TABLE verdict_limit (
 -- The log, and what the interface asks for --------------------------------------------------------
 
 -- What happened, over all starts. The clock of a bench machine may be wrong: seq is the order.
+-- detail: its sentence in English. fields: a JSON object of what is put in there, for other languages.
 CREATE TABLE event (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     campaign_id INTEGER REFERENCES campaign (id),
@@ -427,7 +428,8 @@ CREATE TABLE event (
     boot_id TEXT NOT NULL,
     level TEXT NOT NULL CHECK (level IN ('info', 'warning', 'error')),
     event TEXT NOT NULL,
-    detail TEXT NOT NULL
+    detail TEXT NOT NULL,
+    fields TEXT
 ) STRICT;
 
 -- What a person asks the engine for: the interface inserts a row, and the engine alone answers it.

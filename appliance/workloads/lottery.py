@@ -19,6 +19,7 @@ from appliance.errors import StepFailed
 from appliance.first_touch import pair_touches
 from appliance.measure.samples import CacheState, PageCache, Result, Ticket
 from appliance.plan_workloads import LotteryPass, LotteryPlan
+from appliance.texts import N_
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle import rest_array
 from appliance.workloads.lottery_draw import (
@@ -119,7 +120,7 @@ class LotteryWorkload(Workload):
                 [file.target for file in self._files.values()], progress=bench.progress
             )
             return warmed.proven, warmed.reason
-        bench.progress("dropping the page cache", 0, 0)
+        bench.progress(N_("dropping the page cache"), 0, 0)
         dropped = drop_page_cache(targets)
         return dropped.proven, dropped.reason
 

@@ -15,6 +15,7 @@ from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed, blame_of
 from appliance.progress import Progress
 from appliance.run import run
+from appliance.texts import N_
 from appliance.workloads.session_set import write_session_set
 
 SLOTS = 16
@@ -113,7 +114,7 @@ def write_reference_os(
     `install_uuid` will be the GUID of its partition table, `root_name` is what the root's partition
     is called. Raises StepFailed.
     """
-    progress("partitions", 0, 0)
+    progress(N_("partitions"), 0, 0)
     _make_partitions(
         path,
         install_uuid=install_uuid,
@@ -160,7 +161,7 @@ def _copy_root(target: Path, *, progress: Progress) -> None:
                 # What is flushed at the end, all at once, nobody can stop.
                 os.fsync(out.fileno())
             done += count
-            progress("reference OS", done, total)
+            progress(N_("reference OS"), done, total)
         os.fsync(out.fileno())
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from appliance.flush import flush
 from appliance.progress import Progress
+from appliance.texts import N_
 
 _SEED = 1
 _MEDIAN_BYTES = 24 << 10
@@ -65,7 +66,7 @@ def write_session_set(folder: Path, total_bytes: int, *, progress: Progress) -> 
         path.parent.mkdir(exist_ok=True)
         with path.open("wb") as out:
             for start in range(0, file.size_bytes, _CHUNK_BYTES):
-                progress("session set", done + start, total_bytes)
+                progress(N_("session set"), done + start, total_bytes)
                 out.write(fill.randbytes(min(_CHUNK_BYTES, file.size_bytes - start)))
             if (done + file.size_bytes) // _FLUSH_BYTES > done // _FLUSH_BYTES:
                 # What is flushed at the end, all at once, nobody can stop.

@@ -21,6 +21,7 @@ from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result
 from appliance.plan_workloads import SqlPlan
+from appliance.texts import N_
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle import rest_array
 from appliance.workloads.sql_data import PHASES, data_of_size
@@ -80,7 +81,7 @@ class SqlWorkload(Workload):
         notes += remarks
         free_ram = self._free_ram()
         with self._bounded_ram(bench, free_ram) as ballast_bytes:
-            bench.progress("dropping the page cache", 0, 0)
+            bench.progress(N_("dropping the page cache"), 0, 0)
             files = [path for path in (self._folder.dump, self._folder.database) if path.exists()]
             dropped = drop_page_cache([*files, Path(bench.device)])
             free_bytes = read_memory("MemAvailable")

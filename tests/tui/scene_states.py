@@ -1,6 +1,6 @@
 """What an engine is at in the scenes: each function brings one there."""
 
-from appliance.store.wishes import update_pause_asked
+from appliance.store.pause_and_skip import update_pause_asked
 from tests.tui.asked import ASKING, SILENT, WELL_ASKED
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
@@ -49,8 +49,10 @@ def run_campaign(engine: FakeEngine) -> None:
         boots={HDD: [106.2, 106.1, None], SSHD: [46.12, 28.2], NO_SERIAL: [24.1, 24.3]},
     )
     for cycle in range(1, 8):
-        engine.add_event("cycle-done", f"drive=W761CPRN cycle={cycle}/10 boot_s=28.2")
-    engine.add_event("cycle-failed", "drive=WD-WX41A47H2291", level="error")
+        engine.add_event("cycle-done", drive="W761CPRN", cycle=cycle, seconds="28.200")
+    engine.add_event(
+        "cycle-failed", level="error", drive="WD-WX41A47H2291", cycle=3, what="it hung"
+    )
     engine.say(
         phase="running",
         message="Campaign",
@@ -102,7 +104,7 @@ def _step(
 def run_step(engine: FakeEngine) -> None:
     campaign_id = add_steps(engine)
     engine.time_step(campaign_id, 1, HDD.serial, seconds=1500.0)
-    engine.add_event("step-start", "lottery on W761CPRN: attempt 1")
+    engine.add_event("step-start", kind="lottery", device="W761CPRN", attempt=1)
     engine.say(
         phase="running",
         message="lottery on W761CPRN: direct",

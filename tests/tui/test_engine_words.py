@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from string import Formatter
 
@@ -23,7 +24,9 @@ from tests.tui.scene_states import (
 from tests.tui.steps import drawn, press, settle
 from tui import language
 from tui.app import KaltstartApp
-from tui.engine_words import EVENTS, SENTENCES, say, say_event
+from tui.engine_words import SENTENCES, say
+from tui.event_lines import say_event
+from tui.state import Event
 
 _ENGINE = Path(appliance.__path__[0])
 _PUT_IN = "\0"
@@ -71,42 +74,35 @@ def test_each_sentence_is_one_that_the_engine_says() -> None:
     assert not _is_said("the moon is {number} km away", texts)
 
 
-def _name(node: ast.AST) -> str:
-    return str(getattr(node, "id", getattr(node, "attr", "")))
-
-
-def _recorded(tree: ast.AST) -> Iterator[str]:
-    """The words that the engine's log is given as they stand."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            called = {_name(node.func)}
-            if called == {"partial"}:
-                called = {_name(each) for each in node.args}
-            if called & {"record", "_record", "_note"}:
-                words = (each.value for each in node.args if isinstance(each, ast.Constant))
-                yield next((word for word in words if isinstance(word, str)), "")
-
-
-def test_each_event_that_the_engine_records_is_known_and_no_other() -> None:
-    trees = list(_trees())
-    recorded = {word for tree in trees for word in _recorded(tree)} - {""}
-    assert recorded - set(EVENTS) == set()
-    said = {text for tree in trees for text in _texts(tree)}
-    assert set(EVENTS) - said == set()
-
-
 def test_nothing_changes_in_english() -> None:
     for sentence in SENTENCES:
         text = _mark(sentence).replace(_PUT_IN, "7")
         assert say(text) == text
-    assert say_event("cycle-done", "A cycle 3: 28.200 s") == "cycle-done A cycle 3: 28.200 s"
+    assert say_event(_done()) == "cycle-done A cycle 3: 28.200 s"
+
+
+def _done(**fields: object) -> Event:
+    said = {"drive": "A", "cycle": 3, "seconds": "28.200"} | fields
+    return Event(1, "", "info", "cycle-done", "A cycle 3: 28.200 s", said)
+
+
+def test_an_event_is_told_from_its_fields_and_what_is_not_known_of_it_in_english() -> None:
+    language.use("de")
+    assert say_event(_done()) == "Zyklus fertig: A Zyklus 3: 28.200 s"
+    english = "Zyklus fertig: A cycle 3: 28.200 s"
+    assert say_event(_done(more=1)) == english
+    assert say_event(replace(_done(), fields=None)) == english
+    step = {"kind": "fio", "device": "array", "what": "by a person"}
+    event = Event(1, "", "error", "step-failed", "", step)
+    assert say_event(event) == "Schritt fehlgeschlagen: fio auf Array: von jemandem"
+    assert say_event(Event(1, "", "info", "of another version", "x", {})) == "of another version: x"
 
 
 @pytest.mark.parametrize(
     ("said", "german"),
     [
         ("stopped by a key", "mit einer Taste angehalten"),
-        ("lottery on array: attempt 2", "lottery auf Array: Versuch 2"),
+        ("lottery on array: stopped", "lottery auf Array: angehalten"),
         ("fio on A B: 1: seq-read; seconds", "fio auf A B: 1: seq-read; seconds"),
         ("removable medium; is part of md0", "Wechselmedium; ist Teil von md0"),
         (

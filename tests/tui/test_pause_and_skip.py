@@ -3,7 +3,11 @@
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.store.wishes import clear_pause_asked, update_boots_skipped, update_pause_asked
+from appliance.store.pause_and_skip import (
+    clear_pause_asked,
+    update_boots_skipped,
+    update_pause_asked,
+)
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import add_steps

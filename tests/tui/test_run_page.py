@@ -121,6 +121,18 @@ async def test_why_an_attempt_failed_can_be_read_on_a_narrow_screen(engine: Fake
         assert " ".join([first, *map(str.strip, others)]).endswith(reason)
 
 
+@pytest.mark.parametrize("fields", ["", "x", "[1]", '{"drive": "A"}', '{"drive": {}, "more": []}'])
+async def test_an_event_whose_fields_the_stick_has_spoilt_is_told_in_english(
+    engine: FakeEngine, fields: str
+) -> None:
+    engine.add_event("cycle-done", drive="A", cycle=3, seconds="28.200")
+    engine.connection.execute("UPDATE event SET fields = ?", (fields,))
+    async with KaltstartApp(engine.port()).run_test() as pilot:
+        await settle(pilot)
+        await press(pilot, "3")
+        assert text_of(pilot, "#events").endswith("cycle-done A cycle 3: 28.200 s")
+
+
 async def test_a_paused_campaign_goes_on(engine: FakeEngine) -> None:
     campaign_id = engine.add_campaign("rack 4", state="paused", boots={HDD: [106.2]})
     engine.plan_campaign(campaign_id, BOOTS_TOML, installed=True)

@@ -1,4 +1,4 @@
-"""The texts of the interface: those in its source, and the German of `tui/locale/de.po`."""
+"""The texts of the interface, its own and the engine's, and the German of `tui/locale/de.po`."""
 
 import ast
 from collections.abc import Iterator
@@ -8,9 +8,11 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+import appliance
 import tui
 from appliance.plan_model import ALL_TABLES
 
+ENGINE = Path(appliance.__path__[0])
 TUI = Path(tui.__path__[0])
 LOCALE = TUI / "locale"
 _MARKERS = {"_": 1, "N_": 1, "ngettext": 2}
@@ -22,7 +24,9 @@ type Text = str | tuple[str, str]
 
 def list_texts() -> set[Text]:
     """Every text that is marked for translation, and the words of the plan's keys."""
-    texts = {text for path in TUI.rglob("*.py") for text in _list_marked(path)}
+    texts = {
+        text for path in (*TUI.rglob("*.py"), *ENGINE.rglob("*.py")) for text in _list_marked(path)
+    }
     words = {each.brief for table in ALL_TABLES.values() for each in table.keys.values()}
     return texts | words - {""}
 

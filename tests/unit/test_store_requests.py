@@ -44,6 +44,15 @@ def test_a_request_is_asked_found_and_answered(connection: sqlite3.Connection) -
     assert select_request(connection, 99) is None
 
 
+def test_a_request_is_answered_once(connection: sqlite3.Connection) -> None:
+    number = insert_request(connection, "poweroff", {}, at=AT, boot_id="b")
+    update_request(connection, number, "accepted", "switching off", 0)
+    update_request(connection, number, "refused", "the power did not go", 4)
+    found = select_request(connection, number)
+    assert found is not None
+    assert (found.state, found.answer, found.exit_code) == ("accepted", "switching off", 0)
+
+
 @pytest.mark.parametrize("payload", ["", "[]", "x"])
 def test_a_payload_that_is_no_object_is_an_error(
     payload: str, connection: sqlite3.Connection

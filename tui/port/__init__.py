@@ -50,7 +50,10 @@ from tui.side_ratios import SideRatio
 from tui.state import Snapshot
 from tui.step_times import StepTime
 
-__all__ = ["LATER", "KaltstartError", "Kept", "Port"]
+__all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
+
+REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
+"""What people call a kind of request, to be translated where it is drawn."""
 
 LATER = ("tui.port.composing", "tui.port.side_ratios")
 """What no page needs before somebody presses a key; with much of the engine, or the report's rules,

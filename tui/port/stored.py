@@ -1,5 +1,6 @@
 """What the database on the stick says, as the pages want it."""
 
+import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -96,7 +97,14 @@ class StoredReader:
                     for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
-                    Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
+                    Event(
+                        row.seq,
+                        row.at,
+                        row.level,
+                        drawable(row.event),
+                        drawable(row.detail),
+                        _read_fields(row.fields),
+                    )
                     for row in overview.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
@@ -197,3 +205,17 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
     if found is None or len(drive.times_s) < LEAST_FOR_A_BOX:
         return drive
     return replace(drive, quartiles_s=(found.lower, found.median, found.upper))
+
+
+def _read_fields(text: str | None) -> dict[str, object] | None:
+    """What an event's sentence is made of; None where that is not known, or spoilt by the stick."""
+    try:
+        fields = json.loads(text or "")
+    except ValueError:
+        return None
+    if not isinstance(fields, dict):
+        return None
+    return {
+        drawable(name): value if isinstance(value, int | float) else drawable(str(value))
+        for name, value in fields.items()
+    }

@@ -11,8 +11,9 @@ from textual.containers import VerticalScroll
 from tui.campaigns import ARRAY, Campaign
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
-from tui.engine_words import name_device, say, say_event
+from tui.engine_words import name_device, say
 from tui.estimate import describe_time_left
+from tui.event_lines import say_event
 from tui.language import N_, _
 from tui.quantities import show_iops, show_number, show_rate
 from tui.resumption import describe_resumption
@@ -263,9 +264,7 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
     marks = {"info": " ", "warning": "!", "error": "E"}
     lines = []
     for event in reversed(events):
-        line = (
-            f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event.what, event.detail)}"
-        )
+        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event)}"
         # What went wrong ends with its reason, which has to be read on a narrow screen too.
         is_short = event.level == "info"
         lines += [shorten(line, width)] if is_short else _fold(line, width)

@@ -82,6 +82,9 @@ class EventRow:
     level: str
     event: str
     detail: str
+    """Its sentence in English."""
+    fields: str | None
+    """A JSON object: what is put into the sentence; None where nothing is."""
 
 
 _CAMPAIGNS = """
@@ -114,7 +117,10 @@ _BOOTS = """
            coalesce(at, '') AS at
     FROM boot_times WHERE campaign_id = ? ORDER BY drive_serial, charted, cycle
 """
-_EVENTS = "SELECT seq, campaign_id, at, level, event, detail FROM events ORDER BY seq DESC LIMIT ?"
+_EVENTS = """
+    SELECT seq, campaign_id, at, level, event, detail, fields FROM event
+    ORDER BY seq DESC LIMIT ?
+"""
 
 
 def select_campaigns(connection: sqlite3.Connection) -> tuple[CampaignRow, ...]:

@@ -98,7 +98,7 @@ def test_a_report_cut_short_is_found_at_the_next_start(
 
     settle(world)
     site = world.site()
-    record(site.connection, site.this_boot, "ready")  # as the engine does at each start
+    record(site, "ready", version="1", firmware="uefi")  # as the engine does at each start
     with monkeypatch.context() as cut:
         cut.setattr("appliance.report.export.export_campaign", export_campaign)
         with pytest.raises(KeyboardInterrupt):

@@ -14,8 +14,8 @@ from appliance.measure.startup import Startup
 from appliance.stick import MIN_FREE_BYTES, Stick
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
+from appliance.store.pause_and_skip import update_pause_asked
 from appliance.store.requests import insert_request, select_new_requests
-from appliance.store.wishes import update_pause_asked
 from tests.unit.campaign.world import SSD, Consoles, World, installed, start_measured
 
 # Whether it was due

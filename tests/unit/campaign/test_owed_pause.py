@@ -50,7 +50,7 @@ def _make(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
     appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
     for part, names in (
         (appliance._machine_drives, ("close_guard", "note")),
-        (appliance._machine, ("restore_keyboard", "publish")),
+        (appliance.machine, ("restore_keyboard", "publish")),
     ):
         for name in names:
             monkeypatch.setattr(type(part), name, lambda *_, **__: None)

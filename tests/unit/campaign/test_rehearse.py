@@ -70,7 +70,7 @@ def test_a_time_that_was_set_in_between_gives_the_default(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
     for said in ("before it", "five minutes back"):
         site = world.site()
-        record(site.connection, site.this_boot, "set-time", said)
+        record(site, "set-time", what=said)
         if said == "before it":
             rehearse(site, 1)
     world.kernel_started_at = rehearsed_at(world) + 5

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import prepare, wishes
+from appliance.campaign import prepare, requests
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import fail_attempt
 from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.rehearsal import rehearse
+from appliance.campaign.requests import Asked, Wanted, answer_beside_campaign, carry_out
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.site import pause
 from appliance.campaign.states import max_power_actions
-from appliance.campaign.wishes import Wish, grant_idle, take_wishes
 from appliance.drives.writable import Unlocked
 from appliance.errors import Refusal
 from appliance.evidence import Figure
@@ -20,7 +20,7 @@ from appliance.report.views import make_report
 from appliance.store.connect import open_database, transaction
 from appliance.store.cycles import BootSample, insert_sample
 from appliance.store.read.campaign import select_campaign as select_reported
-from tests.unit.campaign.wishing import answer_to, ask
+from tests.unit.campaign.asking import answer_to, ask
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 _SAMPLE = BootSample("b", 9.0, None, None, 1.0, 2.0, 3.0, 3.0, None, 1 << 20, 9, None)
@@ -32,7 +32,7 @@ _BOOT_PLAN = (
 @pytest.fixture
 def paused(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """Two drives of two boots each, paused when the first drive has made its first."""
-    monkeypatch.setattr(wishes, "announce", world.announce)
+    monkeypatch.setattr(requests, "announce", world.announce)
     world.make_campaign()
     site = world.site()
     with transaction(site.connection):
@@ -54,7 +54,7 @@ def _skip(world: World, index: int = 0) -> int:
     number = ask(world, "skip-boots", campaign_id=world.campaign_id, drive_id=drive_id)
     site = world.site()
     try:
-        grant_idle(site.connection, site.this_boot, answer_to(world, number))
+        carry_out(Asked(site.connection, site.this_boot, answer_to(world, number)))
     finally:
         site.connection.close()
     return number
@@ -138,7 +138,7 @@ def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
     drive_id = paused.drive_rows()[0].drive_id
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=drive_id)
     site = paused.site()
-    assert take_wishes(site.connection, site.this_boot, step_id=0) is Wish.NONE
+    assert answer_beside_campaign(site.connection, site.this_boot, step_id=0) is Wanted.NOTHING
     site.connection.close()
     assert answer_to(paused, number).state == "refused"
     assert paused.states() == ["done", "planned", "planned", "planned"]
@@ -151,7 +151,7 @@ def test_a_drive_without_boots_to_make_or_of_another_campaign_is_refused(paused:
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=99)
     site = paused.site()
     with pytest.raises(Refusal, match="no such drive"):
-        grant_idle(site.connection, site.this_boot, answer_to(paused, number))
+        carry_out(Asked(site.connection, site.this_boot, answer_to(paused, number)))
     site.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
@@ -163,7 +163,7 @@ def test_a_power_cut_in_it_leaves_all_as_it_was_and_it_is_still_asked_for(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(wishes, "update_request", cut)
+        dying.setattr(requests, "update_request", cut)
         with pytest.raises(KeyboardInterrupt):
             _skip(paused)
     assert paused.states() == ["done", "planned", "planned", "planned"]
@@ -171,7 +171,7 @@ def test_a_power_cut_in_it_leaves_all_as_it_was_and_it_is_still_asked_for(
     request = answer_to(paused, 1)
     assert request.state == "new"
     site = paused.site()
-    grant_idle(site.connection, site.this_boot, request)
+    carry_out(Asked(site.connection, site.this_boot, request))
     site.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
@@ -224,7 +224,7 @@ def test_a_drive_whose_boots_are_skipped_is_not_written_for_them(
     def install(target: Unlocked, **_: object) -> None:
         written.append(target.drive.serial)
 
-    monkeypatch.setattr(wishes, "announce", world.announce)
+    monkeypatch.setattr(requests, "announce", world.announce)
     monkeypatch.setattr(prepare, "install_reference_os", install)
     world.make_campaign(state="preparing", plan_toml=_BOOT_PLAN)
     site = world.site()

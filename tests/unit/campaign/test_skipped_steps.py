@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 
 from appliance import drive_thread
+from appliance.campaign.requests import Asked, carry_out
 from appliance.campaign.step_run import (
     SkippedByPersonError,
     StoppedByPersonError,
 )
-from appliance.campaign.wishes import grant_idle
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.samples import LbaRange, Result
 from appliance.store.requests import (
     select_new_requests,
 )
 from appliance.workloads.base import Leftover
-from tests.unit.campaign.step_machine import COLD, Machine
-from tests.unit.campaign.wishing import (
+from tests.unit.campaign.asking import (
     answer_to,
     ask,
     ask_all,
@@ -28,6 +27,7 @@ from tests.unit.campaign.wishing import (
     tell_until,
     watch_machine,
 )
+from tests.unit.campaign.step_machine import COLD, Machine
 from tests.unit.campaign.world import World
 
 
@@ -78,11 +78,11 @@ def test_a_power_cut_right_after_the_skip_leaves_it_skipped(machine: Machine) ->
         pass
 
     skip_during(machine, "one")
-    wish = machine.during["one"]
+    press = machine.during["one"]
 
     def cut() -> None:
         with pytest.raises(SkippedByPersonError):
-            wish()
+            press()
         raise Gone
 
     machine.during["one"] = cut
@@ -110,7 +110,7 @@ def test_a_step_that_is_over_stays_what_it_is(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     site = machine.world.site()
     with pytest.raises(Refusal, match="is done already"):
-        grant_idle(site.connection, site.this_boot, answer_to(machine.world, 1))
+        carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
     site.connection.close()
     assert machine.steps()[0].state == "done"
 
@@ -119,7 +119,7 @@ def test_while_it_is_paused_the_next_step_can_be_skipped(machine: Machine) -> No
     first = machine.steps()[0]
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     site = machine.world.site()
-    grant_idle(site.connection, site.this_boot, answer_to(machine.world, 1))
+    carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
     site.connection.close()
     assert answer_to(machine.world, 1).state == "accepted"
     machine.run()
@@ -132,7 +132,7 @@ def test_a_step_of_another_campaign_is_not_meant(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id + 1, step_id=first.id)
     site = machine.world.site()
     with pytest.raises(Refusal, match="has no such step"):
-        grant_idle(site.connection, site.this_boot, answer_to(machine.world, 1))
+        carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
     site.connection.close()
 
 
@@ -140,11 +140,11 @@ def test_a_drive_that_cannot_be_let_go_of_is_noted_and_the_step_stays_skipped(
     machine: Machine,
 ) -> None:
     skip_during(machine, "one")
-    wish = machine.during["one"]
+    press = machine.during["one"]
 
     def fail_behind() -> None:
         with pytest.raises(SkippedByPersonError):
-            wish()
+            press()
         raise StepFailed("unmounting failed")
 
     machine.during["one"] = fail_behind
@@ -230,11 +230,11 @@ def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
     answers = threading.Event()
     machine.leftover = _FOUND
     skip_during(machine, "two")
-    wish = machine.during["two"]
+    press = machine.during["two"]
 
     def hang() -> None:
         with pytest.raises(SkippedByPersonError):
-            wish()
+            press()
         answers.wait()
 
     machine.during["two"] = hang

@@ -1,13 +1,12 @@
 """Requests that meet trouble with the stick: declined where only a file fails, told otherwise."""
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from appliance import keyboard
-from appliance.campaign import asked_files, engine, journal, kept_plans, power, screen
+from appliance.campaign import engine, journal, power, requests, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.site import pause
@@ -85,13 +84,13 @@ def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
 @pytest.mark.parametrize(
     ("kind", "payload", "writer"),
     [
-        ("report", {"campaign_id": 1}, (asked_files, "write_report_again")),
+        ("report", {"campaign_id": 1}, "write_report_again"),
         (
             "keep-plan",
             {"name": "a", "plan_toml": "", "replace": False},
-            (kept_plans, "keep_plan"),
+            "keep_plan",
         ),
-        ("delete-plan", {"file_name": "a.toml"}, (kept_plans, "delete_plan")),
+        ("delete-plan", {"file_name": "a.toml"}, "delete_plan"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_declined(
@@ -99,12 +98,12 @@ def test_a_file_that_cannot_be_written_is_declined(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
     payload: dict[str, Any],
-    writer: tuple[ModuleType, str],
+    writer: str,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise StickTrouble("KALTSTART cannot be written: read-only")
 
-    monkeypatch.setattr(*writer, fail)
+    monkeypatch.setattr(requests, writer, fail)
     answered = answer_to(appliance, ask(appliance, kind, payload))
     assert (answered.state, answered.exit_code) == ("refused", 5)
     assert "KALTSTART cannot be written" in answered.answer

@@ -12,11 +12,13 @@ import pytest
 
 from appliance.campaign import storage_estimate as module
 from appliance.campaign.storage_estimate import estimate_storage
+from appliance.event_texts import tell
 from appliance.measure.samples import ActivitySample, Result, SliceSample, TemperatureSample, Ticket
 from appliance.plan import parse_plan
 from appliance.report import export
 from appliance.report.tables import write_rows
 from appliance.store import steps as store
+from appliance.store.events import insert_event
 from appliance.store.health import insert_temperatures
 from appliance.store.ranges import insert_slices
 from appliance.store.read.workloads import stream_activity
@@ -91,13 +93,19 @@ def _insert_slices(connection: sqlite3.Connection, step: int) -> None:
 
 
 def _insert_events(connection: sqlite3.Connection, step: int) -> None:
-    detail = f"{_SERIAL} surface 017: something of usual length about a part that was done, said"
-    connection.executemany(
-        "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
-        " VALUES (1, '2026-11-21T03:20:00.123Z', ?, '6b616c74-0000-4000-8000-0000000000aa',"
-        " 'info', 'part-done', ?)",
-        [(n / 7, detail) for n in range(_ROWS)],
-    )
+    what = "something of usual length about it, said"
+    fields = {"kind": "surface", "device": _SERIAL, "part": "part 017", "what": what}
+    for n in range(_ROWS):
+        insert_event(
+            connection,
+            campaign_id=1,
+            boot_id="6b616c74-0000-4000-8000-0000000000aa",
+            monotonic_s=n / 7,
+            level="info",
+            event="step-note",
+            detail=tell("step-note", fields),
+            fields=fields,
+        )
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from appliance.campaign import engine, journal, screen, takeover
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.requests import answer_beside_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.takeover import describe_counts
 from appliance.campaign.thisboot import ThisBoot
-from appliance.campaign.wishes import take_wishes
 from appliance.errors import StickTrouble
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge import MergeCounts
@@ -173,7 +173,7 @@ def test_nothing_is_taken_over_while_a_campaign_has_the_machine(
     appliance: Appliance, theirs: Path
 ) -> None:
     asked = insert_request(appliance.connection, "merge", {"file_name": FILE}, at="T", boot_id="b")
-    take_wishes(appliance.connection, appliance.this_boot, step_id=0)
+    answer_beside_campaign(appliance.connection, appliance.this_boot, step_id=0)
     answered = select_request(appliance.connection, asked)
     assert answered is not None
     assert answered.answer == "a campaign is running: stop it first"

@@ -7,10 +7,10 @@ import pytest
 from appliance.campaign import engine, journal, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.requests import STOPPED, answer_beside_campaign
 from appliance.campaign.site import pause
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
-from appliance.campaign.wishes import STOPPED, take_wishes
 from appliance.store.connect import open_database
 from appliance.store.requests import insert_request, select_recent_requests
 from tests.unit.campaign.world import HDD, STICK, World
@@ -47,7 +47,7 @@ def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def advance(self: Appliance, campaign_id: int) -> None:
         world.log.append(f"campaign {campaign_id} runs")
         # As the screen does four times a second while a campaign has the machine.
-        take_wishes(self.connection, self.this_boot, step_id=0)
+        answer_beside_campaign(self.connection, self.this_boot, step_id=0)
         pause(self.site, campaign_id, STOPPED)
 
     monkeypatch.setattr(Appliance, "_advance", advance)

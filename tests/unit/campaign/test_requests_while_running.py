@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, machine_drives, wishes
+from appliance.campaign import engine, machine_drives, requests
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.requests import Wanted, answer_beside_campaign
 from appliance.campaign.site import pause
 from appliance.campaign.status import Status
 from appliance.campaign.step_run import (
@@ -16,17 +17,17 @@ from appliance.campaign.step_run import (
 )
 from appliance.campaign.steps import has_planned_steps
 from appliance.campaign.thisboot import ThisBoot
-from appliance.campaign.wishes import Wish, take_wishes
 from appliance.store.connect import open_database
-from appliance.store.wishes import is_pause_asked
-from tests.unit.campaign.step_machine import Machine
-from tests.unit.campaign.wishing import (
+from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.requests import Kind
+from tests.unit.campaign.asking import (
     answer_to,
     ask,
     pause_during,
     tell_until,
     watch_machine,
 )
+from tests.unit.campaign.step_machine import Machine
 from tests.unit.campaign.world import STICK, World
 
 
@@ -106,7 +107,7 @@ def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -
     ask(machine.world, "pause", campaign_id=1)
     ask(machine.world, "keep-running", campaign_id=1)
     site = machine.world.site()
-    assert take_wishes(site.connection, site.this_boot, step_id=0) is Wish.NONE
+    assert answer_beside_campaign(site.connection, site.this_boot, step_id=0) is Wanted.NOTHING
     site.connection.close()
 
 
@@ -114,7 +115,7 @@ def test_taking_a_pause_back_never_starts_what_has_paused_meanwhile(
     machine: Machine, engine_of: Callable[[], Appliance]
 ) -> None:
     site = machine.world.site()
-    pause(site, 1, wishes.PAUSED)
+    pause(site, 1, requests.PAUSED)
     site.connection.close()
     number = ask(machine.world, "keep-running", campaign_id=1)
     appliance = engine_of()
@@ -151,6 +152,9 @@ def test_a_stop_is_at_once_whatever_else_was_asked_for(machine: Machine) -> None
         ("resume", {"campaign_id": 1}, 3),
         ("pause", {"campaign_id": 7}, 3),
         ("pause", {}, 2),
+        ("pause", {"campaign_id": 2**63}, 2),
+        ("pause", {"campaign_id": True}, 2),
+        ("dance", {}, 3),
         ("skip-step", {"campaign_id": 1, "step_id": "x"}, 2),
     ],
 )
@@ -159,11 +163,59 @@ def test_what_cannot_be_granted_is_refused_and_nothing_happens(
 ) -> None:
     number = ask(machine.world, kind, **payload)
     site = machine.world.site()
-    assert take_wishes(site.connection, site.this_boot, step_id=1) is Wish.NONE
+    assert answer_beside_campaign(site.connection, site.this_boot, step_id=1) is Wanted.NOTHING
     assert not is_pause_asked(site.connection, 1)
     site.connection.close()
     request = answer_to(machine.world, number)
     assert (request.state, request.exit_code) == ("refused", exit_code)
+
+
+def test_every_kind_has_its_handler() -> None:
+    assert list(requests.HANDLERS) == list(Kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "said"),
+    [
+        ("dance", {}, "the request dance is malformed: it is not known"),
+        ("report", {}, "the request report is malformed: 'campaign_id'"),
+        ("start", {"plan_toml": 1}, "the request start is malformed: plan_toml is no str"),
+        ("shell", {"terminal": "tty1\0"}, "the request shell is malformed: terminal holds "),
+        ("set-time", {"at": "soon"}, 'the request set-time is malformed: "soon" is no time; '),
+    ],
+)
+def test_what_is_malformed_is_refused(
+    machine: Machine,
+    engine_of: Callable[[], Appliance],
+    kind: str,
+    payload: dict[str, object],
+    said: str,
+) -> None:
+    number = ask(machine.world, kind, **payload)
+    appliance = engine_of()
+    appliance._answer_requests()
+    appliance.connection.close()
+    request = answer_to(machine.world, number)
+    assert (request.state, request.exit_code) == ("refused", 2)
+    assert request.answer.startswith(said)
+
+
+def test_a_bug_in_what_was_begun_is_not_told_as_a_malformed_request(
+    machine: Machine, engine_of: Callable[[], Appliance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
+
+    site = machine.world.site()
+    pause(site, 1, requests.PAUSED)
+    site.connection.close()
+    monkeypatch.setattr(Appliance, "_advance", fail)
+    number = ask(machine.world, "resume", campaign_id=1)
+    appliance = engine_of()
+    with pytest.raises(ValueError, match="a bug"):
+        appliance._answer_requests()
+    appliance.connection.close()
+    assert answer_to(machine.world, number).state == "accepted"
 
 
 @pytest.fixture

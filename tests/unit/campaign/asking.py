@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import screen, wishes
+from appliance.campaign import requests, screen
 from appliance.campaign.screen import Screen
 from appliance.campaign.status import Status
 from appliance.store.connect import open_database, transaction
@@ -26,7 +26,7 @@ def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Two steps of two parts each, watched by the engine's own screen."""
     machine = Machine(world, tmp_path)
     machine.take_over(monkeypatch, HDD, SSD)
-    monkeypatch.setattr(wishes, "announce", world.announce)
+    monkeypatch.setattr(requests, "announce", world.announce)
     monkeypatch.setattr(screen, "write_status", lambda _: None)
     seconds = count()
     monkeypatch.setattr(screen, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
@@ -63,12 +63,12 @@ def answer_to(world: World, number: int) -> Request:
 
 
 def during_part(machine: Machine, kind: str, **payload: object) -> Callable[[], None]:
-    """A wish in the middle of a part, which tells how far it is as every workload does."""
+    """A request in the middle of a part, which tells how far it is as every workload does."""
 
-    def wish() -> None:
+    def press() -> None:
         tell_until(machine, ask(machine.world, kind, **payload))
 
-    return wish
+    return press
 
 
 def tell_until(machine: Machine, number: int) -> None:

@@ -1,0 +1,154 @@
+"""What the diary calls what happened, and how it tells it.
+
+An event is stored as its name and its fields; its sentence is made from these texts, in English for
+the database and the report, in another language where the interface shows it. Pure.
+"""
+
+from collections.abc import Callable, Mapping
+from string import Formatter
+
+from appliance.texts import N_
+
+_WHAT = "{what}"
+_STEP = N_("{kind} on {device}")
+_OF_STEP = N_("{kind} on {device}: {what}")
+_OF_PART = N_("{kind} on {device}: {part}: {what}")
+_OF_ARRAY = N_("{backing} with the cache {cache}: {what}")
+_OF_CYCLE = N_("{drive} cycle {cycle}: {what}")
+
+EVENT_TEXTS: dict[str, tuple[str, ...]] = {
+    N_("array-apart"): (_OF_ARRAY,),
+    N_("array-left"): (_WHAT,),
+    N_("array-made"): (_OF_ARRAY,),
+    N_("array-making"): (_OF_ARRAY,),
+    N_("array-overwritten"): (_WHAT,),
+    N_("array-parting"): (_OF_ARRAY,),
+    N_("array-remark"): (_OF_ARRAY,),
+    N_("attempt-failed"): (N_("{drive} cycle {cycle}, attempt {attempt} of {attempts}: {what}"),),
+    N_("autostart-declined"): (_WHAT,),
+    N_("ballast-released"): ("",),
+    N_("boots-skipped"): (
+        N_("{boot} boot of {drive}: by a person"),
+        N_("{boots} boots of {drive}: by a person"),
+    ),
+    N_("campaign-done"): (N_("{samples} samples, {steps} steps, {failures} failed"),),
+    N_("campaign-paused"): (_WHAT,),
+    N_("campaign-resumed"): ("",),
+    N_("campaign-start"): (_WHAT,),
+    N_("clearing"): (_WHAT, _OF_STEP),
+    N_("conditions-changed"): (_WHAT,),
+    N_("cycle-armed"): (
+        N_("{drive} cycle {cycle}, attempt {attempt}"),
+        N_("{drive} cycle {charted} charted, attempt {attempt}"),
+    ),
+    N_("cycle-done"): (N_("{drive} cycle {cycle}: {seconds} s"),),
+    N_("cycle-failed"): (_OF_CYCLE,),
+    N_("data-repaired"): (_WHAT,),
+    N_("drive-silent"): (
+        N_(
+            "{drive}: no answer ({what}); nothing more is asked of it until it answers or is "
+            "plugged in anew"
+        ),
+    ),
+    N_("file-system"): (_OF_STEP,),
+    N_("guarded"): (N_("{drive} was writable and is read-only now"),),
+    N_("health-unknown"): (
+        N_("{drive} before the campaign: {before}"),
+        N_("{drive} after the campaign: {after}"),
+    ),
+    N_("identity-unknown"): (
+        N_(
+            "{drive} does not answer who it is, so it is known only by what the kernel has noted "
+            "and by what Kaltstart leaves on it: do not change it"
+        ),
+    ),
+    N_("install"): (
+        N_("reference OS to {drive} ({path})"),
+        N_("reference OS to the array of {backing} ({path})"),
+    ),
+    N_("install-failed"): (N_("{drive}: {what}"),),
+    N_("kaltstart-mended"): (_WHAT,),
+    N_("keyboard-not-loaded"): (N_("the keys are those of {layout}: {what}"),),
+    N_("merged"): (_WHAT,),
+    N_("no-alarm"): (
+        N_("switch the machine on by hand: {what}"),
+        N_("{kind} on {device}: switch the machine on by hand: {what}"),
+    ),
+    N_("no-chart"): (_WHAT,),
+    N_("no-copy"): (_WHAT,),
+    N_("no-restart"): (
+        N_(
+            "nothing shows yet that the stick keeps what it is told: where it does not, the plan "
+            "would start again after each restart"
+        ),
+    ),
+    N_("no-verdict"): (
+        _WHAT,
+        N_("the campaign ran on another stick, which made no verdict"),
+        N_("{drive}: nothing that the policy limits was measured on it"),
+    ),
+    N_("not-disarmed"): (_WHAT,),
+    N_("not-guarded"): (N_("{drive} is writable and does not answer"),),
+    N_("not-noted"): (_WHAT,),
+    N_("not-released"): (_WHAT,),
+    N_("pause-asked"): ("",),
+    N_("pause-taken-back"): ("",),
+    N_("policy-invalid"): (_WHAT,),
+    N_("power-key"): (N_("switching off"),),
+    N_("ready"): (N_("{version}, {firmware}"),),
+    N_("refused"): (_WHAT,),
+    N_("rehearsal"): ("",),
+    N_("report"): (_WHAT,),
+    N_("report-failed"): (_WHAT,),
+    N_("report-incomplete"): (_WHAT,),
+    N_("sample-damaged"): (_WHAT, N_("and {count} more")),
+    N_("sample-kept"): (_OF_CYCLE,),
+    N_("sample-restored"): (_WHAT,),
+    N_("sample-unused"): (N_("what was kept on KALTSTART is not used: {why}: {sample}"),),
+    N_("set-keyboard"): (_WHAT,),
+    N_("set-language"): (_WHAT,),
+    N_("set-time"): (_WHAT,),
+    N_("shell"): (_WHAT,),
+    N_("state-damaged"): (_WHAT,),
+    N_("step-done"): (_STEP,),
+    N_("step-failed"): (_OF_STEP,),
+    N_("step-interrupted"): (_STEP,),
+    N_("step-note"): (_OF_STEP, _OF_PART),
+    N_("step-power-off"): (_OF_PART,),
+    N_("step-power-on"): (N_("{kind} on {device}: {part}: {proof}: {what}"),),
+    N_("step-skipped"): (N_("{kind} on {device}: by a person, parts stored before: {parts}"),),
+    N_("step-start"): (N_("{kind} on {device}: attempt {attempt}"),),
+    N_("step-temperature"): (_OF_STEP,),
+    N_("stick-room"): (_WHAT,),
+    N_("still-asked"): (N_("{drive} is still being asked what it is"),),
+    N_("switches-released"): (_WHAT,),
+    N_("take-apart"): (_WHAT,),
+    N_("trouble-after-the-end"): (_WHAT,),
+    N_("unexpected-boot"): (N_("slot {slot}"),),
+    N_("verdict"): (N_("{drive}: {verdict}, by {policy} ({origin})"),),
+    N_("verdict-before"): (_WHAT,),
+    N_("verdict-kept"): (
+        N_(
+            "the campaign ran on another stick, and its verdict was made there, by that stick's "
+            "policy"
+        ),
+    ),
+    N_("wake-margin"): (
+        N_("{margin_s} s; a restart took {took_s} s"),
+        N_("{margin_s} s; the rehearsal gave no usable time ({unusable_s} s)"),
+    ),
+}
+"""By each event's name; of several texts that one holds which has the fields it was stored with."""
+
+
+def list_fields(text: str) -> set[str]:
+    """The names of what is put in."""
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def tell(event: str, fields: Mapping[str, object], *, translate: Callable[[str], str] = str) -> str:
+    """The event's sentence. Raises KeyError where it has none with these fields."""
+    for text in EVENT_TEXTS[event]:
+        if list_fields(text) == fields.keys():
+            return (translate(text) if text else "").format(**fields)
+    raise KeyError(event, *fields)
