@@ -10,7 +10,7 @@ from tests.lab.drives import ModelledDrive
 from tests.lab.machine import PATIENCE_S, Machine, MachineSetup
 from tests.lab.stick import make_stick
 
-_HOSTILE = 'a/b "c" d\'e'
+_HOSTILE = 'a/b "c" d\'f7'
 _ONE_SHOT = """\
 until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
 cat > one_shot.py << 'PYTHON'
@@ -70,7 +70,9 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_scsi(out: Path) -> None:
 
 @pytest.mark.long
 def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) -> None:
-    plan = _plan(["LAB-SCSI-1"], 'cycles = 1\npower = "cold"\ncharts = "first-last"')
+    plan = _plan(
+        ["LAB-SCSI-1"], 'cycles = 1\npower = "cold"\ncharts = "first-last"', boot_set="24M"
+    )
     drives = [ModelledDrive(serial="LAB-SCSI-1", bus="scsi")]
     result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="secureboot"))
 
@@ -93,10 +95,10 @@ def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) ->
     assert len(result.lines_of("ready")) == 3
 
 
-def _plan(serials: list[str], boot: str) -> str:
+def _plan(serials: list[str], boot: str, *, boot_set: str = "4M") -> str:
     head = 'version = 1\n[campaign]\nname = "firmware"\nautostart = true\non_finish = "poweroff"\n'
     drives = "".join(f'[[drive]]\nserial = "{s}"\nerase = "{s}"\n' for s in serials)
-    return f'{head}{drives}[boot]\nboot_set = "4M"\n{boot}\n'
+    return f'{head}{drives}[boot]\nboot_set = "{boot_set}"\n{boot}\n'
 
 
 def _assert_done(result: Result, *, samples: int) -> None:
