@@ -70,9 +70,8 @@ def test_bios_runs_a_warm_campaign_on_nvme_and_scsi(out: Path) -> None:
 
 @pytest.mark.long
 def test_secure_boot_runs_a_cold_campaign_with_chart_and_rehearsal(out: Path) -> None:
-    plan = _plan(
-        ["LAB-SCSI-1"], 'cycles = 1\npower = "cold"\ncharts = "first-last"', boot_set="24M"
-    )
+    boot = 'cycles = 1\npower = "cold"\ncharts = "first-last"'
+    plan = _plan(["LAB-SCSI-1"], boot, boot_set="24M")
     drives = [ModelledDrive(serial="LAB-SCSI-1", bus="scsi")]
     result = run_campaign(Trial(out=out, plan=plan, drives=drives, firmware="secureboot"))
 
