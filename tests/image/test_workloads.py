@@ -5,6 +5,7 @@ What the database says reached a drive is held against the drive model's own log
 
 import json
 import sqlite3
+import statistics
 from contextlib import closing
 from pathlib import Path
 
@@ -159,20 +160,32 @@ def _check_cache_states(database: sqlite3.Connection) -> None:
 
 
 def _check_hybrid_gain(database: sqlite3.Connection) -> None:
-    """Only the hybrid answers repeats faster, and only where the page cache is out of the way."""
-    gain = {
-        (row["drive_serial"], row["variant"]): row["value"]
-        for row in database.execute("SELECT * FROM results WHERE metric = 'touch_ratio'")
-    }
-    print(gain)
-    assert gain["LAB-SSHD-1", "direct"] > 2
-    assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-HDD-1", "direct"]
-    assert gain["LAB-SSHD-1", "direct"] > 1.5 * gain["LAB-SSD-1", "direct"]
-    assert gain["LAB-SSHD-1", "warm"] < gain["LAB-SSHD-1", "direct"] / 2
+    """Only the hybrid answers repeats faster, and only where the page cache is out of the way.
+
+    By medians: an instant in which the host is held up, with the drive's model in it, is not the
+    drive's, and in ten first touches a single one would decide about their mean.
+    """
+    direct = {serial: _find_gain(database, serial, "direct") for serial in _SERIALS}
+    print(direct)
+    assert direct["LAB-SSHD-1"] > 2
+    assert direct["LAB-SSHD-1"] > 1.5 * direct["LAB-HDD-1"]
+    assert direct["LAB-SSHD-1"] > 1.5 * direct["LAB-SSD-1"]
+    assert _find_gain(database, "LAB-SSHD-1", "warm") < direct["LAB-SSHD-1"] / 2
     answered_by_ram = database.execute(
         "SELECT min(value) FROM results WHERE metric = 'hit_ratio' AND variant LIKE 'warm/%'"
     ).fetchone()[0]
     assert answered_by_ram == 1
+
+
+def _find_gain(database: sqlite3.Connection, serial: str, name: str) -> float:
+    """How many times as long first touches took in a pass as later ones."""
+    rows = database.execute(
+        "SELECT nth = 1 AS is_first, seconds FROM tickets JOIN step ON step.id = step_id"
+        " WHERE device = ? AND pass = ?",
+        (serial, name),
+    ).fetchall()
+    first, later = ([row["seconds"] for row in rows if row["is_first"] == each] for each in (1, 0))
+    return statistics.median(first) / statistics.median(later)
 
 
 def _check_activity(database: sqlite3.Connection) -> None:
