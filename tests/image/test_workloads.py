@@ -185,7 +185,8 @@ def _find_gain(database: sqlite3.Connection, serial: str, name: str) -> float:
         (serial, name),
     ).fetchall()
     first, later = ([row["seconds"] for row in rows if row["is_first"] == each] for each in (1, 0))
-    return statistics.median(first) / statistics.median(later)
+    ratio: float = statistics.median(first) / statistics.median(later)
+    return ratio
 
 
 def _check_activity(database: sqlite3.Connection) -> None:
