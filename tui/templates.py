@@ -6,13 +6,11 @@ They only fill in the form: what they write to is released like everything else.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tui.campaigns import ARRAY
-from tui.composed import BOOT_KEYS, ComposedCampaign, PlanValue
+from tui.composed import PlanValue
 from tui.drive_facts import DriveRow
 from tui.inspection import SHARE_READ
-from tui.language import N_, _
-from tui.port.keys import read_keys
-from tui.roles import MEMBERS, Role
+from tui.language import N_
+from tui.roles import Role
 
 type Settings = Mapping[str, PlanValue]
 """Keys of a test's table that differ from what the form offers first."""
@@ -34,26 +32,6 @@ class Template:
     """The chosen tests, by kind; `boot` is one."""
     obstacle: str = ""
     """What it lacks here; empty where it can be made."""
-
-
-def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampaign:
-    """What it comes to with nothing adjusted, for estimating how long it takes."""
-    taken = tuple(each for each in drives if each.raw_identity in template.roles)
-    members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
-    on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
-    boot = {each.name: each.default for each in read_keys("boot") if each.name in BOOT_KEYS}
-    return ComposedCampaign(
-        name=_(template.label),
-        drives=taken,
-        roles=template.roles,
-        boot=boot if "boot" in template.tests else None,
-        workloads=tuple(
-            {"kind": kind, **on, **settings}
-            for kind, settings in template.tests.items()
-            if kind != "boot"
-        ),
-        array={} if members else None,
-    )
 
 
 def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:

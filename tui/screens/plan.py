@@ -22,10 +22,10 @@ from tui.screens.kept_flow import keep_plan, load_plan
 from tui.screens.page import Page
 from tui.screens.release import ReleaseDialog, describe_loss
 from tui.screens.starting import find_change, find_now, start_composed
-from tui.screens.templates import TemplatesDialog
+from tui.screens.templates import TemplatesDialog, to_campaign
 from tui.state import Snapshot
 from tui.step_times import StepTime, describe_times, list_times
-from tui.templates import Template, find_templates, to_campaign
+from tui.templates import Template, find_templates
 from tui.widgets.line import Line
 
 _NOT_RELEASED = N_("Not released. Nothing was started, nothing was written.")

@@ -6,11 +6,36 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from tui.campaigns import ARRAY
+from tui.composed import BOOT_KEYS, ComposedCampaign, PlanValue
+from tui.drive_facts import DriveRow
 from tui.language import _
+from tui.port.keys import read_keys
+from tui.roles import MEMBERS
 from tui.screens.dialog import Dialog
 from tui.templates import Template
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
+
+
+def to_campaign(template: Template, drives: Sequence[DriveRow]) -> ComposedCampaign:
+    """What it comes to with nothing adjusted, for estimating how long it takes."""
+    taken = tuple(each for each in drives if each.raw_identity in template.roles)
+    members = sorted(each for each, role in template.roles.items() if role in MEMBERS)
+    on: dict[str, PlanValue] = {"on": (*members, ARRAY)} if members else {}
+    boot = {each.name: each.default for each in read_keys("boot") if each.name in BOOT_KEYS}
+    return ComposedCampaign(
+        name=_(template.label),
+        drives=taken,
+        roles=template.roles,
+        boot=boot if "boot" in template.tests else None,
+        workloads=tuple(
+            {"kind": kind, **on, **settings}
+            for kind, settings in template.tests.items()
+            if kind != "boot"
+        ),
+        array={} if members else None,
+    )
 
 
 class TemplatesDialog(Dialog[str]):
