@@ -32,6 +32,12 @@ def spoil_page(path: Path) -> None:
     path.write_bytes(content)
 
 
+def make_later(connection: sqlite3.Connection) -> None:
+    """What a later version of this program leaves: another table, and its number."""
+    connection.execute("CREATE TABLE of_a_later_version (x INTEGER) STRICT")
+    connection.execute(f"PRAGMA user_version = {connect.SCHEMA_VERSION + 1}")
+
+
 def _connect_unflushed(uri: str) -> sqlite3.Connection:
     connection = _connect(uri)
     connection.execute("PRAGMA synchronous = OFF")

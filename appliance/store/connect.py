@@ -7,11 +7,17 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, override
 
 from appliance.errors import StickTrouble
-from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed
+from appliance.store.schema import (
+    APPLICATION_ID,
+    VERSIONS,
+    find_changed,
+    find_exact_version,
+)
 
 SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0
@@ -121,9 +127,39 @@ def _connect(uri: str) -> sqlite3.Connection:
     return connection
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The two numbers in a database's header that are ours."""
+
+    application_id: int
+    version: int
+
+
+def read_header(connection: sqlite3.Connection) -> Header:
+    """As it is in the file."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return Header(application_id, version)
+
+
+def find_header(connection: sqlite3.Connection) -> Header:
+    """What the header must be: where the schema is ours, word for word, it tells the version.
+
+    A bit that turned in the header alone makes a sound database look like another program's.
+    """
+    version = find_exact_version(connection)
+    return read_header(connection) if version is None else Header(APPLICATION_ID, version)
+
+
+def write_header(connection: sqlite3.Connection, header: Header) -> None:
+    """Within a transaction."""
+    connection.execute(f"PRAGMA application_id = {header.application_id}")
+    connection.execute(f"PRAGMA user_version = {header.version}")
+
+
 def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    header = find_header(connection)
+    application_id, version = header.application_id, header.version
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
         raise StickTrouble(
@@ -151,7 +187,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
     another meaning. Of a version that is not known here nothing is said.
     """
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = find_header(connection).version
     if not 1 <= version <= SCHEMA_VERSION:
         return
     changed = find_changed(connection, version)
@@ -166,8 +202,7 @@ def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> No
     for version in range(_check_version(connection, name=name), SCHEMA_VERSION):
         with transaction(connection):
             connection.executescript(VERSIONS[version])
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {version + 1}")
+            write_header(connection, Header(APPLICATION_ID, version + 1))
 
 
 def decode_text(raw: bytes) -> str:
