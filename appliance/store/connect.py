@@ -5,11 +5,11 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, override
+from typing import Any, Self, override
 
 from appliance.errors import StickTrouble
 from appliance.store.schema import (
@@ -46,6 +46,36 @@ _OF_THE_STICK = frozenset(
 )
 
 
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        damage = sqlite3.DatabaseError("malformed database schema")
+        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        damage.sqlite_errorname = "SQLITE_CORRUPT"
+        raise damage from error
+
+
+class _GuardedCursor(sqlite3.Cursor):
+    """All that SQLite compiles goes through one of these, where it says what it has against it."""
+
+    @override
+    def execute(self, sql: str, parameters: Any = (), /) -> Self:
+        with _telling_damage():
+            return super().execute(sql, parameters)
+
+    @override
+    def executemany(self, sql: str, seq_of_parameters: Iterable[Any], /) -> Self:
+        with _telling_damage():
+            return super().executemany(sql, seq_of_parameters)
+
+    @override
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        with _telling_damage():
+            return super().executescript(sql_script)
+
+
 class GuardedConnection(sqlite3.Connection):
     """One that calls a database damaged where SQLite's own words about it cannot be decoded.
 
@@ -54,14 +84,21 @@ class GuardedConnection(sqlite3.Connection):
     """
 
     @override
+    def cursor(self, factory: Any = _GuardedCursor) -> sqlite3.Cursor:
+        cursor: sqlite3.Cursor = super().cursor(factory)
+        return cursor
+
+    @override
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        try:
-            return super().execute(sql, parameters)
-        except UnicodeDecodeError as error:
-            damage = sqlite3.DatabaseError("malformed database schema")
-            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            damage.sqlite_errorname = "SQLITE_CORRUPT"
-            raise damage from error
+        return self.cursor().execute(sql, parameters)
+
+    @override
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        return self.cursor().executemany(sql, parameters)
+
+    @override
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        return self.cursor().executescript(sql_script)
 
 
 def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
@@ -253,19 +290,27 @@ def telling_stick_trouble() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise StickTrouble(
-                "nothing can be stored: another program holds the database and does not let go",
-                hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
-                "after a restart",
-            ) from error
-        if not _is_of_the_stick(error):
+        trouble = find_stick_trouble(error)
+        if trouble is None:
             raise
-        raise StickTrouble(
-            f"nothing can be stored any more: {error}",
-            hint="switch the machine off, see that the stick is plugged in well and not full, and "
-            "switch it on: what was stored is kept, and the campaign can go on from there",
-        ) from error
+        raise trouble from error
+
+
+def find_stick_trouble(error: sqlite3.Error) -> StickTrouble | None:
+    """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        return StickTrouble(
+            "nothing can be stored: another program holds the database and does not let go",
+            hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
+            "after a restart",
+        )
+    if not _is_of_the_stick(error):
+        return None
+    return StickTrouble(
+        f"nothing can be stored any more: {error}",
+        hint="switch the machine off, see that the stick is plugged in well and not full, and "
+        "switch it on: what was stored is kept, and the campaign can go on from there",
+    )
 
 
 def _is_of_the_stick(error: sqlite3.Error) -> bool:
