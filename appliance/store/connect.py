@@ -84,21 +84,23 @@ class GuardedConnection(sqlite3.Connection):
     """
 
     @override
-    def cursor(self, factory: Any = _GuardedCursor) -> sqlite3.Cursor:
-        cursor: sqlite3.Cursor = super().cursor(factory)
-        return cursor
+    def cursor(self, factory: Any = _GuardedCursor) -> Any:
+        return super().cursor(factory)
 
     @override
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        return self.cursor().execute(sql, parameters)
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.execute(sql, parameters)
 
     @override
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
-        return self.cursor().executemany(sql, parameters)
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.executemany(sql, parameters)
 
     @override
     def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
-        return self.cursor().executescript(sql_script)
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.executescript(sql_script)
 
 
 def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
