@@ -97,6 +97,8 @@ def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
         return Outcome.FORGOTTEN, describe_lost_actions(lost)
     if absence := describe_absence(site.connection, campaign.id, boot_id=site.this_boot.boot_id):
         return Outcome.FORGOTTEN, absence
+    if why := power.explain_no_entry(site.this_boot):
+        return Outcome.PAUSED, why
     return None
 
 
