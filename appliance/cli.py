@@ -18,12 +18,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.command(options)
     except KaltstartError as error:
-        for line in getattr(error, "problems", ()) or (error.message,):
-            print(line, file=sys.stderr)
-        if error.hint:
-            print(f"What to do: {error.hint}", file=sys.stderr)
-        return error.exit_code
+        return _tell(error)
+    except Exception as error:
+        trouble = _find_stick_trouble(error)
+        if trouble is None:
+            raise
+        return _tell(trouble)
     return code
+
+
+def _tell(error: KaltstartError) -> int:
+    for line in getattr(error, "problems", ()) or (error.message,):
+        print(line, file=sys.stderr)
+    if error.hint:
+        print(f"What to do: {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _find_stick_trouble(error: Exception) -> StickTrouble | None:
+    """What the database says of the stick while a command stores or reads; None: a bug."""
+    import sqlite3
+
+    from appliance.store.connect import find_stick_trouble
+
+    return find_stick_trouble(error) if isinstance(error, sqlite3.Error) else None
 
 
 def _parser() -> argparse.ArgumentParser:

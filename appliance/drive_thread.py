@@ -291,7 +291,9 @@ class DriveThread:
                 devices=frozenset(name for name, each in self._signs.items() if each.under_way),
                 is_held=self._thread.is_alive,
             )
-            _strike(self._thread, LeftBehindError)
+            # Whoever has not begun begins nothing, and must not be struck where nobody expects it.
+            if job.is_begun:
+                _strike(self._thread, LeftBehindError)
             self._news.notify_all()
         self._jobs.put(None)
         return self.silence
@@ -320,6 +322,10 @@ class DriveThread:
 
     def _work(self, job: "_Job") -> None:
         try:
+            with self._lock:
+                if self.silence is not None:
+                    return  # left behind before it was taken
+                job.is_begun = True
             job.work()
             self._end(job)
         except LeftBehindError:
@@ -350,6 +356,7 @@ class _Job:
     """One piece of work, done by one thread and waited for by another."""
 
     def __init__(self, work: Callable[[], object]) -> None:
+        self.is_begun = False
         self.is_done = False
         self._work = work
         self._error: BaseException | None = None

@@ -56,6 +56,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
         N_("{drive} before the campaign: {before}"),
         N_("{drive} after the campaign: {after}"),
     ),
+    N_("header-restored"): (_WHAT,),
     N_("identity-unknown"): (
         N_(
             "{drive} does not answer who it is, so it is known only by what the kernel has noted "

@@ -22,14 +22,20 @@ def make_databases_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "migrate", _copy_or_migrate)
 
 
-def spoil_page(path: Path) -> None:
+def spoil_page(path: Path, *, table: str = "processor_load") -> None:
     """Zero a page of a table: what a stick gives back of a block it has lost."""
     with closing(sqlite3.connect(path)) as connection:
-        query = "SELECT rootpage FROM sqlite_schema WHERE name = 'processor_load'"
-        (page,) = connection.execute(query).fetchone()
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        (page,) = connection.execute(query, (table,)).fetchone()
     content = bytearray(path.read_bytes())
     content[(page - 1) * 4096 : page * 4096] = bytes(4096)
     path.write_bytes(content)
+
+
+def make_later(connection: sqlite3.Connection) -> None:
+    """What a later version of this program leaves: another table, and its number."""
+    connection.execute("CREATE TABLE of_a_later_version (x INTEGER) STRICT")
+    connection.execute(f"PRAGMA user_version = {connect.SCHEMA_VERSION + 1}")
 
 
 def _connect_unflushed(uri: str) -> sqlite3.Connection:

@@ -33,6 +33,11 @@ SENTENCES = (
     N_("{row}: damaged on the stick, and put back from a copy of the database"),
     N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
     N_(
+        "drive {drive} was switched on {count} times since its last boot was prepared, and {stored} "
+        "starts are stored since then: the stick forgets what it stores, or something else switches "
+        "the drive off"
+    ),
+    N_(
         "it was interrupted for {count} days by this machine's clock: look at what is on its "
         "drives, and resume it if they may still be written to"
     ),

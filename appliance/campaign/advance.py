@@ -16,12 +16,14 @@ from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_booted_drives, find_released_drive
 from appliance.campaign.requests import PAUSED, is_pause_wanted, name_stop
+from appliance.campaign.resume import describe_absence
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
+from appliance.campaign.started import describe_lost_actions, find_lost_actions
 from appliance.campaign.states import next_cycle
 from appliance.console import announce
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
-from appliance.drives.smart import read_power_cycles
+from appliance.drives.smart import PowerCycles, read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
 from appliance.store.clock import timestamp
@@ -29,6 +31,7 @@ from appliance.store.connect import transaction
 from appliance.store.cycles import (
     CycleRow,
     select_cycles,
+    select_known_count,
     update_alarm,
     update_armed,
     update_cycle_failed,
@@ -38,6 +41,10 @@ from appliance.workloads.reference_os import entry_name
 
 DEFAULT_WAKE_MARGIN_S = 120
 """From the alarm's arming to the waking, where neither the plan nor a rehearsal says it."""
+_SPARE_POWER_ONS = 10
+"""So often a drive may be switched on beside the starts that are stored.
+
+By people who look into the firmware's setup, mains power that comes back twice, a plug."""
 
 
 class Outcome(Enum):
@@ -45,6 +52,7 @@ class Outcome(Enum):
 
     LEAVING = "power is about to go"
     PAUSED = "a person or a limit stopped the campaign"
+    FORGOTTEN = "the stick forgets restarts: the campaign is paused, and no restart may follow"
     FINISHED = "no boot is left to make"
 
 
@@ -55,16 +63,10 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         cycle = next_cycle(select_cycles(site.connection, campaign_id))
         if cycle is None:
             return Outcome.FINISHED
-        if is_pause_wanted(site.connection, site.this_boot, campaign_id):
-            pause(site, campaign_id, PAUSED)
-            return Outcome.PAUSED
-        if campaign.power_actions >= campaign.max_power_actions:
-            pause(
-                site,
-                campaign_id,
-                f"{campaign.power_actions} restarts are the limit of this campaign",
-            )
-            return Outcome.PAUSED
+        if hold := _find_hold(site, campaign):
+            outcome, reason = hold
+            pause(site, campaign_id, reason)
+            return outcome
         row = find_drive_row(site, cycle)
         try:
             departure = _look(site, campaign_id, row)
@@ -74,7 +76,50 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         except StepFailed as error:
             pause(site, campaign_id, error.message)
             return Outcome.PAUSED
+        if forgotten := find_forgotten_power_ons(site, row, campaign_id, departure.power_cycles):
+            pause(site, campaign_id, forgotten)
+            return Outcome.FORGOTTEN
         return _arm_and_leave(site, campaign, cycle, row, departure)
+
+
+def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
+    """Whether and why the campaign pauses before its next boot.
+
+    What the stick forgets is asked here as well as at the appliance's start: a measured boot is
+    followed by the next one, and the appliance may not start in between.
+    """
+    if is_pause_wanted(site.connection, site.this_boot, campaign.id):
+        return Outcome.PAUSED, PAUSED
+    if campaign.power_actions >= campaign.max_power_actions:
+        said = f"{campaign.power_actions} restarts are the limit of this campaign"
+        return Outcome.PAUSED, said
+    if lost := find_lost_actions(campaign):
+        return Outcome.FORGOTTEN, describe_lost_actions(lost)
+    if absence := describe_absence(site.connection, campaign.id, boot_id=site.this_boot.boot_id):
+        return Outcome.FORGOTTEN, absence
+    if why := power.explain_no_entry(site.this_boot):
+        return Outcome.PAUSED, why
+    return None
+
+
+def find_forgotten_power_ons(
+    site: Site, row: CampaignDriveRow, campaign_id: int, count: PowerCycles
+) -> str:
+    """Why the machine must not go off again by itself, by the drive's own count; or empty.
+
+    It is the only memory of a BIOS machine beside its clock.
+    """
+    known = select_known_count(site.connection, campaign_id, row.drive_id)
+    if known is None or count.count is None or not count.is_of_power:
+        return ""
+    more = count.count - known.power_cycles
+    if more - known.boots <= _SPARE_POWER_ONS:
+        return ""
+    return (
+        f"drive {row.identity} was switched on {more} times since its last boot was prepared, and "
+        f"{known.boots} starts are stored since then: the stick forgets what it stores, or "
+        "something else switches the drive off"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +127,7 @@ class _Departure:
     """What the next boot comes from, as it is right before."""
 
     booted: BootedDrives
-    power_cycles: int | None
+    power_cycles: PowerCycles
     cache_power_cycles: int | None
 
 
@@ -97,10 +142,10 @@ def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
     with drive_work(site, campaign_id, members, tell=site.tell) as hand:
         booted = await_drive(partial(find_booted_drives, row=row, array=array), hand=hand)
         counts = [
-            hand.do(partial(read_power_cycles, drive), "reading its power-cycle count").count
+            hand.do(partial(read_power_cycles, drive), "reading its power-cycle count")
             for drive in booted.all
         ]
-    return _Departure(booted, counts[0], counts[1] if len(counts) > 1 else None)
+    return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None)
 
 
 def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartError) -> None:
@@ -149,7 +194,7 @@ def _arm_and_leave(
             cycle.id,
             entry=entry,
             boot_id=site.this_boot.boot_id,
-            power_cycles_before=departure.power_cycles,
+            power_cycles_before=departure.power_cycles.count,
             cache_power_cycles_before=departure.cache_power_cycles,
         )
         count_power_action(site.connection, campaign.id)

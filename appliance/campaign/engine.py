@@ -41,11 +41,13 @@ from appliance.campaign.screen import Screen
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
 from appliance.campaign.started import (
+    describe_lost_actions,
     find_earlier_start,
     find_lost_actions,
     forget_finished,
+    is_start_remembered,
+    note_power_action,
     note_start,
-    read_started,
 )
 from appliance.campaign.states import next_cycle
 from appliance.campaign.status import Status, write_status
@@ -74,7 +76,6 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
-from appliance.store.events import knows_earlier_start
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
 from appliance.texts import N_
@@ -168,6 +169,8 @@ class Appliance:
         self._machine_drives = MachineDrives(self.site, stick, drives)
         self.machine = Machine(self.site, stick)
         self._beat_s = 0.0
+        self._let_run_by_person: set[int] = set()
+        """Campaigns that somebody started or resumed in this boot."""
 
     def work(self) -> None:
         """Resume or start what is due, then answer requests for ever."""
@@ -261,13 +264,9 @@ class Appliance:
             )
             return
         if lost := find_lost_actions(campaign):
-            pause(
-                self.site,
-                campaign.id,
-                f"{lost} restarts of it are missing in the database: "
-                "the stick forgets what it stores",
-            )
+            pause(self.site, campaign.id, describe_lost_actions(lost))
             return
+        note_power_action(self.connection)
         if absence := describe_absence(
             self.connection, campaign.id, boot_id=self.this_boot.boot_id
         ):
@@ -289,7 +288,7 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
-            power.restart_after_panic(wanted=True)
+            power.restart_after_panic(wanted=self._may_restart(campaign_id))
             with self.drives.quiet(self.site.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
@@ -303,6 +302,7 @@ class Appliance:
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
         count_power_action(self.connection, campaign_id)
+        note_power_action(self.connection)
         self._run_campaign(campaign_id)
 
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
@@ -348,7 +348,7 @@ class Appliance:
         on_finish = load_campaign(self.site, campaign_id).on_finish
         if on_finish == "tui":
             return
-        if on_finish == "reboot" and not self._is_remembered():
+        if on_finish == "reboot" and not self._may_restart(campaign_id):
             self._warn("no-restart")
             return
         try:
@@ -362,15 +362,21 @@ class Appliance:
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
         ):
             count_power_action(self.connection, campaign_id)
+            note_power_action(self.connection, ended=campaign_id)
             if self.screen.is_stopped():
                 return
             leave(self.site, action)
             wait_for_the_end()
 
-    def _is_remembered(self) -> bool:
-        """Whether the firmware knows of the campaign, or the stick of an earlier start."""
-        boot_id = self.this_boot.boot_id
-        return read_started() is not None or knows_earlier_start(self.connection, boot_id)
+    def _may_restart(self, campaign_id: int) -> bool:
+        """Whether a restart in this campaign leads to no series of them that nobody counts.
+
+        A person let it run in this boot, and would have to again; or it is known afterwards.
+        """
+        if campaign_id in self._let_run_by_person:
+            return True
+        campaign = load_campaign(self.site, campaign_id)
+        return is_start_remembered(self.connection, campaign, self.this_boot.boot_id)
 
     def pause_after_bug(self, error: Exception) -> None:
         """The last thing a bug leaves behind: a campaign that does nothing by itself."""
@@ -538,6 +544,7 @@ class Appliance:
     def start(self, plan_toml: str, accept: Accept) -> None:
         """A new campaign, as far as it goes in this boot."""
         campaign_id = self._admit(plan_toml)
+        self._let_run_by_person.add(campaign_id)
         with suppress(StickTrouble):  # a person starts it, and sees it start
             self._note_start(plan_toml)
         said = (
@@ -551,6 +558,7 @@ class Appliance:
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
         resume_campaign(self.site, campaign_id)
+        self._let_run_by_person.add(campaign_id)
         accept(f"campaign {campaign_id} goes on")
         self._run_anew(campaign_id)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from appliance.campaign import power
-from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.advance import Outcome, find_forgotten_power_ons, go_on
 from appliance.campaign.attempts import fail_attempt
 from appliance.campaign.boot_sample import find_root_disk, take_sample
 from appliance.campaign.booted_array import (
@@ -30,7 +30,7 @@ from appliance.campaign.kept_sample import KeptDrive, KeptRoot, KeptSample, keep
 from appliance.campaign.keys import Consoles, Keyboards
 from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
-from appliance.campaign.site import Countdown, Site, leave
+from appliance.campaign.site import Countdown, Site, leave, pause
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.drives.identity import DriveAbsent
@@ -143,6 +143,7 @@ def _store(
         _give_back(site.this_boot, site.connection.close)
         return
     campaign, cycle, row = due
+    forgotten = ""
     try:
         if cycle.left_at is None:
             raise StepFailed("the machine restarted before power was asked to go", blame="other")
@@ -160,9 +161,12 @@ def _store(
             blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
         )
     else:
-        store_sample(site, due, booted, sample)
+        count = store_sample(site, due, booted, sample)
         copy_when_due(site.connection, site.this_boot)
-    _go_on(site, campaign.id, keyboards)
+        forgotten = find_forgotten_power_ons(site, row, campaign.id, count)
+    if forgotten:
+        pause(site, campaign.id, forgotten)
+    _go_on(site, campaign.id, keyboards, is_forgetful=bool(forgotten))
 
 
 def _try_sample(this_boot: ThisBoot, slot: int) -> BootSample | KaltstartError:
@@ -221,16 +225,20 @@ def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:
     """A boot that cannot be used: back to the appliance, where a person is told.
 
     If the boot entry could not be taken back, a restart would come here again, for ever: off then.
+    On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
+    nothing else would count the restarts: off as well.
     """
+    is_taken_back = this_boot.firmware != "bios"
     try:
         power.disarm_entry(this_boot)
     except KaltstartError:
-        let_go()
+        is_taken_back = False
+    let_go()
+    if is_taken_back:
+        power.reboot()
+    else:
         power.clear_alarm()
         power.power_off()
-    else:
-        let_go()
-        power.reboot()
 
 
 def _find_due(site: Site, slot: int) -> Due | None:
@@ -290,17 +298,19 @@ def _look_at_booted(
     return booted
 
 
-def _go_on(site: Site, campaign_id: int, keyboards: Keyboards) -> None:
+def _go_on(site: Site, campaign_id: int, keyboards: Keyboards, *, is_forgetful: bool) -> None:
     """The next boot; off, where the power key was pressed; or back to the appliance.
 
-    For the report, or because somebody stopped the campaign.
+    For the report, or because somebody stopped the campaign. Off too, where the stick forgets: it
+    may forget that this entry was taken, and a restart would come here again.
     """
-    outcome = go_on(site, campaign_id)
+    outcome = Outcome.FORGOTTEN if is_forgetful else go_on(site, campaign_id)
     if outcome is Outcome.LEAVING:
         return
     with transaction(site.connection):
         count_power_action(site.connection, campaign_id)
-    leave(site, power.power_off if keyboards.is_power_pressed() else power.reboot)
+    is_off = outcome is Outcome.FORGOTTEN or keyboards.is_power_pressed()
+    leave(site, power.power_off if is_off else power.reboot)
 
 
 def _ask(consoles: Consoles, keyboards: Keyboards) -> Countdown:

@@ -105,7 +105,7 @@ def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
             row.event,
             what=row.detail,
             campaign_id=row.campaign_id,
-            level="warning" if row.event == "sample-restored" else "error",
+            level="warning" if row.event.endswith("-restored") else "error",
         )
     if len(mended) > _MAX_TOLD:
         count = len(mended) - _MAX_TOLD

@@ -42,13 +42,13 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
     campaign = load_campaign(site, campaign_id)
     plan = parse_plan(campaign.plan_toml)
     boot = plan.boot
-    if boot is not None and (why := power.explain_no_entry(site.this_boot)):
-        raise Refusal(why)  # somebody formatted KALTSTART while the campaign was paused
     to_boot = {
         cycle.drive_id
         for cycle in select_cycles(site.connection, campaign_id)
         if cycle.state == "planned"
     }
+    if to_boot and (why := power.explain_no_entry(site.this_boot)):
+        raise Refusal(why)  # somebody formatted KALTSTART while the campaign was paused
     for row in select_campaign_drives(site.connection, campaign_id):
         if boot is None or row.drive_id not in to_boot or row.installed_at or row.failed_reason:
             continue

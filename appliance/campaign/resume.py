@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from appliance.campaign import power
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.states import max_power_actions
@@ -48,7 +49,8 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
 def resume_campaign(site: Site, campaign_id: int) -> None:
     """Back to where it was paused, with a new limit of restarts.
 
-    Raises Refusal when it is not paused, or another campaign is under way.
+    Raises Refusal when it is not paused, another campaign is under way, or boots are left for which
+    no boot entry can be set.
     """
     campaign = load_campaign(site, campaign_id)
     if campaign.state != "paused":
@@ -57,6 +59,8 @@ def resume_campaign(site: Site, campaign_id: int) -> None:
     if running is not None and running.state != "paused":
         raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
     left = sum(cycle.state == "planned" for cycle in select_cycles(site.connection, campaign_id))
+    if left and (why := power.explain_no_entry(site.this_boot)):
+        raise Refusal(why)
     # Not each of them wants the power off, but none more than once.
     verifying = sum(
         step.kind == "verify" and step.state in {"planned", "running"}

@@ -44,8 +44,11 @@ Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
 """The cycle a boot was to be, with its campaign and its drive."""
 
 
-def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample) -> None:
-    """Commit the sample, then whether it was cold, then the chart of a charted boot."""
+def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample) -> PowerCycles:
+    """Commit the sample, then whether it was cold, then the chart of a charted boot.
+
+    Returns how often the drive was switched on, by its own count.
+    """
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
@@ -117,6 +120,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
     )
     if cycle.charted:
         _keep_chart(site, campaign, cycle)
+    return afters[0]
 
 
 def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:

@@ -4,9 +4,12 @@ A stick may lose its database, or forget at a power-off what it took. Then nothi
 plan was started already, and `autostart` would erase its drives at each start, for ever. So this is
 kept in three places more: a file on KALTSTART for each plan; in UEFI machines one variable of our
 own in the firmware, which no stick can forget; and what campaigns leave on drives (`leavings`).
-Whatever one of them knows and the database does not is for a person to decide. On a BIOS machine a
-stick that forgets all it is told is known by the drives alone; one whose plan writes to no drive is
-not known at all, so it never restarts the machine there before an earlier start is remembered.
+Whatever one of them knows and the database does not is for a person to decide.
+
+On a BIOS machine nothing but the drives remembers what a stick has forgotten. There a campaign that
+no person let run in this boot restarts the machine only while the stick shows that it remembers,
+and `advance.go_on` ends a series of boots that the stick forgets: by the drives' own counts of
+power-ons, and by the clock.
 
 Must never start anything, nor be the reason to write to a drive.
 """
@@ -25,8 +28,10 @@ from appliance.stick import FAT, SAVE_FIRST, writable_fat
 from appliance.store.campaigns import (
     CampaignRow,
     knows_plan,
+    select_campaign,
     select_unfinished_campaign,
 )
+from appliance.store.events import knows_earlier_boot, select_time_since_earlier_boot
 from appliance.texts import N_
 
 _FOLDER = "kaltstart/started"
@@ -35,6 +40,10 @@ _FORMAT = "<I32sI"
 """Attributes, the plan's SHA-256, power actions; 7: kept without power, and for boot and system
 (UEFI specification 2.10, 8.2)."""
 _ATTRIBUTES = 7
+_NEXT_START_S = 3600
+"""From the last line of one boot to the first of the next, where the machine restarts by itself.
+
+Alarm, firmware and loader take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +74,19 @@ def note_start(plan_sha256: str) -> None:
     _write(Started(plan_sha256, 0))
 
 
-def note_power_action(connection: sqlite3.Connection) -> None:
-    """Remember in the firmware how many power actions the campaign under way has counted.
+def note_power_action(connection: sqlite3.Connection, *, ended: int | None = None) -> None:
+    """Remember in the firmware how many power actions a campaign has counted.
 
-    A firmware that does not take it is no reason to stay, nor is a database that can no longer be
-    read: a person may be switching off because of it.
+    The campaign under way, or the one that has just `ended`. A firmware that does not take it is no
+    reason to stay, nor is a database that can no longer be read: a person may be switching off
+    because of it.
     """
     with suppress(StepFailed, sqlite3.Error):
-        campaign = select_unfinished_campaign(connection)
+        campaign = (
+            select_unfinished_campaign(connection)
+            if ended is None
+            else select_campaign(connection, ended)
+        )
         if campaign is not None and campaign.state != "paused":
             _write(Started(_hash(campaign), campaign.power_actions))
 
@@ -83,6 +97,31 @@ def find_lost_actions(campaign: CampaignRow) -> int:
     if started is None or started.plan_sha256 != _hash(campaign):
         return 0
     return max(0, started.power_actions - campaign.power_actions)
+
+
+def describe_lost_actions(lost: int) -> str:
+    """Why a campaign waits for a person."""
+    return f"{lost} restarts of it are missing in the database: the stick forgets what it stores"
+
+
+def is_start_remembered(
+    connection: sqlite3.Connection, campaign: CampaignRow, boot_id: str
+) -> bool:
+    """Whether a restart now is known afterwards, although the stick may forget this boot.
+
+    The firmware counts the campaign's restarts. Without UEFI the stick must have kept the campaign
+    and its note on KALTSTART over a start, and this boot must follow the one before at once: a
+    stick that no longer keeps anything shows the same last line at each start, ever older.
+    """
+    started = read_started()
+    if started is not None and started.plan_sha256 == _hash(campaign):
+        return True
+    if not (FAT / _FOLDER / _hash(campaign)).exists():
+        return False
+    if not knows_earlier_boot(connection, campaign.id, boot_id):
+        return False
+    passed_s = select_time_since_earlier_boot(connection, boot_id)
+    return passed_s is not None and 0 <= passed_s <= _NEXT_START_S
 
 
 def find_earlier_start(plan_sha256: str) -> str:
@@ -118,6 +157,8 @@ def read_started() -> Started | None:
 def _write(started: Started) -> None:
     if not _VARIABLE.parent.is_dir():
         return  # started by BIOS
+    if started == read_started():
+        return  # flash memory wears out
     digest = bytes.fromhex(started.plan_sha256)
     sysfs.write_variable(
         _VARIABLE, struct.pack(_FORMAT, _ATTRIBUTES, digest, started.power_actions)

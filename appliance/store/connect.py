@@ -5,13 +5,19 @@ deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchr
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, override
+from typing import Any, Self, override
 
 from appliance.errors import StickTrouble
-from appliance.store.schema import APPLICATION_ID, VERSIONS, find_changed
+from appliance.store.schema import (
+    APPLICATION_ID,
+    VERSIONS,
+    find_changed,
+    find_exact_version,
+)
 
 SCHEMA_VERSION = len(VERSIONS)
 PATIENCE_S = 20.0
@@ -40,6 +46,36 @@ _OF_THE_STICK = frozenset(
 )
 
 
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        damage = sqlite3.DatabaseError("malformed database schema")
+        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        damage.sqlite_errorname = "SQLITE_CORRUPT"
+        raise damage from error
+
+
+class _GuardedCursor(sqlite3.Cursor):
+    """All that SQLite compiles goes through one of these, where it says what it has against it."""
+
+    @override
+    def execute(self, sql: str, parameters: Any = (), /) -> Self:
+        with _telling_damage():
+            return super().execute(sql, parameters)
+
+    @override
+    def executemany(self, sql: str, seq_of_parameters: Iterable[Any], /) -> Self:
+        with _telling_damage():
+            return super().executemany(sql, seq_of_parameters)
+
+    @override
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        with _telling_damage():
+            return super().executescript(sql_script)
+
+
 class GuardedConnection(sqlite3.Connection):
     """One that calls a database damaged where SQLite's own words about it cannot be decoded.
 
@@ -48,14 +84,23 @@ class GuardedConnection(sqlite3.Connection):
     """
 
     @override
+    def cursor(self, factory: Any = _GuardedCursor) -> Any:
+        return super().cursor(factory)
+
+    @override
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        try:
-            return super().execute(sql, parameters)
-        except UnicodeDecodeError as error:
-            damage = sqlite3.DatabaseError("malformed database schema")
-            damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            damage.sqlite_errorname = "SQLITE_CORRUPT"
-            raise damage from error
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.execute(sql, parameters)
+
+    @override
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.executemany(sql, parameters)
+
+    @override
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        cursor: _GuardedCursor = self.cursor()
+        return cursor.executescript(sql_script)
 
 
 def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
@@ -121,9 +166,39 @@ def _connect(uri: str) -> sqlite3.Connection:
     return connection
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The two numbers in a database's header that are ours."""
+
+    application_id: int
+    version: int
+
+
+def read_header(connection: sqlite3.Connection) -> Header:
+    """As it is in the file."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return Header(application_id, version)
+
+
+def find_header(connection: sqlite3.Connection) -> Header:
+    """What the header must be: where the schema is ours, word for word, it tells the version.
+
+    A bit that turned in the header alone makes a sound database look like another program's.
+    """
+    version = find_exact_version(connection)
+    return read_header(connection) if version is None else Header(APPLICATION_ID, version)
+
+
+def write_header(connection: sqlite3.Connection, header: Header) -> None:
+    """Within a transaction."""
+    connection.execute(f"PRAGMA application_id = {header.application_id}")
+    connection.execute(f"PRAGMA user_version = {header.version}")
+
+
 def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    header = find_header(connection)
+    application_id, version = header.application_id, header.version
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
         raise StickTrouble(
@@ -151,7 +226,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
     another meaning. Of a version that is not known here nothing is said.
     """
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = find_header(connection).version
     if not 1 <= version <= SCHEMA_VERSION:
         return
     changed = find_changed(connection, version)
@@ -166,8 +241,7 @@ def migrate(connection: sqlite3.Connection, *, name: str = "the database") -> No
     for version in range(_check_version(connection, name=name), SCHEMA_VERSION):
         with transaction(connection):
             connection.executescript(VERSIONS[version])
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {version + 1}")
+            write_header(connection, Header(APPLICATION_ID, version + 1))
 
 
 def decode_text(raw: bytes) -> str:
@@ -218,19 +292,27 @@ def telling_stick_trouble() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise StickTrouble(
-                "nothing can be stored: another program holds the database and does not let go",
-                hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
-                "after a restart",
-            ) from error
-        if not _is_of_the_stick(error):
+        trouble = find_stick_trouble(error)
+        if trouble is None:
             raise
-        raise StickTrouble(
-            f"nothing can be stored any more: {error}",
-            hint="switch the machine off, see that the stick is plugged in well and not full, and "
-            "switch it on: what was stored is kept, and the campaign can go on from there",
-        ) from error
+        raise trouble from error
+
+
+def find_stick_trouble(error: sqlite3.Error) -> StickTrouble | None:
+    """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        return StickTrouble(
+            "nothing can be stored: another program holds the database and does not let go",
+            hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
+            "after a restart",
+        )
+    if not _is_of_the_stick(error):
+        return None
+    return StickTrouble(
+        f"nothing can be stored any more: {error}",
+        hint="switch the machine off, see that the stick is plugged in well and not full, and "
+        "switch it on: what was stored is kept, and the campaign can go on from there",
+    )
 
 
 def _is_of_the_stick(error: sqlite3.Error) -> bool:

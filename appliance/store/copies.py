@@ -14,7 +14,13 @@ from pathlib import Path
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
 from appliance.store.checksums import find_damaged
-from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, check_schema, open_read_only
+from appliance.store.connect import (
+    DAMAGED_FILE,
+    RESTORE_HINT,
+    check_schema,
+    find_header,
+    open_read_only,
+)
 
 _QUICK_BYTES = 64 << 20
 """A larger one is copied at the end of a campaign, not at each start: sticks are slow."""
@@ -104,15 +110,14 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
 @contextmanager
 def opened_copies(connection: sqlite3.Connection) -> Iterator[list[sqlite3.Connection]]:
     """What was this database once, is whole, and has its schema version: the newest first."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = find_header(connection).version
     with ExitStack() as stack:
         copies = []
         for path in sorted(find_copies(_path_of(connection)), key=newest_event, reverse=True):
             if newest_event(path) < 0:
                 continue
             copy = stack.enter_context(closing(open_read_only(path)))
-            of_this_version = copy.execute("PRAGMA user_version").fetchone()[0] == version
-            if of_this_version and _was_once(connection, copy):
+            if find_header(copy).version == version and _was_once(connection, copy):
                 copies.append(copy)
         yield copies
 

@@ -87,6 +87,41 @@ def select_cycles(connection: sqlite3.Connection, campaign_id: int) -> tuple[Cyc
     return tuple(CycleRow(**(dict(row) | {"charted": bool(row["charted"])})) for row in rows)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownCount:
+    """What a drive said of its power-ons when it was asked last, and what is known since."""
+
+    power_cycles: int
+    boots: int
+    """In which something was stored since then."""
+
+
+def select_known_count(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> KnownCount | None:
+    """Before the campaign's last boot from this drive; None without one since a person resumed it.
+
+    Until a person resumes it, the machine may have been used for anything.
+    """
+    row = connection.execute(
+        """
+        WITH asked AS (
+            SELECT c.power_cycles_before AS count, c.armed_boot_id AS boot_id,
+                (SELECT max(seq) FROM event WHERE boot_id = c.armed_boot_id) AS seq
+            FROM cycle c
+            WHERE c.campaign_id = :campaign AND c.drive_id = :drive AND c.armed_at IS NOT NULL
+            ORDER BY c.position DESC LIMIT 1
+        )
+        SELECT count, (SELECT count(DISTINCT boot_id) FROM event e WHERE e.seq > asked.seq) AS boots
+        FROM asked WHERE count IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM event e WHERE e.campaign_id = :campaign
+            AND e.event = 'campaign-resumed' AND e.seq > asked.seq)
+        """,
+        {"campaign": campaign_id, "drive": drive_id},
+    ).fetchone()
+    return None if row is None else KnownCount(int(row["count"]), int(row["boots"]))
+
+
 def update_armed(
     connection: sqlite3.Connection,
     cycle_id: int,

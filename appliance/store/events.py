@@ -120,13 +120,28 @@ def select_longest_gap(
     return None if row is None else Gap(str(row["since"]), float(row["seconds"]))
 
 
-def knows_earlier_start(connection: sqlite3.Connection, boot_id: str) -> bool:
-    """Whether this stick was started before this boot, and has kept that over the restart."""
+def knows_earlier_boot(connection: sqlite3.Connection, campaign_id: int, boot_id: str) -> bool:
+    """Whether the campaign did something before this boot, and the stick has kept that."""
     row = connection.execute(
-        "SELECT 1 FROM event WHERE campaign_id IS NULL AND event = 'ready' AND boot_id <> ?",
-        (boot_id,),
+        "SELECT 1 FROM event WHERE campaign_id = ? AND boot_id <> ?", (campaign_id, boot_id)
     )
     return row.fetchone() is not None
+
+
+def select_time_since_earlier_boot(connection: sqlite3.Connection, boot_id: str) -> float | None:
+    """Seconds from the last line before this boot to its first; None where one of them is missing.
+
+    Negative where the clock was set back.
+    """
+    row = connection.execute(
+        """
+        WITH first AS (SELECT seq, at FROM event WHERE boot_id = ? ORDER BY seq LIMIT 1)
+        SELECT (julianday(first.at) - julianday(e.at)) * 86400 FROM event e, first
+        WHERE e.seq < first.seq ORDER BY e.seq DESC LIMIT 1
+        """,
+        (boot_id,),
+    ).fetchone()
+    return None if row is None or row[0] is None else float(row[0])
 
 
 def select_newest_events(connection: sqlite3.Connection, *, limit: int) -> tuple[str, ...]:

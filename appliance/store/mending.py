@@ -21,7 +21,14 @@ from appliance.store.checksums import (
     find_damaged,
     is_as_sealed,
 )
-from appliance.store.connect import DAMAGED_FILE, RESTORE_HINT, transaction
+from appliance.store.connect import (
+    DAMAGED_FILE,
+    RESTORE_HINT,
+    find_header,
+    read_header,
+    transaction,
+    write_header,
+)
 from appliance.store.copies import opened_copies
 from appliance.texts import N_
 
@@ -34,6 +41,10 @@ _OF_ROWS = re.compile(
 """What quick_check says of rows. Of a page it says where it is; a row that cannot be read is
 malformed without more."""
 _STATE_DAMAGED = N_("its state was damaged on the stick")
+_HEADER_DAMAGED = N_(
+    "the version number in the database's header was damaged on the stick, and put back as its "
+    "tables show it"
+)
 _SAMPLES = ("boot_sample", "result")
 """Of a draw alone nothing can be taken back: the report leaves it out."""
 _DONE_WITHOUT = f"""
@@ -48,7 +59,7 @@ _TYPES = {"INTEGER": int, "REAL": float, "TEXT": str}
 class Mended:
     """A row that was damaged, and what became of it."""
 
-    event: Literal["sample-restored", "sample-damaged", "state-damaged"]
+    event: Literal["sample-restored", "sample-damaged", "state-damaged", "header-restored"]
     detail: str
     """The row, and what became of it, for people."""
     campaign_id: int | None
@@ -143,8 +154,18 @@ def mend_rows(
 
     Raises StickTrouble where more than rows is damaged, and sqlite3.Error.
     """
-    if not _check(connection) and not _find_misplaced(connection):
-        return
+    if _check(connection) or _find_misplaced(connection):
+        _mend_damaged(connection, note)
+    written, right = read_header(connection), find_header(connection)
+    if written != right:
+        with transaction(connection):
+            write_header(connection, right)
+            note((Mended("header-restored", _HEADER_DAMAGED, None),))
+
+
+def _mend_damaged(
+    connection: sqlite3.Connection, note: Callable[[tuple[Mended, ...]], None]
+) -> None:
     with _telling_damage(), _with_easy_deletion(connection), opened_copies(connection) as copies:
         for _ in range(_ROUNDS):
             problems = _check(connection)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import UnusableDatabase
-from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, migrate
+from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, find_header, migrate
 from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
 from appliance.units import printable
@@ -173,9 +173,10 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
             connection.row_factory = sqlite3.Row
             _bound(connection, seconds=_LOOK_S)
             # An empty file passes for a new database everywhere else.
-            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            header = find_header(connection)
+            if header.application_id != APPLICATION_ID:
                 raise _make_unusable(source, _NOT_OURS)
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            version = header.version
             if version > SCHEMA_VERSION:
                 raise UnusableDatabase(
                     printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND

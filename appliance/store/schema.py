@@ -10,7 +10,9 @@ from pathlib import Path
 
 APPLICATION_ID = 0x4B414C54  # "KALT"
 VERSIONS = (Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"),)
-"""SQL: makes version 1; each further one is applied to what the one before left."""
+"""SQL: makes version 1; each further one is applied to what the one before left.
+
+Each one changes a definition, so that a database is known by its schema alone."""
 
 type Definition = tuple[str, ...]
 """Type, name, table, SQL: one row of `sqlite_schema`; how the SQL is broken into lines is no part
@@ -24,6 +26,17 @@ def find_changed(connection: sqlite3.Connection, version: int) -> tuple[str, ...
     """
     missing = find_own_schema(version) - select_schema(connection)
     return tuple(sorted(f"{kind} {name}" for kind, name, *_ in missing))
+
+
+def find_exact_version(connection: sqlite3.Connection) -> int | None:
+    """The version whose schema this is, no more and no less; None where it is none of ours.
+
+    Of a later version, or of one to which somebody has added something, it is None. Raises
+    sqlite3.Error.
+    """
+    present = select_schema(connection)
+    versions = range(1, len(VERSIONS) + 1)
+    return next((each for each in versions if find_own_schema(each) == present), None)
 
 
 @cache

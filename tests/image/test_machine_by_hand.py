@@ -14,6 +14,12 @@ from tests.report.database import make_database
 
 # Quotes within the words: what is typed is on the screen too, and must not look like the answer.
 _GERMAN = "dumpkeys -C /dev/tty1 | grep -Eqi 'adiaeresis|00e4' && echo ger''man"
+# What the interface on the screen may open, asked by a process that joins its unit.
+_NO_DRIVE = (
+    ": < /dev/sda && (echo $BASHPID > /sys/fs/cgroup$(systemctl show -P ControlGroup"
+    " kaltstart-tui@tty1)/cgroup.procs; : < /dev/kmsg && : <> /dev/sda) 2>&1"
+    " | grep '/dev/sda: Operation not permitted' && echo no''-drive"
+)
 _CLOCK = "grep 2027-01-02 /sys/class/rtc/rtc0/date && echo clock''-set"
 
 
@@ -102,5 +108,7 @@ def _open_and_leave_shell(terminal: Terminal) -> None:
     terminal.wait_for("german")
     terminal.send(_CLOCK, "Enter")
     terminal.wait_for("clock-set")
+    terminal.send(_NO_DRIVE, "Enter")
+    terminal.wait_for("no-drive")
     terminal.send("exit", "Enter")
     terminal.wait_for("[5 Machine]")

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from appliance.store.connect import SCHEMA_VERSION
+from tests.databases import make_later
 from tests.report.database import add_campaign, make_database
 from tests.tui.fake import FakeEngine
 from tests.tui.steps import press, shown
@@ -25,7 +25,7 @@ def add_databases(engine: FakeEngine) -> Path:
     connection.execute("UPDATE campaign SET state = 'paused' WHERE id = 3")
     connection.close()
     connection = make_database(folder / "newer.sqlite")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    make_later(connection)
     connection.close()
     for name in ("rack 4.sqlite", "newer.sqlite"):
         os.truncate(folder / name, _SIZE_BYTES)

@@ -6,6 +6,7 @@ import pytest
 
 from appliance import cli, stick
 from appliance.report.ratios import ALLOWED
+from tests.databases import spoil_page
 from tests.report.database import Disk, make_boots, make_database
 
 
@@ -42,3 +43,14 @@ def test_bad_usage_ends_with_what_to_do(
 ) -> None:
     assert cli.main(["compare", *asked]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_database_that_the_stick_does_not_give_back_is_no_bug(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is opened, and then a row cannot be read."""
+    spoil_page(tmp_path / "kaltstart.sqlite", table="boot_sample")
+    assert cli.main(["compare", "1:B", "1:A:1"]) == 5
+    told = capsys.readouterr().err
+    assert "database disk image is malformed" in told
+    assert "What to do: switch the machine off" in told

@@ -1,7 +1,9 @@
 """Copies of the database: which one is replaced, and when none is."""
 
+import os
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,12 @@ import pytest
 from appliance.errors import StickTrouble
 from appliance.store import copies
 from appliance.store.checksums import seal
-from appliance.store.connect import open_database, open_read_only
+from appliance.store.connect import (
+    open_database,
+    open_read_only,
+    telling_stick_trouble,
+    transaction,
+)
 from appliance.store.copies import (
     check_whole,
     find_better,
@@ -247,3 +254,50 @@ def test_a_copy_is_due_behind_each_sample_of_a_small_database(
         assert is_copy_due(connection)
         monkeypatch.setattr(copies, "_PER_SAMPLE_BYTES", path.stat().st_size)
         assert not is_copy_due(connection), "a large one waits for more"
+
+
+_COUNTED = "INSERT INTO counted VALUES (?)"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda connection: connection.execute(_COUNTED, (9,)),
+        lambda connection: connection.executemany(_COUNTED, [(1,), (9,)]),
+        lambda connection: connection.executescript(_COUNTED.replace("?", "9")),
+        lambda connection: connection.cursor().execute(_COUNTED, (9,)),
+        lambda connection: connection.cursor().executemany(_COUNTED, [(9,)]),
+        lambda connection: list(connection.execute(f"{_COUNTED} RETURNING number", (9,))),
+    ],
+    ids=["execute", "executemany", "executescript", "cursor", "cursor of many", "rows"],
+)
+def test_words_that_cannot_be_decoded_are_damage_whatever_was_executed(
+    database: Path, use: Callable[[sqlite3.Connection], object]
+) -> None:
+    """SQLite quotes the constraint that a row breaks."""
+    with closing(open_database(database)) as connection:
+        connection.execute(
+            "CREATE TABLE counted (number INTEGER CHECK (number < length('marker')))"
+        )
+    _turn(database, "'marker'", at=2, bit=7)
+    with (
+        closing(open_database(database)) as connection,
+        pytest.raises(StickTrouble, match="malformed database schema"),
+        transaction(connection),
+    ):
+        use(connection)
+
+
+def test_what_goes_while_rows_are_read_is_trouble_with_the_stick(database: Path) -> None:
+    with closing(open_database(database)) as connection:
+        for _ in range(99):
+            _say(connection, "more")
+    with closing(open_database(database)) as connection:
+        rows = connection.execute("SELECT * FROM event ORDER BY seq")
+        next(rows)
+        os.truncate(database, database.stat().st_size // 2)
+        with (
+            pytest.raises(StickTrouble, match="nothing can be stored any more"),
+            telling_stick_trouble(),
+        ):
+            list(rows)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 import pytest
 
@@ -138,6 +139,61 @@ def test_what_it_holds_is_let_go_of_by_itself_when_it_gets_on(drive: StuckDrive)
     _await_end(drive.silences[0])
     assert [entry for entry, _ in log][2:] == ["let go of mount", "let go of drive"]
     assert len({ident for _, ident in log}) == 1
+
+
+class _GatedJobs:
+    """Jobs of which the thread hears only when the gate is open: it got no processor until then."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+        self._jobs: SimpleQueue[object] = SimpleQueue()
+
+    def put(self, job: object) -> None:
+        self._jobs.put(job)
+
+    def get(self) -> object:
+        job = self._jobs.get()
+        self.gate.wait()
+        return job
+
+
+def test_work_that_was_given_up_before_it_was_taken_is_never_begun(
+    drive: StuckDrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, log = _GatedJobs(), list[str]()
+    crashes: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", crashes.append)
+
+    @contextmanager
+    def held() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            log.append("let go of")
+
+    hand = drive.open_thread()
+    monkeypatch.setattr(hand, "_jobs", jobs)
+
+    def write() -> None:
+        with hand, hand.entered(held(), "unlocking"):
+            jobs.gate.clear()
+            hand.do(lambda: log.append("written"), "writing")
+
+    with pytest.raises(DriveSilentError, match="drive LAB-1 has not answered"):
+        write()
+    (silence,) = drive.silences
+    assert (silence.what, silence.is_held()) == ("writing", True)
+    with pytest.raises(DriveSilentError, match="drive LAB-1 has not answered"):
+        hand.do(lambda: log.append("written"), "writing")
+    jobs.gate.set()
+    _await_end(silence)
+    assert log == ["let go of"]
+    assert crashes == []
+    assert len(drive.silences) == 1, "and it counts once"
+    drive.is_free.set()
+    with drive.open_thread() as again:
+        assert again.do(lambda: "answered", "reading") == "answered"
 
 
 @pytest.mark.parametrize("seconds", [SHOWN_S + 1, 100.0, 945.0])

@@ -12,7 +12,7 @@ import pytest
 from appliance.errors import StickTrouble
 from appliance.store.checksums import DAMAGED, find_damaged, seal
 from appliance.store.connect import open_database
-from appliance.store.copies import check_whole, keep_copy
+from appliance.store.copies import check_whole, find_copies, keep_copy
 from appliance.store.mending import Mended, mend_rows
 from appliance.store.read.campaign import select_campaign
 from tests.databases import spoil_page
@@ -109,6 +109,29 @@ def _mend(path: Path) -> list[Mended]:
         assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
         select_campaign(connection, campaign_id=1)  # a report can be made
     return told
+
+
+@pytest.mark.parametrize("at", [60, 68], ids=["user_version", "application_id"])
+@pytest.mark.parametrize("bit", [0, 1, 7])
+def test_a_bit_in_the_header_is_put_back_and_told_once(path: Path, at: int, bit: int) -> None:
+    sound = path.read_bytes()
+    content = bytearray(sound)
+    content[at + 3] ^= 1 << bit
+    path.write_bytes(content)
+    (mended,) = _mend(path)
+    assert mended.event == "header-restored"
+    assert path.read_bytes()[at : at + 4] == sound[at : at + 4]
+    assert _mend(path) == []
+
+
+def test_a_bit_in_the_header_of_a_copy_does_not_make_it_useless(path: Path) -> None:
+    _copy(path)
+    (copy,) = [each for each in find_copies(path) if each.exists()]
+    content = bytearray(copy.read_bytes())
+    content[63] ^= 1 << 1
+    copy.write_bytes(content)
+    _turn_figure(path)
+    assert [each.event for each in _mend(path)] == ["sample-restored"]
 
 
 def _rows(path: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -10,8 +10,9 @@ import pytest
 
 from appliance.errors import StickTrouble, UnusableDatabase
 from appliance.store import merge_source
-from appliance.store.connect import SCHEMA_VERSION, open_database
+from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts, merge_database
+from tests.databases import make_later
 from tests.report.database import LAB, Boot, Disk, add_campaign, make_database
 
 merge = partial(merge_database, room_bytes=1 << 30)
@@ -247,7 +248,7 @@ def test_an_empty_database_adds_nothing(mine: sqlite3.Connection, tmp_path: Path
 
 def _newer(path: Path) -> None:
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    make_later(connection)
     connection.close()
 
 

@@ -11,7 +11,8 @@ import pytest
 from appliance.errors import StickTrouble
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
-from appliance.store.schema import APPLICATION_ID, VERSIONS
+from appliance.store.schema import APPLICATION_ID, VERSIONS, find_own_schema
+from tests.databases import make_later
 
 DOCUMENT = Path(__file__).parents[2] / "docs/database.md"
 AT = "2026-11-21T03:20:00.123Z"
@@ -190,11 +191,34 @@ def test_a_migration_that_fails_leaves_the_version_before(
     assert path.read_bytes() == before
 
 
+def test_a_version_is_known_by_its_schema_alone() -> None:
+    """So a bit that turns in its number does not make it another one: see schema.py."""
+    schemas = {find_own_schema(version) for version in range(1, len(VERSIONS) + 1)}
+    assert len(schemas) == len(VERSIONS)
+
+
+@pytest.mark.parametrize("opens", [open_database, open_read_only])
+@pytest.mark.parametrize("at", [60, 68], ids=["user_version", "application_id"])
+@pytest.mark.parametrize("bit", range(32))
+def test_a_bit_that_turned_in_the_header_makes_no_other_database(
+    path: Path, connection: sqlite3.Connection, opens: type, at: int, bit: int
+) -> None:
+    """Both numbers are in its first 100 bytes (sqlite.org/fileformat2.html)."""
+    insert_campaign(connection)
+    connection.close()
+    content = bytearray(path.read_bytes())
+    content[at + bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+    opened = opens(path)
+    assert opened.execute("SELECT count(*) FROM campaign").fetchone()[0] == 1
+    opened.close()
+
+
 @pytest.mark.parametrize("opens", [open_database, open_read_only])
 def test_another_version_is_refused_and_left_alone(
     path: Path, connection: sqlite3.Connection, opens: type
 ) -> None:
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    make_later(connection)
     connection.close()
     before = path.read_bytes()
     with pytest.raises(StickTrouble, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
@@ -208,6 +232,7 @@ def test_another_version_is_refused_and_left_alone(
 def test_a_version_below_none_is_refused_and_left_alone(
     path: Path, connection: sqlite3.Connection, opens: type
 ) -> None:
+    connection.execute("CREATE TABLE another (x INTEGER) STRICT")
     connection.execute("PRAGMA user_version = -3")
     connection.close()
     before = path.read_bytes()

@@ -60,7 +60,6 @@ def test_no_program_gains_rights(unit: str) -> None:
 
 
 _OWN_MOUNTS = {
-    "DevicePolicy",
     "DynamicUser",
     "InaccessiblePaths",
     "PrivateDevices",
@@ -72,6 +71,8 @@ _OWN_MOUNTS |= {"PrivateTmp", "ReadOnlyPaths", "ReadWritePaths", "RootDirectory"
 def test_the_interface_may_do_no_more_than_it_does() -> None:
     service = _read("systemd/system/kaltstart-tui@.service")["Service"]
     allowed = {
+        "CapabilityBoundingSet": "CAP_SYS_NICE CAP_SYSLOG",
+        "DevicePolicy": "closed",
         "LockPersonality": "yes",
         "RestrictAddressFamilies": "AF_UNIX",
         "RestrictNamespaces": "yes",

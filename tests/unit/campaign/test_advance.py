@@ -8,8 +8,9 @@ import pytest
 from appliance.campaign import live_drives, power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.resume import resume_campaign
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import Refusal, StepFailed
 from tests.unit.campaign.world import HDD, SSD, World, arm_and_start_anew, fail_to_leave, installed
 
 
@@ -303,3 +304,31 @@ def test_a_key_while_the_last_rows_are_stored_still_stops_it(world: World) -> No
     assert (world.campaign().state, world.entry) == ("paused", "")
     assert world.states()[0] == "planned"
     assert world.log[-2:] == ["clear alarm", "disarm"]
+
+
+def test_a_campaign_whose_next_boot_no_loader_could_start_pauses_before_power_goes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody formatted KALTSTART while it was paused: three attempts of each boot would fail."""
+    world.make_campaign()
+    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    assert go_on(world.site(), 1) is Outcome.PAUSED
+    assert "power-off" not in world.log
+    assert world.campaign().reason == "KALTSTART is exfat"
+    assert world.states() == ["planned"] * 4
+
+
+@pytest.mark.parametrize("state", ["planned", "done"])
+def test_a_campaign_is_resumed_only_if_its_boots_can_be_started(
+    world: World, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    world.make_campaign(state="paused")
+    world.site().connection.execute("UPDATE cycle SET state = ?", (state,))
+    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    if state == "planned":
+        with pytest.raises(Refusal, match="KALTSTART is exfat"):
+            resume_campaign(world.site(), 1)
+        assert world.campaign().state == "paused"
+    else:
+        resume_campaign(world.site(), 1)
+        assert world.campaign().state == "preparing"

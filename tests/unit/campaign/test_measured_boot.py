@@ -1,5 +1,6 @@
 """A measured boot: whether it was due, and all of it from the start-up to the next."""
 
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import boot_sample, database_copy, measure, power
+from appliance.campaign.journal import record
 from appliance.campaign.measure import _find_due, measure_boot
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import Refusal, StepFailed, StickTrouble, UnreadableProgram
 from appliance.measure.startup import Startup
 from appliance.stick import MIN_FREE_BYTES, Stick
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.store.pause_and_skip import update_pause_asked
@@ -242,6 +245,88 @@ def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: 
     booted.stuck = True
     measure_boot()
     assert booted.log == ["disarm", "clear alarm", "power-off"]
+
+
+def test_a_boot_nobody_expected_on_a_bios_machine_ends_switched_off(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GRUB's note is on the stick, which may forget that the entry was taken back."""
+    this_boot = ThisBoot(boot_id="boot-1", slot=1, charted=False, firmware="bios")
+    monkeypatch.setattr(measure, "read_this_boot", lambda: this_boot)
+    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    measure_boot()
+    assert booted.log == ["disarm", "clear alarm", "power-off"]
+
+
+def _measure_again(world: World, kept: bytes) -> bool:
+    """The stick has forgotten the boot before; whether the machine goes on by itself."""
+    world.path.write_bytes(kept)
+    world.log.clear()
+    world.entry = ""
+    measure_boot()
+    assert len(world.boots()) == 1, "the sample comes first"
+    return bool(world.entry)
+
+
+def test_boots_that_a_stick_forgets_end_by_the_drives_own_count(booted: World) -> None:
+    """A BIOS machine: nothing outside the stick counts its restarts."""
+    disk = booted.drives[0].path
+    booted.site().connection.execute("UPDATE cycle SET power_cycles_before = 40")
+    kept = booted.path.read_bytes()
+    boots = 0
+    while booted.counts.get(disk, 40) < 100:
+        booted.counts[disk] = 41 + boots
+        boots += 1
+        if not _measure_again(booted, kept):
+            break
+    assert boots == 12
+    assert booted.campaign().state == "paused"
+    assert booted.campaign().reason.startswith(
+        "drive LAB-HDD-1 was switched on 12 times since its last boot was prepared, and 1 starts"
+    )
+    assert booted.log[-1] == "power-off", "a restart may come here again"
+    assert not any(line.startswith("alarm") for line in booted.log)
+
+
+@pytest.mark.parametrize("why", ["a count of spindle starts", "none", "a person resumed it since"])
+def test_a_count_that_tells_nothing_ends_no_boots(booted: World, why: str) -> None:
+    disk = booted.drives[0].path
+    booted.counts[disk] = 99
+    connection = booted.site().connection
+    if why != "none":
+        connection.execute("UPDATE cycle SET power_cycles_before = 40")
+    if why == "a count of spindle starts":
+        booted.count_source = "SCSI start-stop log"
+    elif why == "a person resumed it since":
+        record(booted.site(), "campaign-resumed", campaign_id=1)
+        connection.execute("UPDATE event SET boot_id = 'boot-7' WHERE event = 'campaign-resumed'")
+    measure_boot()
+    assert booted.log[-1] == "power-off"
+    assert any(line.startswith("alarm") for line in booted.log)
+
+
+def test_boots_that_a_stick_forgets_end_by_the_firmwares_count(
+    booted: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (booted.path.parent / "efivars").mkdir(exist_ok=True)
+    kept = booted.path.read_bytes()
+    assert _measure_again(booted, kept)
+    assert not _measure_again(booted, kept)
+    assert "restarts of it are missing" in booted.campaign().reason
+    assert booted.log[-1] == "power-off"
+
+
+def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
+    """Where neither firmware nor drive counts: the last line that is kept grows old."""
+    kept = booted.path.read_bytes()
+    for days, goes_on in ((1, True), (8, False)):
+        booted.path.write_bytes(kept)
+        with closing(open_database(booted.path)) as connection:
+            at = timestamp(time.time() - days * 24 * 3600)
+            connection.execute("UPDATE event SET at = ?", (at,))
+        assert _measure_again(booted, booted.path.read_bytes()) == goes_on
+    assert "it was interrupted for 8 days" in booted.campaign().reason
+    assert booted.log[-1] == "power-off"
 
 
 def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(

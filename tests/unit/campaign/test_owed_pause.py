@@ -1,5 +1,6 @@
 """After trouble or a bug nothing goes on by itself, also where the stick did not take the pause."""
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -7,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, opening, screen
+from appliance.campaign import engine, journal, opening, owed_pause, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance, serve
-from appliance.campaign.owed_pause import read_owed_pause
+from appliance.campaign.owed_pause import owe_pause, read_owed_pause
 from appliance.campaign.status import Status
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StickTrouble
@@ -101,6 +102,41 @@ def test_a_pause_that_was_stored_is_not_owed(appliance: Appliance, world: World)
     appliance.stop_for_trouble(StickTrouble("KALTSTART is gone"))
     assert world.campaign().state == "paused"
     assert read_owed_pause() == ""
+
+
+@pytest.mark.parametrize("note", ["empty", "a folder"])
+def test_a_note_that_cannot_be_read_is_a_pause(
+    appliance: Appliance, world: World, note: str
+) -> None:
+    owed_pause._NOTE.parent.mkdir(parents=True, exist_ok=True)
+    if note == "empty":
+        owed_pause._NOTE.touch()
+    else:
+        owed_pause._NOTE.mkdir()
+    assert read_owed_pause() == "an earlier engine could not store why it paused"
+    if note == "empty":
+        _work(appliance)
+        assert world.campaign().state == "paused"
+        assert "it goes on" not in world.log
+        assert read_owed_pause() == ""
+
+
+def test_a_note_is_whole_or_empty_and_never_torn(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/run fills up in the middle of the text."""
+
+    def write_text(path: Path, text: str) -> None:
+        with path.open("w") as file:
+            file.write(text[:5])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", write_text)
+        owe_pause("KALTSTART is gone")
+    assert read_owed_pause() == "an earlier engine could not store why it paused"
+    owe_pause("KALTSTART is gone")
+    assert read_owed_pause() == "KALTSTART is gone"
 
 
 def test_who_holds_the_database_is_waited_for_once(

@@ -423,6 +423,18 @@ def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
     assert world.campaign().state == "preparing", "it goes on once that is mended"
 
 
+def test_where_no_boot_is_left_nobody_needs_a_boot_entry(
+    world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its boots were skipped or have failed; its steps and its report are still to come."""
+    world.make_campaign(plan_toml=PLAN, state="preparing")
+    world.site().connection.execute("UPDATE cycle SET state = 'skipped'")
+    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    prepared(world)
+    assert installer.calls == []
+    assert world.campaign().state == "running"
+
+
 _RELEASED = "table-1/ext4"
 
 

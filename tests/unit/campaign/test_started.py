@@ -1,6 +1,7 @@
 """A plan that was started stays started, whatever the stick forgets."""
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
     update_campaign_state,
 )
+from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.events import insert_event
 from appliance.store.read.overview import select_events
@@ -303,36 +305,133 @@ def test_a_drive_that_goes_right_then_is_no_bug(
     assert not appliance.status.plan["is_known"], "it starts when the drive is back"
 
 
-@pytest.mark.parametrize(
-    ("firmware", "earlier", "restarts"),
-    [("uefi", "", True), ("bios", "", False), ("bios", "boot-1", True)],
+_RESTARTING = _PLAN.replace('erase = "LAB-HDD-1"\n', "").replace(
+    "autostart", "on_finish = 'reboot'\nautostart"
 )
-def test_no_restart_before_something_remembers_what_was_started(
-    machine: World,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    firmware: str,
-    earlier: str,
-    *,
-    restarts: bool,
-) -> None:
-    if firmware == "bios":
-        (tmp_path / "efivars").rmdir()
-    plan = _PLAN.replace('erase = "LAB-HDD-1"\n', "").replace(
-        "autostart", "on_finish = 'reboot'\nautostart"
-    )
-    (tmp_path / "fat/plan.toml").write_text(plan)
+
+
+@pytest.fixture
+def restarting(machine: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A plan that leaves nothing on a drive, and restarts the machine at its end."""
+    (tmp_path / "fat/plan.toml").write_text(_RESTARTING)
     for name in ("store_health", "finish"):
         monkeypatch.setattr(engine, name, lambda *_: None)
     monkeypatch.setattr(engine, "wait_for_the_end", lambda: None)
-    appliance = _start(machine, monkeypatch)
-    if earlier:
-        _tell(appliance.connection, earlier, "ready", None)
-    _tell(appliance.connection, "boot-0", "ready", None)
+    return machine
+
+
+def _check_end(world: World, appliance: Appliance, *, restarts: bool) -> None:
     appliance._finish(1)
-    assert (machine.log[-1] == "reboot") == restarts
+    assert (world.log[-1] == "reboot") == restarts
     if not restarts:
-        assert [event for event, _ in machine.events()][-1] == "no-restart"
+        assert [event for event, _ in world.events()][-1] == "no-restart"
+
+
+@pytest.mark.parametrize(
+    ("firmware", "is_older_start_kept", "restarts"),
+    [("uefi", False, True), ("bios", False, False), ("bios", True, False)],
+)
+def test_a_plan_that_started_by_itself_restarts_only_if_the_firmware_knows_of_it(
+    restarting: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    firmware: str,
+    *,
+    is_older_start_kept: bool,
+    restarts: bool,
+) -> None:
+    """A stick that kept an older start may forget this one, and the plan starts again, for ever."""
+    if firmware == "bios":
+        (tmp_path / "efivars").rmdir()
+    appliance = _start(restarting, monkeypatch)
+    if is_older_start_kept:
+        _tell(appliance.connection, "boot-9", "ready", None)
+    _tell(appliance.connection, "boot-0", "ready", None)
+    _check_end(restarting, appliance, restarts=restarts)
+
+
+def test_a_firmware_that_knows_another_campaign_knows_nothing_of_this_one(
+    restarting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    appliance = _start(restarting, monkeypatch)
+    started.note_start(_HASH)
+    _check_end(restarting, appliance, restarts=False)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_note_kept", "restarts"),
+    [(3, True, True), (3, False, False), (90, True, False), (-60, True, False)],
+    ids=["at once", "no note", "long ago: the same line at each start", "the clock went back"],
+)
+def test_on_a_bios_machine_a_start_that_was_kept_lets_it_restart_only_for_a_while(
+    restarting: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    minutes: int,
+    *,
+    is_note_kept: bool,
+    restarts: bool,
+) -> None:
+    """A stick that has stopped keeping anything shows the campaign as unfinished at each start."""
+    (tmp_path / "efivars").rmdir()
+    appliance = _start(restarting, monkeypatch)
+    appliance.connection.execute("DELETE FROM event")
+    _tell(appliance.connection, "boot-9", "ready", None)
+    _tell(appliance.connection, "boot-9", "campaign-start", 1)
+    _tell(appliance.connection, "boot-0", "ready", None)
+    appliance.connection.execute(
+        "UPDATE event SET at = ? WHERE boot_id = 'boot-9'",
+        (timestamp(time.time() - 60 * minutes),),
+    )
+    if not is_note_kept:
+        (tmp_path / f"fat/kaltstart/started/{hash_plan(_RESTARTING)}").unlink()
+    _check_end(restarting, appliance, restarts=restarts)
+
+
+@pytest.mark.parametrize("request_kind", ["start", "resume"])
+def test_what_a_person_let_run_in_this_boot_may_restart(
+    restarting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_kind: str
+) -> None:
+    (tmp_path / "efivars").rmdir()
+    appliance = _start(restarting, monkeypatch)
+    if request_kind == "start":
+        update_campaign_state(appliance.connection, 1, "done")
+        appliance.start(_RESTARTING, lambda _: None)
+        appliance._finish(2)
+    else:
+        update_campaign_state(appliance.connection, 1, "paused")
+        appliance.resume(1, lambda _: None)
+        appliance._finish(1)
+    assert restarting.log[-1] == "reboot"
+
+
+def test_an_end_that_the_stick_forgets_is_known_by_the_firmware(
+    restarting: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign comes back as unfinished, and would end in a restart once more, for ever."""
+    appliance = _start(restarting, monkeypatch)
+    _tell(appliance.connection, "boot-0", "ready", None)
+    kept = restarting.path.read_bytes()
+    update_campaign_state(appliance.connection, 1, "done")
+    _check_end(restarting, appliance, restarts=True)
+    restarting.path.write_bytes(kept)
+    appliance = Appliance(Status(), STICK, open_database(restarting.path), DriveList())
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    appliance._resume_after_start(restarting.campaign())
+    assert restarting.campaign().state == "paused"
+    assert "restarts of it are missing" in restarting.campaign().reason
+
+
+def test_a_restart_in_the_middle_is_counted_by_the_firmware_before_a_panic_may_cause_it(
+    restarting: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restarting.make_campaign([HDD], plan_toml=_PLAN)
+    seen: list[started.Started | None] = []
+    appliance = Appliance(Status(), STICK, open_database(restarting.path), DriveList())
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    monkeypatch.setattr(Appliance, "_run_campaign", lambda *_: seen.append(started.read_started()))
+    appliance._resume_after_start(restarting.campaign())
+    assert seen == [started.Started(_HASH, 1)]
 
 
 def test_what_is_only_read_starts_whatever_it_carries(

@@ -14,7 +14,7 @@ from appliance.campaign.status import Status
 from appliance.campaign.takeover import describe_counts
 from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StickTrouble
-from appliance.store.connect import SCHEMA_VERSION, open_database
+from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts
 from appliance.store.read.overview import select_events
 from appliance.store.requests import (
@@ -23,6 +23,7 @@ from appliance.store.requests import (
     select_new_requests,
     select_request,
 )
+from tests.databases import make_later
 from tests.report.database import Boot, Disk, add_campaign, make_database
 from tests.unit.campaign.world import STICK, World
 
@@ -124,7 +125,7 @@ def test_a_stick_that_takes_nothing_any_more_is_no_fault_of_the_file(
 
 def _newer(path: Path) -> None:
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    make_later(connection)
     connection.close()
 
 
