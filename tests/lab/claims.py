@@ -41,8 +41,12 @@ _COMPARED = {
     "fio": rf"(?P<rate>{_NUMBER}) (?:MB/s|IOPS)(?: \((?P<rounds>[^()]*)\))?",
     "sweep": rf"(?P<small>{_NUMBER}) (?:MB/s|IOPS) on \S+, (?P<large>{_NUMBER}) on \S+ \(",
     "surface": rf"(?P<rate>{_NUMBER}) MB/s \(slices from (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})",
+    "matrix": rf"(?P<rate>{_NUMBER}) MB/s \((?P<low>{_NUMBER}) to (?P<high>{_NUMBER}), n = \d+\)",
 }
 """What stands behind a drive's name where drives are compared."""
+_SQL = "SQL, all phases"
+_SQL_APART = 1.05
+"""Seconds that differ by less are alike."""
 _FIRST_ROUND = re.compile(rf"the first was (?P<ratio>{_NUMBER}) times as (?P<how>fast|slow)")
 _APART = 1.5
 """Figures that differ by this factor are called another, as the product does."""
@@ -84,7 +88,7 @@ class Truth:
     answer: str
     about: str = BOOTS
     """`boots`, `writing`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep, rand-read,
-    norandommap`"""
+    norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against SERIAL`"""
     ranges: tuple[tuple[float, float], ...] = ()
     """Of each number that is told: between what it may lie."""
 
@@ -118,7 +122,9 @@ def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
             yield from _read_writing(page, drive)
         case "lottery":
             yield from _read_lottery(page, drive, rest)
-        case "fio" | "sweep" | "surface":
+        case "sql":
+            yield from _read_sql(page, drive, rest.removeprefix("against "))
+        case "fio" | "sweep" | "surface" | "matrix":
             yield from _read_compared(page, drive, about, _COMPARED[kind])
         case _:
             raise ValueError(f"no claim is about {about!r}")
@@ -192,7 +198,7 @@ def _read_writing(page: Page, drive: str) -> Iterator[Claim]:
 def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Claim]:
     """Drives in one sentence, each with its figures: numbers as they stand there."""
     for finding in page.list_of(about):
-        for match in re.finditer(rf"(?:^|, |; ){re.escape(drive)} {form}", finding.text):
+        for match in _find_drive(finding, drive, form):
             found = match.groupdict(default="")
             numbers = (found.get(name) for name in ("rate", "small", "large", "low", "high"))
             yield Claim(
@@ -200,6 +206,26 @@ def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Cl
                 match[0].lstrip(",; "),
                 tuple(float(number) for number in numbers if number),
             )
+
+
+def _read_sql(page: Page, drive: str, other: str) -> Iterator[Claim]:
+    """Numbers: the seconds of the drive, and of the other one."""
+    form = rf"(?P<seconds>{_NUMBER}) s\b"
+    for finding in page.list_of(_SQL):
+        for own in _find_drive(finding, drive, form):
+            for against in _find_drive(finding, other, form):
+                seconds, others = float(own["seconds"]), float(against["seconds"])
+                answer = "faster" if seconds * _SQL_APART < others else "not faster"
+                yield Claim(
+                    answer,
+                    f"{own[0].lstrip(',; ')} / {against[0].lstrip(',; ')}",
+                    (seconds, others),
+                )
+
+
+def _find_drive(finding: Finding, drive: str, form: str) -> Iterator[re.Match[str]]:
+    """What stands behind a drive's name in a sentence about several."""
+    return re.finditer(rf"(?:^|, |; ){re.escape(drive)} {form}", finding.text)
 
 
 def _name_figures(found: dict[str, str]) -> str:

@@ -140,6 +140,11 @@ def test_chance_is_no_gain_of_a_lottery() -> None:
             "B 1 MB/s (slices from 1 to 1), A B 13.1 MB/s (slices from 9.00 to 18.0); …",
             ("uneven", (13.1, 9.0, 18.0)),
         ),
+        (
+            "matrix, read of 24M, median over record sizes",
+            "B 9 MB/s (8 to 10, n = 2), A B 14.0 MB/s (13.0 to 15.0, n = 2); …",
+            ("level", (14.0, 13.0, 15.0)),
+        ),
     ],
 )
 def test_a_drive_is_found_among_those_it_is_compared_with(
@@ -147,6 +152,15 @@ def test_a_drive_is_found_among_those_it_is_compared_with(
 ) -> None:
     (found,) = read_claims(Page("", (Finding("flat", about, text),)), "A B", about)
     assert (found.answer, found.numbers) == claim
+
+
+def test_a_database_is_told_against_another_drives() -> None:
+    text = "C 99.0 s (1 min 39 s), B 61.5 s (1 min 1 s), A, 2 s B 70.0 s (1 min 10 s); …"
+    page = Page("", (Finding("flat", "SQL, all phases", text),))
+    (slow,) = read_claims(page, "A, 2 s B", "sql, against B")
+    assert (slow.answer, slow.numbers) == ("not faster", (70.0, 61.5))
+    (fast,) = read_claims(page, "B", "sql, against C")
+    assert (fast.answer, fast.numbers) == ("faster", (61.5, 99.0))
 
 
 def test_what_falls_is_told_of_its_drive() -> None:
