@@ -7,6 +7,7 @@ RAM answered, which is never told as the drive's.
 from collections.abc import Iterable, Sequence
 
 from appliance import stats
+from appliance.first_touch import Chance
 from appliance.measure.steady_state import WINDOW
 from appliance.report.array_findings import (
     ARRAY_RULES,
@@ -46,7 +47,9 @@ WORKLOAD_RULES = (
         f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
         " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
         f" repeats RAM answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files"
-        " the drive had not served before. The first touches alone must have come from the drive."
+        " the drive had not served before. It is not decided where the reads are too few for so"
+        " small a share whatever the drive does."
+        " The first touches alone must have come from the drive."
     ),
     "Matrix: the median over all record sizes of the largest file.",
     (
@@ -134,16 +137,25 @@ def _judge_pass(
     return Finding("flat", label, text)
 
 
-def _judge_times(label: str, text: str, times: float, chance: float, *, of_bytes: int) -> Finding:
+def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_bytes: int) -> Finding:
     """Whether the drive's later reads show a gain over its earlier ones."""
     text += ": this is the drive's"
     if times < _GAIN:
         return Finding("flat", label, f"{text}, and no gain.")
-    if chance > _CHANCE:
-        return Finding("flat", label, f"{text}, and no proof of a gain: chance does as much.")
+    if chance.least > _CHANCE:
+        few = "with so few reads chance may do as much. More files or tickets would tell."
+        return Finding("flat", label, f"{text}, and not decided: {few}")
+    if chance.value > _CHANCE:
+        orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
+        return Finding("flat", label, f"{text}, and no proof of a gain: {orders}.")
     if of_bytes <= _DRIVE_RAM_BYTES:
         text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
     return Finding("gain", label, f"{text}.")
+
+
+def _percent(share: float) -> str:
+    """One digit below ten, as these are small."""
+    return f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
 
 
 def _say_start(one: lottery.Pass) -> str:
@@ -300,8 +312,9 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         drop = sustained.find_drop(step) if workload.kind in sustained.KINDS else None
         if drop is not None:
+            at_least = "at least " if drop.is_brief else ""
             text = (
-                f"writing fell from {format_rate(drop.fast_bytes_s)} to"
+                f"writing fell from {at_least}{format_rate(drop.fast_bytes_s)} to"
                 f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
                 f" written, and stayed there ({printable(workload.kind)}; medians)."
             )
