@@ -31,6 +31,8 @@ from appliance.units import printable
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005
 """Less than elsewhere: how long a disk takes also depends on where its head was before."""
+_OPEN_CHANCE, _LARGE = 0.05, 2.0
+"""Up to that chance so large a factor is not called chance's either."""
 _DRIVE_RAM_BYTES = 512 << 20
 """The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
 
@@ -47,9 +49,10 @@ WORKLOAD_RULES = (
         f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
         " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
         f" repeats RAM answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files"
-        " the drive had not served before. It is not decided where the reads are too few for so"
-        " small a share whatever the drive does."
-        " The first touches alone must have come from the drive."
+        " the drive had not served before. The first touches alone must have come from the drive."
+        " It is not decided where the reads are too few for so small a share whatever the drive"
+        f" does, or where the factor is {_LARGE:.1f} at least and the share no more than"
+        f" {_OPEN_CHANCE * 100:g} %."
     ),
     "Matrix: the median over all record sizes of the largest file.",
     (
@@ -147,6 +150,8 @@ def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_byte
         return Finding("flat", label, f"{text}, and not decided: {few}")
     if chance.value > _CHANCE:
         orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
+        if chance.value <= _OPEN_CHANCE and times >= _LARGE:
+            return Finding("flat", label, f"{text}, and not decided: {orders}. More would tell.")
         return Finding("flat", label, f"{text}, and no proof of a gain: {orders}.")
     if of_bytes <= _DRIVE_RAM_BYTES:
         text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"

@@ -169,6 +169,10 @@ def test_a_gain_takes_more_than_chance(one: sqlite3.Connection) -> None:
             "no proof of a gain: chance does as much in 0.7 % of all orders of these reads.",
         ),
         (
+            (9.0, 9.0, *(1.0,) * 8),
+            "chance does as much in 0.7 % of all orders of these reads. More would tell.",
+        ),
+        (
             (2.0, 2.0, 1.0, 1.0),
             "no proof of a gain: chance does as much in 26 % of all orders of these reads.",
         ),
