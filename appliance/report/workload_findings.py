@@ -191,7 +191,7 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
                 place = test.mode if several else label
-                told.append((f"{place} {figure}{_say_rounds(test)}", test.window))
+                told.append((f"{place}: {figure}{_say_rounds(test)}", test.window))
         subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
         yield _compare(subject, told)
 
@@ -231,7 +231,7 @@ def _judge_matrix(workload: Workload) -> Iterable[Finding]:
             median = stats.find_median(rates)
             if median is not None:
                 spread = f"{format_rate(min(rates))} to {format_rate(max(rates))}"
-                text = f"{label} {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
+                text = f"{label}: {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
                 told.append((text, figures))
         if told:
             yield _compare(f"matrix, {operation} of {largest}, median over record sizes", told)
@@ -257,7 +257,7 @@ def _judge_sweep(workload: Workload) -> Iterable[Finding]:
             if len(own) >= 2:
                 (small, first, _), (large, last, _) = own[0], own[-1]
                 text = (
-                    f"{label} {format_number(first)} {unit} on {small}, {format_number(last)} on"
+                    f"{label}: {format_number(first)} {unit} on {small}, {format_number(last)} on"
                     f" {large} (n = {len(own)})"
                 )
                 told.append((text, [figure for _, _, figure in own]))
@@ -272,7 +272,7 @@ def _judge_sql(workload: Workload) -> Iterable[Finding]:
         total = sql.find_seconds(step)["total"]
         if total is not None and len(figures) == len(sql.PHASES) and _all_tellable(figures):
             minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
-            told.append((f"{step.label} {total:.1f} s{minutes}", figures))
+            told.append((f"{step.label}: {total:.1f} s{minutes}", figures))
     if told:
         yield _compare("SQL, all phases", told)
 
@@ -288,7 +288,7 @@ def _judge_surface(workload: Workload) -> Iterable[Finding]:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
             low, high = (format_rate(rate) for rate in rates)
             mean = format_rate(whole.get("bw_bytes_s"))
-            told.append((f"{step.label} {mean} MB/s (slices from {low} to {high})", [whole]))
+            told.append((f"{step.label}: {mean} MB/s (slices from {low} to {high})", [whole]))
     if told:
         yield _compare("surface", told)
 
@@ -304,7 +304,10 @@ _JUDGES = {
 
 
 def _compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Finding:
-    """All drives in one sentence; where their caches differ, each has its own."""
+    """All drives in one sentence; where their caches differ, each has its own.
+
+    A colon stands behind each drive's name: a serial number may look like a figure.
+    """
     states = [_say_cache(figures) for _, figures in told]
     if len(set(states)) == 1:
         return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")

@@ -228,7 +228,7 @@ def _read_sql(page: Page, drive: str, other: str) -> Iterator[Claim]:
 
 def _find_drive(finding: Finding, drive: str, form: str) -> Iterator[re.Match[str]]:
     """What stands behind a drive's name in a sentence about several."""
-    return re.finditer(rf"(?:^|, |; ){re.escape(drive)} {form}", finding.text)
+    return re.finditer(rf"(?:^|, |; ){re.escape(drive)}: {form}", finding.text)
 
 
 def _name_figures(found: dict[str, str]) -> str:

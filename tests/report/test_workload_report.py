@@ -186,6 +186,17 @@ def test_how_often_chance_does_as_much_is_told(
     assert finding.text.endswith(end)
 
 
+def test_all_that_gain_are_in_the_answer(tmp_path: Path) -> None:
+    disks = [Disk(name, "disk") for name in "ABC"]
+    three = make_database(tmp_path / "three.sqlite", disks=disks)
+    for place, repeats_s in enumerate((1.0, 0.2, 2.0)):
+        step = add_step(three, "lottery", "ABC"[place], position=place)
+        add_pass(three, step, "direct", (2.0, repeats_s, repeats_s))
+    words = words_of(export(three, tmp_path))
+    told = "in the lottery's direct pass repeats were 2.0 times as fast as first touches."
+    assert f"A: {told} Also faster: B. RAM answered" in words
+
+
 def test_few_bytes_may_lie_in_the_drives_own_ram(one: sqlite3.Connection) -> None:
     step = add_step(one, "lottery", "A", position=0)
     add_pass(one, step, "direct", (2.0, 1.0, 1.0), file_bytes=10 << 20)
@@ -249,7 +260,7 @@ def test_the_total_of_sql_speaks_where_all_phases_began_cold_and_says_what_ram_a
     workloads: Path,
 ) -> None:
     words = words_of(workloads)
-    assert "SQL, all phases : LAB-HDD-1 200.0 s (3 min 20 s), LAB-SSHD-1 181.8 s" in words
+    assert "SQL, all phases : LAB-HDD-1: 200.0 s (3 min 20 s), LAB-SSHD-1: 181.8 s" in words
     assert "(3 min 1 s); page cache began cold, proven; RAM answered 30 %." in words
     assert "sql: of " not in words
     # Both facts stand in the table, too.
