@@ -145,9 +145,9 @@ def _list_times(some: Sequence[Series]) -> str:
         return f"{len(some)} drives, {_range(times)}"
     return _list(
         [
-            f"{one.label} {_range(one.boot_s)}"
+            f"{one.label} ({_range(one.boot_s)})"
             if one.settled_s is None
-            else f"{one.label} {one.settled_s:.1f} s"
+            else f"{one.label} ({one.settled_s:.1f} s)"
             for one in some
         ]
     )

@@ -88,7 +88,7 @@ def test_what_is_not_true_is_found() -> None:
 
 def test_a_page_that_contradicts_itself_is_not_true() -> None:
     page = _page(Drive("A", HYBRID))
-    other = Page("No gain from repeating: A 27.5 s.", page.findings)
+    other = Page("No gain from repeating: A (27.5 s).", page.findings)
     assert "the first sentence says no gain where the finding says gain" in judge(
         other, Truth("A", "gain")
     )
