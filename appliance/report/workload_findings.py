@@ -288,7 +288,9 @@ def _judge_surface(workload: Workload) -> Iterable[Finding]:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
             low, high = (format_rate(rate) for rate in rates)
             mean = format_rate(whole.get("bw_bytes_s"))
-            told.append((f"{step.label}: {mean} MB/s (slices from {low} to {high})", [whole]))
+            ways = "; a sample, with the ways to it" if whole.values.get("sampled_places") else ""
+            text = f"{step.label}: {mean} MB/s (slices from {low} to {high}{ways})"
+            told.append((text, [whole]))
     if told:
         yield _compare("surface", told)
 
