@@ -80,8 +80,13 @@ def format_table(outcomes: Iterable[Outcome]) -> str:
             each.told or "nothing",
             each.wrong or "yes",
         )
-        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(_escape, cells))} |")
     return "\n".join(lines) + "\n"
+
+
+def _escape(cell: str) -> str:
+    """What Markdown would take for a table's line, or for HTML."""
+    return cell.replace("|", "&#124;").replace("<", "&lt;")
 
 
 def _describe(truth: Truth) -> str:

@@ -8,7 +8,7 @@ from tests.lab.campaign import Result
 from tests.lab.claims import read_claims
 from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
-from tests.lab.model_runs import choose, format_table, judge_result
+from tests.lab.model_runs import Outcome, choose, format_table, judge_result
 from tests.lab.told import Page
 
 _ALL = (*CAMPAIGNS, *HELD_OUT)
@@ -59,6 +59,12 @@ def test_what_is_told_stands_beside_what_is_true(
         "| never | a hybrid that never learns | boots: no gain | no gain from repeating:"
     )
     assert [line.endswith("| yes |") for line in table.splitlines()[2:]] == [True, False]
+
+
+def test_no_drives_name_becomes_a_part_of_the_table() -> None:
+    truth = _ONE.truths[0]
+    table = format_table([Outcome(_ONE, truth, "A|B <script>alert(1)</script>: 3 s", "")])
+    assert "| A&#124;B &lt;script>alert(1)&lt;/script>: 3 s | yes |" in table
 
 
 @pytest.mark.parametrize("campaign", _ALL, ids=lambda each: each.name)
