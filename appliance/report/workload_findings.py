@@ -95,6 +95,9 @@ def _judge_lottery(workload: Workload) -> Iterable[Finding]:
         untrained: tuple[lottery.Pass, lottery.Touches] | None = None
         for one in lottery.find_passes(step):
             touches = lottery.find_touches(one)
+            if one.tickets and not lottery.split_touches(one)[1]:
+                text = f"the lottery's {one.label} pass shows nothing: no file was read again from"
+                yield Finding("remark", step.label, f"{text} elsewhere. More tickets would tell.")
             if touches is None or not touches.proven or not _all_valid(one.figures):
                 continue
             if touches.served_before_share <= lottery.DRIVE_SHARE:

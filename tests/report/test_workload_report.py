@@ -186,6 +186,13 @@ def test_how_often_chance_does_as_much_is_told(
     assert finding.text.endswith(end)
 
 
+def test_a_lottery_without_repeats_says_that_it_shows_nothing(one: sqlite3.Connection) -> None:
+    add_pass(one, add_step(one, "lottery", "A", position=0), "direct", (2.0,))
+    (finding,) = find_lottery_findings(one)
+    assert finding.kind == "remark"
+    assert finding.text.startswith("the lottery's direct pass shows nothing: no file was read")
+
+
 def test_all_that_gain_are_in_the_answer(tmp_path: Path) -> None:
     disks = [Disk(name, "disk") for name in "ABC"]
     three = make_database(tmp_path / "three.sqlite", disks=disks)
