@@ -5,6 +5,17 @@ each is held against itself.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The probability that chance makes first values as large as they are."""
+
+    value: float
+    least: float
+    """What it would be if each were the largest: with few values that is much."""
 
 
 def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -27,7 +38,7 @@ def pair_touches(files: Sequence[str]) -> tuple[tuple[int, tuple[int, ...]], ...
     return tuple((first, tuple(later)) for first, later in found.values())
 
 
-def find_first_chance(groups: Sequence[Sequence[float]]) -> float:
+def find_first_chance(groups: Sequence[Sequence[float]]) -> Chance:
     """With what probability chance makes the first values of all groups as large as they are.
 
     Each group holds values that would be alike in any order: seconds of the reads of one file. The
@@ -46,4 +57,5 @@ def find_first_chance(groups: Sequence[Sequence[float]]) -> float:
             for rank in range(size):
                 spread[low + rank] += chance / size
         chances = spread
-    return min(1.0, sum(chances[: rank_sum + 1]))
+    least = 1 / prod(len(group) for group in groups)
+    return Chance(min(1.0, sum(chances[: rank_sum + 1])), least)

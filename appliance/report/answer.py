@@ -67,7 +67,9 @@ def make_answer(
     finding, workload = found
     text, rest = _shorten(finding)
     is_gain = finding.kind == "gain"
-    answer = AnswerView(text=f"{finding.subject}: {text}", proof=rest, is_gain=is_gain)
+    others = _find_also_gained(finding, workload) if is_gain else []
+    also = f" Also faster: {_list(others)}." if others else ""
+    answer = AnswerView(text=f"{finding.subject}: {text}{also}", proof=rest, is_gain=is_gain)
     return _with_chart(answer, sections, workload.index)
 
 
@@ -143,9 +145,9 @@ def _list_times(some: Sequence[Series]) -> str:
         return f"{len(some)} drives, {_range(times)}"
     return _list(
         [
-            f"{one.label} {_range(one.boot_s)}"
+            f"{one.label} ({_range(one.boot_s)})"
             if one.settled_s is None
-            else f"{one.label} {one.settled_s:.1f} s"
+            else f"{one.label} ({one.settled_s:.1f} s)"
             for one in some
         ]
     )
@@ -207,6 +209,12 @@ def _find_workload_answer(workloads: Sequence[Workload]) -> tuple[Finding, Workl
         if finding.kind in {"gain", "flat"} and not finding.is_aside
     ]
     return min(found, key=lambda pair: _rank(*pair), default=None)
+
+
+def _find_also_gained(finding: Finding, workload: Workload) -> list[str]:
+    """The other drives with a gain in the same workload."""
+    found = (one for one in find_workload_findings((workload,)) if one.kind == "gain")
+    return [name for name in dict.fromkeys(one.subject for one in found) if name != finding.subject]
 
 
 def _rank(finding: Finding, workload: Workload) -> tuple[bool, int]:

@@ -7,6 +7,7 @@ RAM answered, which is never told as the drive's.
 from collections.abc import Iterable, Sequence
 
 from appliance import stats
+from appliance.first_touch import Chance
 from appliance.measure.steady_state import WINDOW
 from appliance.report.array_findings import (
     ARRAY_RULES,
@@ -30,6 +31,8 @@ from appliance.units import printable
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005
 """Less than elsewhere: how long a disk takes also depends on where its head was before."""
+_OPEN_CHANCE, _LARGE = 0.05, 2.0
+"""Up to that chance so large a factor is not called chance's either."""
 _DRIVE_RAM_BYTES = 512 << 20
 """The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
 
@@ -47,6 +50,9 @@ WORKLOAD_RULES = (
         " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
         f" repeats RAM answered by no more than {lottery.DRIVE_SHARE * 100:.0f} %, and whose files"
         " the drive had not served before. The first touches alone must have come from the drive."
+        " It is not decided where the reads are too few for so small a share whatever the drive"
+        f" does, or where the factor is {_LARGE:.1f} at least and the share no more than"
+        f" {_OPEN_CHANCE * 100:g} %."
     ),
     "Matrix: the median over all record sizes of the largest file.",
     (
@@ -89,6 +95,9 @@ def _judge_lottery(workload: Workload) -> Iterable[Finding]:
         untrained: tuple[lottery.Pass, lottery.Touches] | None = None
         for one in lottery.find_passes(step):
             touches = lottery.find_touches(one)
+            if one.tickets and not lottery.split_touches(one)[1]:
+                text = f"the lottery's {one.label} pass shows nothing: no file was read again from"
+                yield Finding("remark", step.label, f"{text} elsewhere. More tickets would tell.")
             if touches is None or not touches.proven or not _all_valid(one.figures):
                 continue
             if touches.served_before_share <= lottery.DRIVE_SHARE:
@@ -134,16 +143,27 @@ def _judge_pass(
     return Finding("flat", label, text)
 
 
-def _judge_times(label: str, text: str, times: float, chance: float, *, of_bytes: int) -> Finding:
+def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_bytes: int) -> Finding:
     """Whether the drive's later reads show a gain over its earlier ones."""
     text += ": this is the drive's"
     if times < _GAIN:
         return Finding("flat", label, f"{text}, and no gain.")
-    if chance > _CHANCE:
-        return Finding("flat", label, f"{text}, and no proof of a gain: chance does as much.")
+    if chance.least > _CHANCE:
+        few = "with so few reads chance may do as much. More files or tickets would tell."
+        return Finding("flat", label, f"{text}, and not decided: {few}")
+    if chance.value > _CHANCE:
+        orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
+        if chance.value <= _OPEN_CHANCE and times >= _LARGE:
+            return Finding("flat", label, f"{text}, and not decided: {orders}. More would tell.")
+        return Finding("flat", label, f"{text}, and no proof of a gain: {orders}.")
     if of_bytes <= _DRIVE_RAM_BYTES:
         text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
     return Finding("gain", label, f"{text}.")
+
+
+def _percent(share: float) -> str:
+    """One digit below ten, as these are small."""
+    return f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
 
 
 def _say_start(one: lottery.Pass) -> str:
@@ -174,7 +194,7 @@ def _judge_fio(workload: Workload) -> Iterable[Finding]:
                 iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
                 figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
                 place = test.mode if several else label
-                told.append((f"{place} {figure}{_say_rounds(test)}", test.window))
+                told.append((f"{place}: {figure}{_say_rounds(test)}", test.window))
         subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
         yield _compare(subject, told)
 
@@ -214,7 +234,7 @@ def _judge_matrix(workload: Workload) -> Iterable[Finding]:
             median = stats.find_median(rates)
             if median is not None:
                 spread = f"{format_rate(min(rates))} to {format_rate(max(rates))}"
-                text = f"{label} {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
+                text = f"{label}: {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
                 told.append((text, figures))
         if told:
             yield _compare(f"matrix, {operation} of {largest}, median over record sizes", told)
@@ -240,7 +260,7 @@ def _judge_sweep(workload: Workload) -> Iterable[Finding]:
             if len(own) >= 2:
                 (small, first, _), (large, last, _) = own[0], own[-1]
                 text = (
-                    f"{label} {format_number(first)} {unit} on {small}, {format_number(last)} on"
+                    f"{label}: {format_number(first)} {unit} on {small}, {format_number(last)} on"
                     f" {large} (n = {len(own)})"
                 )
                 told.append((text, [figure for _, _, figure in own]))
@@ -255,7 +275,7 @@ def _judge_sql(workload: Workload) -> Iterable[Finding]:
         total = sql.find_seconds(step)["total"]
         if total is not None and len(figures) == len(sql.PHASES) and _all_tellable(figures):
             minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
-            told.append((f"{step.label} {total:.1f} s{minutes}", figures))
+            told.append((f"{step.label}: {total:.1f} s{minutes}", figures))
     if told:
         yield _compare("SQL, all phases", told)
 
@@ -271,7 +291,9 @@ def _judge_surface(workload: Workload) -> Iterable[Finding]:
             rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
             low, high = (format_rate(rate) for rate in rates)
             mean = format_rate(whole.get("bw_bytes_s"))
-            told.append((f"{step.label} {mean} MB/s (slices from {low} to {high})", [whole]))
+            ways = "; a sample, with the ways to it" if whole.values.get("sampled_places") else ""
+            text = f"{step.label}: {mean} MB/s (slices from {low} to {high}{ways})"
+            told.append((text, [whole]))
     if told:
         yield _compare("surface", told)
 
@@ -287,7 +309,10 @@ _JUDGES = {
 
 
 def _compare(subject: str, told: Sequence[tuple[str, Sequence[Figure]]]) -> Finding:
-    """All drives in one sentence; where their caches differ, each has its own."""
+    """All drives in one sentence; where their caches differ, each has its own.
+
+    A colon stands behind each drive's name: a serial number may look like a figure.
+    """
     states = [_say_cache(figures) for _, figures in told]
     if len(set(states)) == 1:
         return Finding("flat", subject, f"{', '.join(text for text, _ in told)}; {states[0]}.")
@@ -300,8 +325,9 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         drop = sustained.find_drop(step) if workload.kind in sustained.KINDS else None
         if drop is not None:
+            at_least = "at least " if drop.is_brief else ""
             text = (
-                f"writing fell from {format_rate(drop.fast_bytes_s)} to"
+                f"writing fell from {at_least}{format_rate(drop.fast_bytes_s)} to"
                 f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
                 f" written, and stayed there ({printable(workload.kind)}; medians)."
             )

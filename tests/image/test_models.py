@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
 from tests.lab.model_runs import format_table, run_model
 
@@ -22,7 +23,7 @@ _QUICK = "lottery"
             id=campaign.name,
             marks=[] if campaign.name == _QUICK else [pytest.mark.long],
         )
-        for campaign in CAMPAIGNS
+        for campaign in (*CAMPAIGNS, *HELD_OUT)
     ],
 )
 def test_what_is_told_of_a_drive_is_true(out: Path, campaign: ModelCampaign) -> None:

@@ -33,7 +33,7 @@ _BOOT_FORMS = (
 )
 """How a finding about boots begins, and what it claims."""
 _WRITING = re.compile(
-    rf"writing fell from ({_NUMBER}) to ({_NUMBER}) MB/s"
+    rf"writing fell from (at least )?({_NUMBER}) to ({_NUMBER}) MB/s"
     rf" once ({_NUMBER}) (KiB|MiB|GiB) were written"
 )
 _MIB = {"KiB": 1 / 1024, "MiB": 1.0, "GiB": 1024.0}
@@ -41,8 +41,12 @@ _COMPARED = {
     "fio": rf"(?P<rate>{_NUMBER}) (?:MB/s|IOPS)(?: \((?P<rounds>[^()]*)\))?",
     "sweep": rf"(?P<small>{_NUMBER}) (?:MB/s|IOPS) on \S+, (?P<large>{_NUMBER}) on \S+ \(",
     "surface": rf"(?P<rate>{_NUMBER}) MB/s \(slices from (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})",
+    "matrix": rf"(?P<rate>{_NUMBER}) MB/s \((?P<low>{_NUMBER}) to (?P<high>{_NUMBER}), n = \d+\)",
 }
 """What stands behind a drive's name where drives are compared."""
+_SQL = "SQL, all phases"
+_SQL_APART = 1.05
+"""Seconds that differ by less are alike."""
 _FIRST_ROUND = re.compile(rf"the first was (?P<ratio>{_NUMBER}) times as (?P<how>fast|slow)")
 _APART = 1.5
 """Figures that differ by this factor are called another, as the product does."""
@@ -54,9 +58,9 @@ _LOTTERY = re.compile(
     r" (?P<how>fast|slow) as first touches"
 )
 _LOTTERY_ENDS = (
-    ("no gain.", "no gain"),
-    ("no proof of a gain: chance does as much.", "no gain"),
-    ("so this does not show the drive.", "not of the drive"),
+    (r"no gain\.", "no gain"),
+    (r"no proof of a gain: chance does as much in \S+ % of all orders of these reads\.", "no gain"),
+    (r"so this does not show the drive\.", "not of the drive"),
 )
 
 
@@ -71,6 +75,8 @@ class Claim:
     """The sentence."""
     numbers: tuple[float, ...] = ()
     """Those that it tells, in their order."""
+    is_least: bool = False
+    """Whether the first of them is called the least that it may be."""
     objection: str = ""
     """Why it cannot be true whatever the drive is: sentences that contradict each other."""
 
@@ -84,7 +90,7 @@ class Truth:
     answer: str
     about: str = BOOTS
     """`boots`, `writing`, `surface`, `lottery, direct`, `fio, seq-read`, `sweep, rand-read,
-    norandommap`"""
+    norandommap`, `matrix, read of 24M, median over record sizes`, `sql, against SERIAL`"""
     ranges: tuple[tuple[float, float], ...] = ()
     """Of each number that is told: between what it may lie."""
 
@@ -102,8 +108,9 @@ def judge(page: Page, truth: Truth) -> tuple[str, str]:
         return words, claim.objection
     if truth.answer not in {claim.answer, ANY}:
         return words, f"told: {claim.answer}; true: {truth.answer}"
-    for number, (low, high) in zip(claim.numbers, truth.ranges, strict=False):
-        if not low <= number <= high:
+    for place, (number, (low, high)) in enumerate(zip(claim.numbers, truth.ranges, strict=False)):
+        is_least = claim.is_least and place == 0
+        if not (low <= number or is_least) or number > high:
             return words, f"told: {number:g}; true: {low:g} to {high:g}"
     return words, ""
 
@@ -118,7 +125,9 @@ def read_claims(page: Page, drive: str, about: str) -> Iterator[Claim]:
             yield from _read_writing(page, drive)
         case "lottery":
             yield from _read_lottery(page, drive, rest)
-        case "fio" | "sweep" | "surface":
+        case "sql":
+            yield from _read_sql(page, drive, rest.removeprefix("against "))
+        case "fio" | "sweep" | "surface" | "matrix":
             yield from _read_compared(page, drive, about, _COMPARED[kind])
         case _:
             raise ValueError(f"no claim is about {about!r}")
@@ -174,7 +183,7 @@ def _read_lottery(page: Page, drive: str, name: str) -> Iterator[Claim]:
         match = _LOTTERY.match(finding.text)
         if match is None or match["name"] != name:
             continue
-        ends = [answer for end, answer in _LOTTERY_ENDS if finding.text.endswith(end)]
+        ends = [answer for end, answer in _LOTTERY_ENDS if re.search(f"{end}$", finding.text)]
         answer = "gain" if finding.kind == "gain" else next(iter(ends), "open")
         ratio = float(match["ratio"])
         yield Claim(answer, finding.text, (ratio if match["how"] == "fast" else 1 / ratio,))
@@ -184,15 +193,15 @@ def _read_writing(page: Page, drive: str) -> Iterator[Claim]:
     """Numbers: MB/s before and behind, MiB in between."""
     for finding in page.list_of(drive):
         if match := _WRITING.match(finding.text):
-            fast, slow, size, unit = match.groups()
+            at_least, fast, slow, size, unit = match.groups()
             numbers = (float(fast), float(slow), float(size) * _MIB[unit])
-            yield Claim("falls", finding.text, numbers)
+            yield Claim("falls", finding.text, numbers, is_least=bool(at_least))
 
 
 def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Claim]:
     """Drives in one sentence, each with its figures: numbers as they stand there."""
     for finding in page.list_of(about):
-        for match in re.finditer(rf"(?:^|, |; ){re.escape(drive)} {form}", finding.text):
+        for match in _find_drive(finding, drive, form):
             found = match.groupdict(default="")
             numbers = (found.get(name) for name in ("rate", "small", "large", "low", "high"))
             yield Claim(
@@ -200,6 +209,26 @@ def _read_compared(page: Page, drive: str, about: str, form: str) -> Iterator[Cl
                 match[0].lstrip(",; "),
                 tuple(float(number) for number in numbers if number),
             )
+
+
+def _read_sql(page: Page, drive: str, other: str) -> Iterator[Claim]:
+    """Numbers: the seconds of the drive, and of the other one."""
+    form = rf"(?P<seconds>{_NUMBER}) s\b"
+    for finding in page.list_of(_SQL):
+        for own in _find_drive(finding, drive, form):
+            for against in _find_drive(finding, other, form):
+                seconds, others = float(own["seconds"]), float(against["seconds"])
+                answer = "faster" if seconds * _SQL_APART < others else "not faster"
+                yield Claim(
+                    answer,
+                    f"{own[0].lstrip(',; ')} / {against[0].lstrip(',; ')}",
+                    (seconds, others),
+                )
+
+
+def _find_drive(finding: Finding, drive: str, form: str) -> Iterator[re.Match[str]]:
+    """What stands behind a drive's name in a sentence about several."""
+    return re.finditer(rf"(?:^|, |; ){re.escape(drive)}: {form}", finding.text)
 
 
 def _name_figures(found: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from appliance.units import printable
 from tests.lab.claims import ANY, NOTHING, Truth
 from tests.lab.drives import ModelledDrive, name_drives, parse_drives
 
-_QUICK_HEAD = """
+QUICK_HEAD = """
 seek_min_s = 0.0105
 seek_half_s = 0.05
 seek_max_s = 0.125
@@ -55,7 +55,7 @@ class ModelCampaign:
         return next(model.what for model in self.models if printable(model.serial) == serial)
 
 
-def _campaign(
+def make_campaign(
     name: str,
     models: tuple[Model, ...],
     rest: str,
@@ -78,7 +78,7 @@ on_finish = "poweroff"
     return ModelCampaign(name, models, head + "".join(tables) + rest, truths)
 
 
-def _boots(cycles: int, *, boot_set: str = "8M") -> str:
+def plan_boots(cycles: int, *, boot_set: str = "8M") -> str:
     """So many cold boots of each drive, which read 38 MB each."""
     return f"""\
 [boot]
@@ -100,31 +100,33 @@ passes = ["direct"]
 """
 
 
-def _hybrid(serial: str, what: str, *keys: str) -> Model:
-    return Model(serial, what, "\n".join(('model = "sshd"', _QUICK_HEAD, *keys)))
+def make_hybrid(serial: str, what: str, *keys: str) -> Model:
+    """A hybrid with a quick head, and these keys."""
+    return Model(serial, what, "\n".join(('model = "sshd"', QUICK_HEAD, *keys)))
 
 
-def _ssd(serial: str, what: str, *keys: str) -> Model:
+def make_ssd(serial: str, what: str, *keys: str) -> Model:
+    """An SSD with these keys."""
     return Model(serial, what, "\n".join(('model = "ssd"', *keys)))
 
 
-_NEVER = _hybrid("LAB-NEVER-1", "a hybrid that never learns", 'promote_after = "never"')
-_SECOND = _hybrid("LAB-SECOND-1", "learns with the second read", "promote_after = 2")
-_REST = _hybrid("LAB-REST-1", "learns once it has rested", "promote_idle_s = 3")
-_SLOWLY = _hybrid("LAB-SLOWLY-1", "learns 4 MiB per power-on", 'promote_limit = "4M"')
-_FORGETS = _hybrid("LAB-FORGETS-1", "forgets without power", "flash_keeps = false")
-_WRITES = _hybrid(
+_NEVER = make_hybrid("LAB-NEVER-1", "a hybrid that never learns", 'promote_after = "never"')
+_SECOND = make_hybrid("LAB-SECOND-1", "learns with the second read", "promote_after = 2")
+_REST = make_hybrid("LAB-REST-1", "learns once it has rested", "promote_idle_s = 3")
+_SLOWLY = make_hybrid("LAB-SLOWLY-1", "learns 4 MiB per power-on", 'promote_limit = "4M"')
+_FORGETS = make_hybrid("LAB-FORGETS-1", "forgets without power", "flash_keeps = false")
+_WRITES = make_hybrid(
     "LAB-WRITES-1", "buffers writes only", 'promote_after = "never"', 'write_buffer = "64M"'
 )
-_DISK = Model("LAB-DISK-1", "a disk", 'model = "hdd"' + _QUICK_HEAD)
+_DISK = Model("LAB-DISK-1", "a disk", 'model = "hdd"' + QUICK_HEAD)
 
 _ZONES = Model(
     "LAB-ZONES-1",
     "a disk with zones",
-    'model = "hdd"\nsize = "288M"\nrate_outer = "20M"\nrate_inner = "10M"' + _QUICK_HEAD,
+    'model = "hdd"\nsize = "288M"\nrate_outer = "20M"\nrate_inner = "10M"' + QUICK_HEAD,
 )
-_EVEN = _ssd("LAB-EVEN-1", "an even SSD", 'size = "288M"', 'rate = "10M"')
-_CLIFF = _ssd(
+_EVEN = make_ssd("LAB-EVEN-1", "an even SSD", 'size = "288M"', 'rate = "10M"')
+_CLIFF = make_ssd(
     "LAB-CLIFF-1",
     "writes 128 MiB quickly",
     'size = "288M"',
@@ -133,7 +135,7 @@ _CLIFF = _ssd(
     'tlc_rate = "5M"',
     "slc_idle_s = 60",
 )
-_HOT = _ssd(
+_HOT = make_ssd(
     "LAB-HOT-1",
     "hot after 96 MiB",
     'size = "288M"',
@@ -142,42 +144,44 @@ _HOT = _ssd(
     'throttle_rate = "5M"',
     "throttle_cool_s = 60",
 )
-_SMALL = _hybrid("LAB-SMALL-1", "learns 8 MiB at once", 'nand = "8M"', "latency_s = 0.001")
+_SMALL = make_hybrid("LAB-SMALL-1", "learns 8 MiB at once", 'nand = "8M"', "latency_s = 0.001")
 
 # Names as labels and firmware have them: quotes, blanks, what a shell or a page may act on.
-_ODD_REST = _hybrid('SSHD "2 TB" <b>&', "learns once it has rested", "promote_idle_s = 3")
-_ODD_NEVER = _hybrid("O'Neil\\7: no gain.", "a hybrid that never learns", 'promote_after = "never"')
-_ODD_DISK = Model("A, B and C", "a disk", 'model = "hdd"' + _QUICK_HEAD)
+_ODD_REST = make_hybrid('SSHD "2 TB" <b>&', "learns once it has rested", "promote_idle_s = 3")
+_ODD_NEVER = make_hybrid(
+    "O'Neil\\7: no gain.", "a hybrid that never learns", 'promote_after = "never"'
+)
+_ODD_DISK = Model("A, B and C", "a disk", 'model = "hdd"' + QUICK_HEAD)
 
-_BOOT_GAIN = (1.3, 2.3)
+BOOT_GAIN = (1.3, 2.3)
 """How much faster a boot from flash is. At most: the drive's own log has 10 to 11 s of seeks in a
 boot that takes 9.6 s from flash, 2.1 times if the machine did nothing while it waits for them. The
 lower end follows from nothing: it was 1.5, and was lowered when 1.47 had been told."""
 
 CAMPAIGNS: tuple[ModelCampaign, ...] = (
-    _campaign("never", (_NEVER,), _boots(6), Truth(_NEVER.serial, "no gain")),
-    _campaign(
+    make_campaign("never", (_NEVER,), plan_boots(6), Truth(_NEVER.serial, "no gain")),
+    make_campaign(
         "second",
         (_SECOND,),
-        _boots(7),
-        Truth(_SECOND.serial, "gain", ranges=((3, 3), _BOOT_GAIN)),
+        plan_boots(7),
+        Truth(_SECOND.serial, "gain", ranges=((3, 3), BOOT_GAIN)),
     ),
-    _campaign(
-        "rest", (_REST,), _boots(6), Truth(_REST.serial, "gain", ranges=((2, 2), _BOOT_GAIN))
+    make_campaign(
+        "rest", (_REST,), plan_boots(6), Truth(_REST.serial, "gain", ranges=((2, 2), BOOT_GAIN))
     ),
-    _campaign("slowly", (_SLOWLY,), _boots(6), Truth(_SLOWLY.serial, "still learning")),
-    _campaign("forgets", (_FORGETS,), _boots(6), Truth(_FORGETS.serial, "no gain")),
-    _campaign("writes", (_WRITES,), _boots(6), Truth(_WRITES.serial, "no gain")),
-    _campaign(
+    make_campaign("slowly", (_SLOWLY,), plan_boots(6), Truth(_SLOWLY.serial, "still learning")),
+    make_campaign("forgets", (_FORGETS,), plan_boots(6), Truth(_FORGETS.serial, "no gain")),
+    make_campaign("writes", (_WRITES,), plan_boots(6), Truth(_WRITES.serial, "no gain")),
+    make_campaign(
         "odd",
         (_ODD_DISK, _ODD_NEVER, _ODD_REST),
-        _boots(6, boot_set="4M"),
+        plan_boots(6, boot_set="4M"),
         Truth(_ODD_DISK.serial, "no gain"),
         Truth(_ODD_NEVER.serial, "no gain"),
-        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), _BOOT_GAIN)),
+        Truth(_ODD_REST.serial, "gain", ranges=((2, 2), BOOT_GAIN)),
         control=_ODD_DISK,
     ),
-    _campaign(
+    make_campaign(
         "lottery",
         (_NEVER, _FORGETS, _REST),
         _lottery("1M"),
@@ -185,7 +189,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         Truth(_FORGETS.serial, "gain", "lottery, direct", ((1.5, 1000),)),
         Truth(_REST.serial, "no gain", "lottery, direct"),
     ),
-    _campaign(
+    make_campaign(
         "lottery-more",
         (_WRITES, _DISK, _SECOND),
         _lottery("1M"),
@@ -193,7 +197,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         Truth(_DISK.serial, "no gain", "lottery, direct"),
         Truth(_SECOND.serial, "gain", "lottery, direct", ((1.5, 1000),)),
     ),
-    _campaign(
+    make_campaign(
         "lottery-odd",
         (_ODD_REST, _ODD_DISK, _SECOND),
         _lottery("256K", more='filesystem = "none"\nseed = 7\nrepeat = 2'),
@@ -201,7 +205,7 @@ CAMPAIGNS: tuple[ModelCampaign, ...] = (
         Truth(_ODD_DISK.serial, "no gain", "lottery, direct"),
         Truth(_SECOND.serial, "gain", "lottery, direct", ((1.5, 1000),)),
     ),
-    _campaign(
+    make_campaign(
         "rounds",
         (_CLIFF, _HOT, _EVEN),
         f"""\
@@ -227,7 +231,7 @@ max_rounds = 10
         Truth(_EVEN.serial, "steady", "fio, seq-write", ((9, 11),)),
         Truth(_CLIFF.serial, "falls", "fio, seq-write", ((4.5, 6),)),
     ),
-    _campaign(
+    make_campaign(
         "verify",
         (_EVEN, _ZONES, _CLIFF),
         '[[workload]]\nkind = "verify"\n',
@@ -235,7 +239,7 @@ max_rounds = 10
         Truth(_ZONES.serial, NOTHING, "writing"),
         Truth(_CLIFF.serial, "falls", "writing", ((15, 44), (4.5, 6), (110, 140))),
     ),
-    _campaign(
+    make_campaign(
         "sweep",
         (_SMALL, _NEVER),
         """\
@@ -251,7 +255,7 @@ idle_timeout = 20
         Truth(_SMALL.serial, "falls", "sweep, rand-read, norandommap"),
         Truth(_NEVER.serial, "level", "sweep, rand-read, norandommap"),
     ),
-    _campaign(
+    make_campaign(
         "surface",
         (_ZONES, _EVEN),
         '[[workload]]\nkind = "surface"\n',

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.lab.campaign import Result, Trial, run_campaign
 from tests.lab.claims import Truth, judge
+from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
 from tests.lab.stick import StickError
 from tests.lab.told import parse_page
@@ -79,8 +80,13 @@ def format_table(outcomes: Iterable[Outcome]) -> str:
             each.told or "nothing",
             each.wrong or "yes",
         )
-        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(_escape, cells))} |")
     return "\n".join(lines) + "\n"
+
+
+def _escape(cell: str) -> str:
+    """What Markdown would take for a table's line, or for HTML."""
+    return cell.replace("|", "&#124;").replace("<", "&lt;")
 
 
 def _describe(truth: Truth) -> str:
@@ -90,11 +96,11 @@ def _describe(truth: Truth) -> str:
 
 def choose(names: Sequence[str]) -> tuple[ModelCampaign, ...]:
     """The campaigns of these names, all without any. Raises ValueError."""
-    known = {campaign.name: campaign for campaign in CAMPAIGNS}
+    known = {campaign.name: campaign for campaign in (*CAMPAIGNS, *HELD_OUT)}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"no campaign is called {unknown[0]}; there are: {', '.join(known)}")
-    return tuple(known[name] for name in names) or CAMPAIGNS
+    return tuple(known[name] for name in names) or tuple(known.values())
 
 
 def run_all(campaigns: Sequence[ModelCampaign], out: Path, *, at_once: int) -> list[Outcome]:

@@ -50,13 +50,13 @@ def test_a_gain_without_a_control_drive_says_so(tmp_path: Path) -> None:
 
 
 def test_no_gain_is_an_answer_too(tmp_path: Path) -> None:
-    assert _sentence(_export(tmp_path, LAB[0])) == "No gain from repeating: LAB-HDD-1 106.2 s."
+    assert _sentence(_export(tmp_path, LAB[0])) == "No gain from repeating: LAB-HDD-1 (106.2 s)."
 
 
 def test_a_small_gain_is_not_called_none(tmp_path: Path) -> None:
     small = Disk("A", "disk", boots=make_boots(22.0, 20.4, 20.5, 20.5, 20.4, 20.5))
     assert _sentence(_export(tmp_path, small)) == (
-        "No gain as large as 10 % from repeating: A 20.5 s."
+        "No gain as large as 10 % from repeating: A (20.5 s)."
     )
     assert _sentence(_export(tmp_path / "b", small, LAB[1])) == (
         "LAB-SSHD-1 starts in 27.5 s from boot 2 on, 1.7 times (1.6 to 1.7) as fast as at its first"
@@ -66,7 +66,7 @@ def test_a_small_gain_is_not_called_none(tmp_path: Path) -> None:
 
 def test_what_is_not_settled_is_no_answer_yet(tmp_path: Path) -> None:
     folder = _export(tmp_path, Disk("A", "disk", boots=make_boots(40.0, 30.0)))
-    assert _sentence(folder) == "Not decided yet: A 30.0 to 40.0 s."
+    assert _sentence(folder) == "Not decided yet: A (30.0 to 40.0 s)."
     assert "gain" not in words_of(folder).split("Doubts")[0]
 
 

@@ -227,7 +227,7 @@ def test_modes_stand_in_one_table_with_their_warming(array_report: Path) -> None
     assert "writearound 5 0 % 35 % not settled" in words
     assert "writearound: the cache had not settled after 5 rounds" in words
     assert (
-        "fio, rand-write, the array in its cache modes : writethrough 205 IOPS, writeback 30500"
+        "fio, rand-write, the array in its cache modes : writethrough: 205 IOPS, writeback: 30500"
     ) in words
 
 

@@ -88,7 +88,7 @@ def test_what_is_not_true_is_found() -> None:
 
 def test_a_page_that_contradicts_itself_is_not_true() -> None:
     page = _page(Drive("A", HYBRID))
-    other = Page("No gain from repeating: A 27.5 s.", page.findings)
+    other = Page("No gain from repeating: A (27.5 s).", page.findings)
     assert "the first sentence says no gain where the finding says gain" in judge(
         other, Truth("A", "gain")
     )
@@ -125,20 +125,25 @@ def test_chance_is_no_gain_of_a_lottery() -> None:
     [
         (
             "fio, seq-read",
-            "A B 12.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast), B 3 MB/s (x); …",
+            "A B: 12.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast), B: 3 MB/s; …",
             ("falls", (12.0,)),
         ),
-        ("fio, rand-read", "B 3 IOPS (last 5 of 5 rounds), A B 7 IOPS; …", ("one run", (7.0,))),
-        ("fio, rand-read", "A B 3 IOPS (last 5 of 5 rounds); …", ("steady", (3.0,))),
+        ("fio, rand-read", "B: 3 IOPS (last 5 of 5 rounds), A B: 7 IOPS; …", ("one run", (7.0,))),
+        ("fio, rand-read", "A B: 3 IOPS (last 5 of 5 rounds); …", ("steady", (3.0,))),
         (
             "sweep, rand-read, norandommap",
-            "B 60 IOPS on 8M, 60 on 32M (n = 2), A B 600 IOPS on 8M, 60 on 32M (n = 2); …",
+            "B: 60 IOPS on 8M, 60 on 32M (n = 2), A B: 600 IOPS on 8M, 60 on 32M (n = 2); …",
             ("falls", (600.0, 60.0)),
         ),
         (
             "surface",
-            "B 1 MB/s (slices from 1 to 1), A B 13.1 MB/s (slices from 9.00 to 18.0); …",
+            "B: 1 MB/s (slices from 1 to 1), A B: 13.1 MB/s (slices from 9.00 to 18.0); …",
             ("uneven", (13.1, 9.0, 18.0)),
+        ),
+        (
+            "matrix, read of 24M, median over record sizes",
+            "B: 9 MB/s (8 to 10, n = 2), A B: 14.0 MB/s (13.0 to 15.0, n = 2); …",
+            ("level", (14.0, 13.0, 15.0)),
         ),
     ],
 )
@@ -147,6 +152,15 @@ def test_a_drive_is_found_among_those_it_is_compared_with(
 ) -> None:
     (found,) = read_claims(Page("", (Finding("flat", about, text),)), "A B", about)
     assert (found.answer, found.numbers) == claim
+
+
+def test_a_database_is_told_against_another_drives() -> None:
+    text = "C: 99.0 s (1 min 39 s), B: 61.5 s (1 min 1 s), A, 2 s B: 70.0 s (1 min 10 s); …"
+    page = Page("", (Finding("flat", "SQL, all phases", text),))
+    (slow,) = read_claims(page, "A, 2 s B", "sql, against B")
+    assert (slow.answer, slow.numbers) == ("not faster", (70.0, 61.5))
+    (fast,) = read_claims(page, "B", "sql, against C")
+    assert (fast.answer, fast.numbers) == ("faster", (61.5, 99.0))
 
 
 def test_what_falls_is_told_of_its_drive() -> None:

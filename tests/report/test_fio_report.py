@@ -147,9 +147,11 @@ def _tell_rounds(connection: sqlite3.Connection, *rates: float) -> str:
 
 def test_a_first_round_that_was_another_is_told(one: sqlite3.Connection) -> None:
     assert _tell_rounds(one, 40, 30, 10, 10, 10, 10, 10).startswith(
-        "A 10.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast); page cache bypass,"
+        "A: 10.0 MB/s (last 5 of 7 rounds; the first was 4.0 times as fast); page cache bypass,"
     )
 
 
 def test_a_first_round_that_was_like_the_last_is_not(one: sqlite3.Connection) -> None:
-    assert _tell_rounds(one, 11, 10, 10, 10, 10, 10).startswith("A 10.0 MB/s (last 5 of 6 rounds);")
+    assert _tell_rounds(one, 11, 10, 10, 10, 10, 10).startswith(
+        "A: 10.0 MB/s (last 5 of 6 rounds);"
+    )

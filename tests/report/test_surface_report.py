@@ -133,6 +133,7 @@ def test_a_scan_without_an_end_has_no_sum(one: sqlite3.Connection, tmp_path: Pat
 def test_a_sample_says_what_it_is_worth(one: sqlite3.Connection, tmp_path: Path) -> None:
     _add_scan(one, sampled_places=300.0)
     _, words = _export(one, tmp_path)
+    assert "(slices from 70.5 to 120; a sample, with the ways to it); page cache" in words
     assert "a sample of 300 places" in words
     assert "with 95 % probability if 1.0 % of all such places are bad" in words
 

@@ -39,11 +39,13 @@ _HOT = 'model = "ssd"\nrate = "150M"\nthrottle_after = "2G"\nthrottle_rate = "30
 )
 def test_a_fall_is_told_where_it_is_and_nowhere_else(keys: str, truth: Truth) -> None:
     (drive,) = parse_drives(f'[[drive]]\nserial = "A"\nsize = "4G"\n{keys}')
-    wrong = [why for seed in range(_SEEDS) if (why := judge(_make_page(drive, seed), truth)[1])]
+    wrong = [
+        why for seed in range(_SEEDS) if (why := judge(make_writing_page(drive, seed), truth)[1])
+    ]
     assert len(wrong) <= 0.01 * _SEEDS, wrong[:3]
 
 
-def _make_page(drive: ModelledDrive, seed: int) -> Page:
+def make_writing_page(drive: ModelledDrive, seed: int) -> Page:
     step = StepFigures(
         step=ReportedStep(1, 1, 0, "verify", 1, drive.serial, "done", "", 1, 0, parts=("write",)),
         label=drive.serial,

@@ -36,6 +36,7 @@ class Draw:
     noise_seed: int = 0
     noise: float = 0.2
     """Standard deviation of the logarithms of a request's time."""
+    tickets: tuple[tuple[str, int], ...] = TICKETS
     in_a_row: bool = False
     """As a file system lays files out; or over the bare drive, from its first byte to its last."""
 
@@ -45,7 +46,7 @@ def make_page(drive: ModelledDrive, draw: Draw) -> Page:
     tickets = tuple(_draw(drive, draw))
     figures = tuple(
         Figure(f"direct/{name}", {"rate_bytes_s": 1.0}, (_BYPASS,), valid=True)
-        for name, _ in TICKETS
+        for name, _ in draw.tickets
     )
     step = StepFigures(
         step=ReportedStep(1, 1, 0, "lottery", 1, drive.serial, "done", "", 1, 0, parts=("direct",)),
@@ -70,7 +71,7 @@ def _draw(drive: ModelledDrive, draw: Draw) -> Iterator[TicketRow]:
     clockwork, now_s = make_clockwork(drive), 0.0
     chance = random.Random(f"{draw.seed}/{draw.noise_seed}")
     offsets = _place(drive, draw)
-    for ticket in draw_tickets(TICKETS, seed=draw.seed, repetition=1):
+    for ticket in draw_tickets(draw.tickets, seed=draw.seed, repetition=1):
         start_s = now_s
         for place in range(0, draw.file_bytes, _REQUEST_BYTES):
             length = min(_REQUEST_BYTES, draw.file_bytes - place)
@@ -93,7 +94,7 @@ def _draw(drive: ModelledDrive, draw: Draw) -> Iterator[TicketRow]:
 
 def _place(drive: ModelledDrive, draw: Draw) -> dict[str, int]:
     """Where each file begins."""
-    names = [name for name, _ in TICKETS]
+    names = [name for name, _ in draw.tickets]
     if draw.in_a_row:
         return {name: _FIRST + number * draw.file_bytes for number, name in enumerate(names)}
     regions = spread_regions(

@@ -89,6 +89,22 @@ async def test_each_drive_has_its_verdict_with_reasons_and_its_field_tests(
         assert lines[1] == "    ! Not judged: policy.toml line 3: no such limit"
 
 
+async def test_a_reason_stands_whole_on_lines_of_its_own(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("boots", state="done", cycles=1, boots={HDD: [99.5]})
+    reasons = (
+        "Evidence: surface not read (no step read it; a sample (1 %) is none); Health: not"
+        " measured (the drive has no such log)"
+    )
+    engine.judge(campaign_id, HDD, "accept with remarks", reasons)
+    async with KaltstartApp(engine.port()).run_test(size=(120, 50)) as pilot:
+        await settle(pilot)
+        await press(pilot, "4")
+        assert text_of(pilot, "#results").splitlines()[-2:] == [
+            "    Evidence: surface not read (no step read it; a sample (1 %) is none)",
+            "    Health: not measured (the drive has no such log)",
+        ]
+
+
 async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEngine) -> None:
     campaign_id = engine.add_campaign("boots", state="done", cycles=1, boots={HDD: [99.5]})
     engine.judge(campaign_id, HDD, "accept with remarks", "evidence: surface not read")

@@ -1,5 +1,6 @@
 """Page 4: what was measured, for every campaign on this stick: boots, steps and their figures."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from functools import partial
@@ -273,9 +274,21 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
     for each in campaign.verdicts:
         verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
         lines.append(f"  {shorten(each.drive_serial, name):{name}}  {_(verdict)}")
-        for reason in filter(None, each.reasons.split("; ")):
+        for reason in _split_reasons(each.reasons):
             lines += _wrap(reason, width)
     return "\n".join(lines)
+
+
+def _split_reasons(reasons: str) -> list[str]:
+    """One text per reason. Within brackets a semicolon separates parts of one."""
+    found, depth = [""], 0
+    for part in re.split(r"(; |[()])", reasons):
+        depth = max(0, depth + (part == "(") - (part == ")"))
+        if part == "; " and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    return [reason for reason in found if reason]
 
 
 def _wrap(text: str, width: int) -> list[str]:

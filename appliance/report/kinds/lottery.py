@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.first_touch import find_first_chance, pair_touches
+from appliance.first_touch import Chance, find_first_chance, pair_touches
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -75,8 +75,8 @@ class Touches:
     first_bytes_s: float
     """Each file as often as it is among the repeats."""
     repeat_bytes_s: float
-    chance: float
-    """The probability that reads in any order would have first touches as slow among them."""
+    chance: Chance
+    """That reads in any order would have first touches as slow among them."""
     repeat_ram_share: float
     """Of the repeats' bytes, how much the device did not serve, 0 to 1."""
     served_before_share: float
@@ -167,8 +167,8 @@ def find_touches(one: Pass) -> Touches | None:
     )
 
 
-def find_chance_against(one: Pass, earlier: Pass) -> float:
-    """The probability that chance makes first touches of one pass that much faster."""
+def find_chance_against(one: Pass, earlier: Pass) -> Chance:
+    """That chance makes first touches of one pass that much faster."""
     later = {ticket.file: ticket.seconds for ticket in split_touches(one)[0]}
     return find_first_chance(
         [

@@ -21,6 +21,8 @@ _LEAST_INTERVALS = 5
 PIECES = 50
 """Into how many pieces of equal size what was written is cut to look for a drop."""
 _LEAST_PIECES = 3
+_EVEN_PIECES = 6
+"""With fewer before a drop, one that holds both rates moves their median."""
 DROP = 1.5
 """A drop is by this factor at least: more than a disk loses from one of its zones to the next."""
 
@@ -34,6 +36,8 @@ class Drop:
     """Median of the pieces before."""
     slow_bytes_s: float
     """Median of those behind."""
+    is_brief: bool
+    """Whether it was quicker for so short that it may have been quicker than that."""
 
 
 def make_charts(workload: Workload) -> tuple[ChartView, ...]:
@@ -97,7 +101,8 @@ def find_drop(step: StepFigures) -> Drop | None:
     fast, slow = (stats.find_median(part) or 0.0 for part in (rates[:place], rates[place:]))
     # The piece behind may hold a last fast interval.
     before = [one for one in written if one.end_s <= pieces[place].end_s]
-    return Drop(_count_fast(before, at_least=sqrt(fast * slow)), fast, slow)
+    after_bytes = _count_fast(before, at_least=sqrt(fast * slow))
+    return Drop(after_bytes, fast, slow, is_brief=place < _EVEN_PIECES)
 
 
 def _falls(before: Sequence[float], behind: Sequence[float], share: float = 0.75) -> bool:

@@ -6,20 +6,22 @@ from appliance.plan import parse_plan
 from appliance.units import printable
 from tests.lab.campaign import Result
 from tests.lab.claims import read_claims
+from tests.lab.held_out_campaigns import HELD_OUT
 from tests.lab.model_campaigns import CAMPAIGNS, ModelCampaign
-from tests.lab.model_runs import choose, format_table, judge_result
+from tests.lab.model_runs import Outcome, choose, format_table, judge_result
 from tests.lab.told import Page
 
+_ALL = (*CAMPAIGNS, *HELD_OUT)
 _ONE = choose(["never"])[0]
 _PAGE = """\
-<p class="sentence">No gain from repeating: LAB-NEVER-1 29.4 s.</p>
+<p class="sentence">No gain from repeating: LAB-NEVER-1 (29.4 s).</p>
 <ul class="findings">
 <li class="flat"><strong>LAB-NEVER-1</strong>: no gain from repeating: all 6 boots</li>
 </ul>
 """
 
 
-@pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda each: each.name)
+@pytest.mark.parametrize("campaign", _ALL, ids=lambda each: each.name)
 def test_every_campaign_asks_for_its_own_drives(campaign: ModelCampaign) -> None:
     plan = parse_plan(campaign.plan)
     serials = {drive.serial for drive in campaign.drives}
@@ -30,9 +32,9 @@ def test_every_campaign_asks_for_its_own_drives(campaign: ModelCampaign) -> None
 
 
 def test_a_campaign_is_called_by_its_name() -> None:
-    assert choose([]) == CAMPAIGNS
+    assert choose([]) == _ALL
     assert [each.name for each in choose(["rest", "never"])] == ["rest", "never"]
-    assert len({each.name for each in CAMPAIGNS}) == len(CAMPAIGNS)
+    assert len({each.name for each in _ALL}) == len(_ALL)
     with pytest.raises(ValueError, match="no campaign is called never-ever; there are: never, "):
         choose(["never-ever"])
 
@@ -59,7 +61,13 @@ def test_what_is_told_stands_beside_what_is_true(
     assert [line.endswith("| yes |") for line in table.splitlines()[2:]] == [True, False]
 
 
-@pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda each: each.name)
+def test_no_drives_name_becomes_a_part_of_the_table() -> None:
+    truth = _ONE.truths[0]
+    table = format_table([Outcome(_ONE, truth, "A|B <script>alert(1)</script>: 3 s", "")])
+    assert "| A&#124;B &lt;script>alert(1)&lt;/script>: 3 s | yes |" in table
+
+
+@pytest.mark.parametrize("campaign", _ALL, ids=lambda each: each.name)
 def test_every_truth_is_about_something_that_can_be_read(campaign: ModelCampaign) -> None:
     for truth in campaign.truths:
         assert not list(read_claims(Page("", ()), truth.drive, truth.about))
