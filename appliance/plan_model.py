@@ -169,6 +169,11 @@ class Boot:
         says="Seconds from power-off to the alarm, or auto: learned in a rehearsal.",
     )
     """None: learned in a rehearsal."""
+    settle_s: int = key(
+        whole(0, 3600, of="seconds"),
+        default=0,
+        says="Idle seconds before each power-off: time for what a drive does on its own.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,11 @@ SETTINGS = (
         N_("Seconds from power-off to the alarm; auto: learned in a rehearsal."),
     ),
     FurtherSetting(
+        "boot",
+        "settle",
+        N_("Idle seconds before each power-off, for what a drive does on its own."),
+    ),
+    FurtherSetting(
         "array",
         "clean_timeout",
         N_("Seconds to wait for a clean array before each reading test."),

@@ -214,7 +214,7 @@ def _arm_and_leave(
         return Outcome.PAUSED
     off = cycle.power == "cold"
     then = f"{'power off' if off else 'restart'}, then cycle {cycle.cycle} of {row.identity}"
-    if site.countdown("power-off" if off else "reboot", then, COUNTDOWN_S):
+    if site.countdown("power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)):
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
     if off and power.can_wake():

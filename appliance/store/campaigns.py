@@ -25,6 +25,7 @@ class CampaignRow:
     max_attempts: int
     wake_margin_s: float | None
     """None until the rehearsal has shown how long a shutdown takes."""
+    settle_s: int
     rehearsed_at: str | None
     pause_asked_at: str | None
     """When a person wanted it to pause at its next safe point."""
@@ -136,13 +137,14 @@ def insert_campaign(
     max_power_actions: int,
     max_attempts: int,
     wake_margin_s: float | None,
+    settle_s: int = 0,
 ) -> int:
     """A new campaign in state `preparing`; return its id."""
     row = connection.execute(
         """
         INSERT INTO campaign (name, plan_toml, plan_sha256, state, on_finish, max_power_actions,
-                              max_attempts, wake_margin_s, created_at)
-        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?) RETURNING id
+                              max_attempts, wake_margin_s, settle_s, created_at)
+        VALUES (?, ?, ?, 'preparing', ?, ?, ?, ?, ?, ?) RETURNING id
         """,
         (
             name,
@@ -152,6 +154,7 @@ def insert_campaign(
             max_power_actions,
             max_attempts,
             wake_margin_s,
+            settle_s,
             timestamp(),
         ),
     ).fetchone()

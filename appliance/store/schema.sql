@@ -32,6 +32,7 @@ CREATE TABLE drive (
 -- on KALTSTART by then. power_actions counts automatic power-offs and restarts before each happens,
 -- against max_power_actions: no campaign goes on for ever.
 -- wake_margin_s: NULL until the rehearsal has shown how long a shutdown takes.
+-- settle_s: how long the machine is idle before each boot, with the drive under power.
 -- pause_asked_at: a person wants it to pause at its next safe point.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY,
@@ -45,6 +46,7 @@ CREATE TABLE campaign (
     max_power_actions INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
     wake_margin_s REAL,
+    settle_s INTEGER NOT NULL DEFAULT 0,
     rehearsed_at TEXT,
     pause_asked_at TEXT,
     created_at TEXT NOT NULL,

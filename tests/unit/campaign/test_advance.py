@@ -45,6 +45,25 @@ def test_it_is_committed_even_before_a_person_is_asked(world: World) -> None:
     assert (campaign.power_actions, cycles[0].state) == (1, "armed")
 
 
+@pytest.mark.parametrize(("settle_s", "waited_s"), [(0, 5), (4, 5), (300, 300)])
+def test_a_drive_is_left_alone_for_as_long_as_the_plan_asks_for(
+    world: World, settle_s: int, waited_s: int
+) -> None:
+    world.make_campaign()
+    site = world.site()
+    site.connection.execute("UPDATE campaign SET settle_s = ?", (settle_s,))
+    waited: list[int] = []
+
+    def countdown(_purpose: str, _then: str, seconds: int) -> bool:
+        waited.append(seconds)
+        return True
+
+    # A key in the middle of it stops the campaign, as in every countdown.
+    assert go_on(replace(site, countdown=countdown), 1) is Outcome.PAUSED
+    assert waited == [waited_s]
+    assert "power-off" not in world.log
+
+
 def test_the_database_is_closed_before_power_goes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from appliance.workloads.drive_content import DriveContent, Signature, parse_con
 from appliance.workloads.reference_os import SLOTS
 from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
 
-BOOT = '[boot]\ncycles = 2\ncharts = "first-last"\nwake_margin = 45\n'
+BOOT = '[boot]\ncycles = 2\ncharts = "first-last"\nwake_margin = 45\nsettle = 90\n'
 STICK_DRIVE = STICK.drive
 
 
@@ -70,7 +70,7 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     world.campaign_id = started(connection)
     campaign = world.campaign()
     assert (campaign.name, campaign.state, campaign.plan_toml) == ("rack 4", "preparing", BOTH)
-    assert (campaign.on_finish, campaign.wake_margin_s) == ("reboot", 45)
+    assert (campaign.on_finish, campaign.wake_margin_s, campaign.settle_s) == ("reboot", 45, 90)
     assert (campaign.power_actions, campaign.rehearsed_at) == (0, None)
     assert campaign.max_power_actions > 8 * campaign.max_attempts
     rows = world.drive_rows()
