@@ -9,7 +9,18 @@ import pytest
 
 from tests.lab.campaign import REPO
 
-_COMMANDS = ("bench", "build", "demo", "fonts", "lab", "screens", "test", "toolbox", "write")
+_COMMANDS = (
+    "bench",
+    "build",
+    "demo",
+    "fonts",
+    "lab",
+    "screens",
+    "test",
+    "toolbox",
+    "torture",
+    "write",
+)
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
