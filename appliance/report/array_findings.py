@@ -161,7 +161,10 @@ def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
             pair.once.figure.is_tellable and pair.repeated.figure.is_tellable
         ):
             continue
-        hits = (find_hit_ratio(step, pair.once.part), find_hit_ratio(step, pair.repeated.part))
+        hits = (
+            find_hit_ratio(step, pair.once.figure.name),
+            find_hit_ratio(step, pair.repeated.figure.name),
+        )
         told = (
             f"; the cache drive answered {format_share(hits[0])} and {format_share(hits[1])}"
             if None not in hits

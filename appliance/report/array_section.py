@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import appliance
+from appliance.measure.variants import CACHE_MODES
 from appliance.report.blocks import DASH, format_bytes
-from appliance.report.figures import ARRAY, CACHE_MODES, StepFigures, Workload, label_member
+from appliance.report.figures import ARRAY, StepFigures, Workload, label_member
 from appliance.store.read.campaign import ArrayMadeRow, CampaignRows, DriveRow
 from appliance.units import format_drive_size, parse_size, printable
 
@@ -143,7 +144,7 @@ def _find_modes(planned: dict[str, object], steps: Sequence[StepFigures]) -> lis
     if not used:
         used = {str(planned.get("cache_mode", _read_defaults().get("cache_mode", "")))}
     order = ("writeback", "writethrough", "writearound", "none")
-    return [mode for mode in order if mode in used & CACHE_MODES]
+    return [mode for mode in order if mode in used & set(CACHE_MODES)]
 
 
 def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from appliance.measure.steady_state import WINDOW
+from appliance.measure.variants import SLICES
 from appliance.plan_model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
@@ -332,7 +333,7 @@ def _read_surface(step: StepFigures) -> Iterator[_Read]:
     rated = [row for row in step.slices if row.mean_bytes_s]
     if whole is None or rate is None or not rated:
         return
-    if len(rated) == surface.SLICES:
+    if len(rated) == SLICES:
         yield _Read("mean speed", "MB/s", [rate], (whole,))
     yield _Read(
         "place by place",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from appliance import stats
 from appliance.measure.steady_state import WINDOW
+from appliance.measure.variants import OTHER, TOTAL
 from appliance.report.array_findings import (
     ARRAY_RULES,
     find_array_findings,
@@ -22,7 +23,7 @@ from appliance.report.blocks import (
     format_share,
     say_start,
 )
-from appliance.report.figures import OTHER, Figure, Workload
+from appliance.report.figures import Figure, Workload
 from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
 from appliance.units import printable
@@ -322,7 +323,7 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         for step in workload.steps
         for figure in step.figures
         # The total of SQL is a sum without caches of its own.
-        if figure.variant not in {OTHER, sql.TOTAL}
+        if figure.variant not in {OTHER, TOTAL}
     ]
     invalid = [label for label, figure in figures if not figure.valid]
     unproven = [label for label, figure in figures if figure.valid and not figure.is_tellable]
