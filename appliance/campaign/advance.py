@@ -23,6 +23,7 @@ from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.smart import read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
 from appliance.store.clock import timestamp
 from appliance.store.connect import transaction
@@ -62,7 +63,10 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
             pause(
                 site,
                 campaign_id,
-                f"{campaign.power_actions} restarts are the limit of this campaign",
+                Phrase(
+                    N_("{count} restarts are the limit of this campaign"),
+                    count=campaign.power_actions,
+                ),
             )
             return Outcome.PAUSED
         row = find_drive_row(site, cycle)
@@ -168,7 +172,13 @@ def _arm_and_leave(
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED
     off = cycle.power == "cold"
-    then = f"{'power off' if off else 'restart'}, then cycle {cycle.cycle} of {row.identity}"
+    then = Phrase(
+        N_("power off, then cycle {number} of {drive}")
+        if off
+        else N_("restart, then cycle {number} of {drive}"),
+        number=cycle.cycle,
+        drive=row.identity,
+    )
     if site.countdown("power-off" if off else "reboot", then, COUNTDOWN_S):
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED

@@ -21,13 +21,13 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.errors import StepFailed, StickTrouble
 from appliance.flush import sync_path
+from appliance.phrases import N_
 from appliance.stick import FAT, SAVE_FIRST, writable_fat
 from appliance.store.campaigns import (
     CampaignRow,
     knows_plan,
     select_unfinished_campaign,
 )
-from appliance.texts import N_
 
 _FOLDER = "kaltstart/started"
 _VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
