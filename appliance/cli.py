@@ -216,7 +216,7 @@ def _compare(options: argparse.Namespace) -> int:
         although=options.although,
     )
     for line in lines:
-        print(line)
+        print(printable(line))
     return 0
 
 

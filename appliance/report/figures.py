@@ -29,7 +29,7 @@ from appliance.store.read.workloads import (
     TicketRow,
 )
 from appliance.store.steps import StepRow
-from appliance.units import parse_size, printable
+from appliance.units import parse_size
 
 ARRAY = "array"
 """A step's device, and where it stands in a campaign."""
@@ -42,7 +42,7 @@ _OF_WARM_UP = {"hit_ratio", "warm_up_rounds"}
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Every cache between the program and the platter, made printable."""
+    """Every cache between the program and the platter."""
 
     page_cache: str
     proof: str
@@ -69,8 +69,8 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """Its variant, printable: `direct/f`."""
-        return printable(str(self.variant))
+        """Its variant: `direct/f`."""
+        return str(self.variant)
 
     @property
     def proven(self) -> bool:
@@ -272,17 +272,17 @@ def _make_cache(row: ResultRow) -> Cache:
     return Cache(
         page_cache=row.page_cache,
         proof=row.page_cache_proof,
-        reason=printable(row.proof_reason),
+        reason=row.proof_reason,
         ballast_bytes=row.ballast_bytes,
-        drive_state=printable(row.drive_state),
-        array_mode=printable(row.array_mode or ""),
+        drive_state=row.drive_state,
+        array_mode=row.array_mode or "",
         dirty_bytes=row.array_dirty_bytes,
         began_cold=row.began_cold,
     )
 
 
 def _label_step(step: StepRow, drive: DriveRow | None) -> str:
-    return printable(step.device) if drive is None else label_member(drive)
+    return step.device if drive is None else label_member(drive)
 
 
 def label_member(drive: DriveRow) -> str:

@@ -26,7 +26,6 @@ from appliance.report.blocks import (
 from appliance.report.figures import Figure, Workload
 from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
-from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005
@@ -304,7 +303,7 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
             text = (
                 f"writing fell from {format_rate(drop.fast_bytes_s)} to"
                 f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
-                f" written, and stayed there ({printable(workload.kind)}; medians)."
+                f" written, and stayed there ({workload.kind}; medians)."
             )
             yield Finding("flat", step.label, text)
 
@@ -312,8 +311,8 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
 def _judge_states(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         if step.step.state in {"failed", "skipped"}:
-            reason = printable(step.step.reason) or "no reason recorded"
-            kind = printable(step.step.kind)
+            reason = step.step.reason or "no reason recorded"
+            kind = step.step.kind
             yield Finding("remark", step.label, f"{kind} {step.step.state}: {reason}.")
 
 
@@ -327,7 +326,7 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
     ]
     invalid = [label for label, figure in figures if not figure.valid]
     unproven = [label for label, figure in figures if figure.valid and not figure.is_tellable]
-    kind, total = printable(workload.kind), count(len(figures), "figure")
+    kind, total = workload.kind, count(len(figures), "figure")
     if invalid:
         text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
         yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)

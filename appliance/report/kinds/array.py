@@ -18,7 +18,6 @@ from appliance.report.blocks import (
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
 from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
 from appliance.report.plots import Line, draw_lines
-from appliance.units import printable
 
 COUNTERS_NOTE = (
     "bcache's own counters, cleared when the step began: they count requests, and a request that"
@@ -113,7 +112,7 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
     found = dict.fromkeys(row.device for row in step.activity)
     panels = []
     for number, device in enumerate(sorted(found, key=lambda name: order.get(name, len(order)))):
-        label, color = step.devices.get(device, (printable(device), step.color))
+        label, color = step.devices.get(device, (device, step.color))
         intervals = make_intervals([row for row in step.activity if row.device == device])
         drawn = thin(intervals)
         lines = make_lines("", color, drawn)
@@ -191,7 +190,7 @@ def _count(step: StepFigures, figure: Figure) -> LineView:
 def _make_parts(workload: Workload) -> TableView | None:
     lines = tuple(
         LineView(
-            heads=(printable(part),),
+            heads=(part,),
             values=(
                 format_share(figure.get("hit_ratio")),
                 format_bytes(figure.get("cache_read_bytes")),

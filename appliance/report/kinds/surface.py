@@ -27,7 +27,7 @@ from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.plots import Line, draw_lines
 from appliance.stats import find_share_shown
 from appliance.store.read.workloads import RangeRow, SliceRow
-from appliance.units import format_seconds, printable
+from appliance.units import format_seconds
 
 NOTE = (
     "Read from the first byte to the last with O_DIRECT. Rates are over the time the drive took to"
@@ -134,9 +134,9 @@ def make_ranges(label: str, ranges: Sequence[RangeRow]) -> TableView:
                 heads=(f"{row.first_byte}", f"{row.first_byte // _LBA_BYTES}"),
                 values=(
                     format_bytes(row.size_bytes),
-                    printable(row.kind),
+                    row.kind,
                     format_seconds(row.seconds) if row.seconds else DASH,
-                    printable(row.detail) or DASH,
+                    row.detail or DASH,
                 ),
                 cache=view_caches(()),
             )
