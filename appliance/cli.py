@@ -213,9 +213,9 @@ def _export(options: argparse.Namespace) -> int:
 def _campaign_ids() -> list[int]:
     from appliance.stick import DATABASE
     from appliance.store.connect import open_read_only
+    from appliance.store.read.overview import select_campaigns
 
-    rows = open_read_only(DATABASE).execute("SELECT id FROM campaign ORDER BY id").fetchall()
-    return [row["id"] for row in rows]
+    return sorted(row.id for row in select_campaigns(open_read_only(DATABASE)))
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -234,7 +234,7 @@ def _compare(options: argparse.Namespace) -> int:
         although=options.although,
     )
     for line in lines:
-        print(line)
+        print(printable(line))
     return 0
 
 

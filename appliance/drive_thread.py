@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from appliance.errors import StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, tell_nobody
 from appliance.run import unlimited
 
@@ -265,7 +266,7 @@ class DriveThread:
         self._handed_on_s = self._clock()
         text, done, total = self._progress
         if silent_s >= SHOWN_S:
-            text = f"{text}: no answer from the drive; seconds"
+            text = Phrase(N_("{what}: no answer from the drive; seconds"), what=text)
             done, total = int(silent_s), int(self._limit_s)
         try:
             self._tell(text, done, total)
@@ -301,7 +302,12 @@ class DriveThread:
     def _make_error(self, silence: Silence) -> DriveSilentError:
         seconds = self._clock() - silence.since_s
         return DriveSilentError(
-            f"{self._name} has not answered for {seconds:.0f} s ({silence.what})",
+            Phrase(
+                N_("{name} has not answered for {seconds} s ({what})"),
+                name=self._name,
+                seconds=f"{seconds:.0f}",
+                what=silence.what,
+            ),
             hint="look at its cable and its power; switch the machine off and on, or plug the "
             "drive out and in, before it is used again",
         )

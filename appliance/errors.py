@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, override
 
+from appliance.phrases import Phrase
 from appliance.problem import Problem
 
 Blame = Literal["drive", "other", "none"]
@@ -53,7 +54,9 @@ class KaltstartError(Exception):
 
     @override
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        if not self.hint:
+            return self.message
+        return Phrase("{what} ({hint})", what=self.message, hint=self.hint)
 
 
 class PlanError(KaltstartError):

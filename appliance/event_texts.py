@@ -4,10 +4,10 @@ An event is stored as its name and its fields; its sentence is made from these t
 the database and the report, in another language where the interface shows it. Pure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from string import Formatter
 
-from appliance.texts import N_
+from appliance.phrases import N_
 
 _WHAT = "{what}"
 _STEP = N_("{kind} on {device}")
@@ -147,9 +147,14 @@ def list_fields(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
 
 
-def tell(event: str, fields: Mapping[str, object], *, translate: Callable[[str], str] = str) -> str:
-    """The event's sentence. Raises KeyError where it has none with these fields."""
+def find_words(event: str, fields: Mapping[str, object]) -> str:
+    """The event's sentence with its names. Raises KeyError where it has none with these fields."""
     for text in EVENT_TEXTS[event]:
         if list_fields(text) == fields.keys():
-            return (translate(text) if text else "").format(**fields)
+            return text
     raise KeyError(event, *fields)
+
+
+def tell(event: str, fields: Mapping[str, object]) -> str:
+    """The event's sentence in English. Raises KeyError where it has none with these fields."""
+    return find_words(event, fields).format(**fields)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
+from appliance.measure.variants import CacheMode
 from appliance.plan_values import NOT_YET
-from appliance.plan_workloads import MAX_DRIVES, WORKLOADS, CacheMode, WorkloadPlan
+from appliance.plan_workloads import MAX_DRIVES, WORKLOADS, WorkloadPlan
 from appliance.plan_writes import TESTED_ROLES, Work, find_causes, list_works
 from appliance.toml_fields import (
     Table,

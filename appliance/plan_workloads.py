@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args, override
 
 from appliance.measure.fio_options import MAX_JOBS, READING_MODES
+from appliance.measure.variants import CacheMode
 from appliance.toml_fields import (
     Table,
     each_once,
@@ -34,7 +35,6 @@ LotteryPass = Literal["cold", "warm", "direct", "mmap", "buffered-app"]
 Operation = Literal[
     "write", "rewrite", "read", "reread", "rand-read", "rand-write", "backward", "stride"
 ]
-CacheMode = Literal["writethrough", "writeback", "writearound", "none"]
 Distribution = Literal["uniform", "zipf"]
 SelftestKind = Literal["short", "long"]
 

@@ -3,27 +3,19 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from appliance.measure.variants import CACHE_MODES, ArrayVariant, FioVariant
 from appliance.store.read.figures import FigureRow
 from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.language import _
 from tui.quantities import show_bytes, show_number
 
-MODES = ("writethrough", "writeback", "writearound", "none")
-_ARRAY = "array"
-_WARM_UP = "warm-up"
 _FEW = 3
 
 
 def is_inner(row: FigureRow) -> bool:
     """Whether the row tells of the array's inside: no figure of the workload."""
-    return row.variant == _ARRAY or row.variant.startswith(f"{_ARRAY}/")
-
-
-def split_mode(variant: str) -> tuple[str, str]:
-    """`writeback/rand-read` as mode and test; without a mode the first is empty."""
-    mode, _, test = variant.partition("/")
-    return (mode, test) if mode in MODES and test else ("", variant)
+    return isinstance(row.variant, ArrayVariant)
 
 
 def describe_array(rows: Sequence[FigureRow]) -> tuple[str, ...]:
@@ -39,9 +31,9 @@ def add_hits(figures: Iterable[Figure], rows: Sequence[FigureRow]) -> tuple[Figu
     A figure of several parts (`direct/1`, `direct/2`) has no such single share.
     """
     hits = {
-        row.variant.removeprefix(f"{_ARRAY}/"): row.value
+        this.part: row.value
         for row in rows
-        if is_inner(row) and row.metric == "hit_ratio"
+        if isinstance(this := row.variant, ArrayVariant) and row.metric == "hit_ratio"
     }
     return tuple(
         replace(each, text=f"{each.text}  {_show_hits(hits[each.name])}")
@@ -56,11 +48,11 @@ def _show_hits(ratio: float) -> str:
 
 
 def _sum_up(rows: Sequence[FigureRow]) -> str:
-    own = {row.metric: row for row in rows if row.variant == _ARRAY}
+    own = {row.metric: row for row in rows if row.variant == ArrayVariant()}
     if not own:
         return ""
     met = {row.array_mode for row in rows if row.array_mode and not is_inner(row)}
-    modes = [mode for mode in MODES if mode in met]
+    modes = [mode for mode in CACHE_MODES if mode in met]
     parts = modes if len(modes) < 2 else [_("{count} cache modes").format(count=len(modes))]
     if "hit_ratio" in own:
         share = _show_share(own["hit_ratio"].value).strip()
@@ -79,16 +71,16 @@ def _sum_up(rows: Sequence[FigureRow]) -> str:
 
 def _describe_warm_ups(rows: Sequence[FigureRow]) -> str:
     rounds = {
-        split_mode(row.variant)[0]: row
+        this.mode: row
         for row in rows
-        if row.metric == "warm_up_rounds" and split_mode(row.variant)[1] == _WARM_UP
+        if isinstance(this := row.variant, FioVariant) and row.metric == "warm_up_rounds"
     }
     if not rounds:
         return ""
     unsettled = " " + _("NOT SETTLED")
     parts = [
         f"{mode} {rounds[mode].value:.0f}{'' if rounds[mode].valid else unsettled}"
-        for mode in MODES
+        for mode in CACHE_MODES
         if mode in rounds
     ]
     return _("warm-up rounds: {all}").format(all=", ".join(parts))
@@ -97,7 +89,7 @@ def _describe_warm_ups(rows: Sequence[FigureRow]) -> str:
 def _describe_unclean(rows: Sequence[FigureRow]) -> str:
     """What began while something was only in the cache."""
     met = {
-        drawable(row.variant): row.array_dirty_bytes
+        drawable(str(row.variant)): row.array_dirty_bytes
         for row in rows
         if row.array_dirty_bytes and not is_inner(row)
     }

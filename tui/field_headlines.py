@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from appliance.measure.variants import READ, READ_COLD, SLICES, WRITE, SurfaceVariant, VerifyVariant
 from appliance.store.read.figures import FigureRow
 from tui.language import N_, _
 from tui.quantities import show_exact, show_number, show_rate
@@ -10,11 +11,8 @@ METRICS = (
     *("bw_bytes_s", "min_slice_bytes_s", "app_read_bytes", "unreadable_bytes", "slow_ranges"),
     *("app_write_bytes", "mismatch_bytes", "seconds", "selftest_passed"),
 )
-SLICES = 100
-"""How many equal slices a surface scan has; `appliance.workloads.surface` reads as many."""
 
-_WHOLE = "whole"
-_PHASES = ("write", "read", "read-cold")
+_PHASES = tuple(map(VerifyVariant, (WRITE, READ, READ_COLD)))
 _COLD = {
     "proven": N_("drive was off: proven"),
     "unproven": N_("drive was off: UNPROVEN"),
@@ -27,10 +25,14 @@ type Draft = tuple[str, str, Sequence[FigureRow]]
 
 def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
     """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
-    whole = {row.metric: row for row in rows if row.variant == _WHOLE}
+    whole = {row.metric: row for row in rows if row.variant == SurfaceVariant()}
     # One that was given up has only what was found in it.
     slices = {
-        row.variant for row in rows if row.variant.isdecimal() and row.metric == "app_read_bytes"
+        row.variant
+        for row in rows
+        if isinstance(row.variant, SurfaceVariant)
+        and row.variant.slice is not None
+        and row.metric == "app_read_bytes"
     }
     own = list(whole.values())
     if "bw_bytes_s" in whole:
@@ -55,8 +57,8 @@ def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
 
 def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterable[Draft]:
     """What was written and read back, what came back wrong, and whether the power was off."""
-    for name in _PHASES:
-        found = {row.metric: row for row in rows if row.variant == name}
+    for phase in _PHASES:
+        found = {row.metric: row for row in rows if row.variant == phase}
         if not found:
             continue
         parts = []
@@ -67,11 +69,11 @@ def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterab
             told = _("{amount} WRONG") if wrong else _("nothing wrong")
             parts.append(told.format(amount=show_exact(wrong)))
         if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
-            told = _("{amount} UNWRITABLE") if name == "write" else _("{amount} UNREADABLE")
+            told = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
             parts.append(told.format(amount=show_exact(bad)))
-        if name == "read-cold":
+        if phase.phase == READ_COLD:
             parts.append(_describe_power_offs(power_offs))
-        yield name, "  ".join(parts), list(found.values())
+        yield str(phase), "  ".join(parts), list(found.values())
 
 
 def draft_selftest(rows: Sequence[FigureRow]) -> Iterable[Draft]:
@@ -82,7 +84,7 @@ def draft_selftest(rows: Sequence[FigureRow]) -> Iterable[Draft]:
         if "seconds" in found:
             seconds = show_number(found["seconds"].value, ",.0f")
             text += " " + _("in {seconds} s").format(seconds=seconds)
-        yield name, text, list(found.values())
+        yield str(name), text, list(found.values())
 
 
 def _describe_power_offs(power_offs: Sequence[str]) -> str:

@@ -3,12 +3,21 @@
 No figure leaves here without the cache state it was taken under.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from appliance.measure.variants import (
+    CACHE_MODES,
+    OTHER,
+    TOTAL,
+    ArrayVariant,
+    FioVariant,
+    LotteryVariant,
+    MatrixVariant,
+    SweepVariant,
+)
 from appliance.store.read.figures import FigureRow, TicketSum
-from tui.array_headlines import MODES, add_hits, is_inner, split_mode
+from tui.array_headlines import add_hits, is_inner
 from tui.campaigns import Figure
 from tui.charset import drawable
 from tui.field_headlines import METRICS as FIELD_METRICS
@@ -27,7 +36,6 @@ _OPERATIONS = (
     *("rand-read", "rand-write", "backward", "stride"),
 )
 _PHASES = ("recovery", "indexes", "wide_update", "string_updates", "select")
-_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def find_figures(
@@ -51,9 +59,9 @@ def find_figures(
 
 def is_shown(row: FigureRow) -> bool:
     """Whether something is made of it, here, of the array, or in a picture."""
-    return row.variant != "other" and (
+    return row.variant != OTHER and (
         row.metric in {*METRICS, "warm_up_rounds"}
-        or row.variant == "array"
+        or row.variant == ArrayVariant()
         or (is_inner(row) and row.metric == "hit_ratio")
     )
 
@@ -83,7 +91,11 @@ def _find_own(
 def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterable[Figure]:
     for name in _ordered({each.pass_name for each in tickets}, _PASSES):
         drawn = [each for each in tickets if each.pass_name == name]
-        own = [row for row in rows if _parts(row)[0] == name]
+        own = [
+            row
+            for row in rows
+            if isinstance(row.variant, LotteryVariant) and row.variant.reading == name
+        ]
         seconds = sum(each.seconds for each in drawn)
         rate = sum(each.bytes for each in drawn) / seconds if seconds else 0.0
         # `direct`, and `direct/2` from the second repetition on
@@ -103,18 +115,14 @@ def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterabl
 
 def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     # Rounds, passes of preconditioning and the ways of a mixed job: `seq-read/round-3`.
-    whole = [row for row in rows if "/" not in split_mode(row.variant)[1]] or rows
-    by_mode = {split_mode(row.variant)[0] for row in whole}
-    names = [
-        name
-        for mode in _ordered(by_mode, MODES)
-        for name in _ordered(
-            {row.variant for row in whole if split_mode(row.variant)[0] == mode},
-            [f"{mode}/{test}" if mode else test for test in _TESTS],
-        )
-    ]
-    for name in names:
-        own = [row for row in whole if row.variant == name]
+    found = {this: row for row in rows if isinstance(this := row.variant, FioVariant)}
+    whole = [this for this in found if this == this.whole] or list(found)
+
+    def place(this: FioVariant) -> tuple[int, int, str]:
+        return _place(this.mode, CACHE_MODES), _place(this.test, _TESTS), str(this)
+
+    for this in sorted(whole, key=place):
+        own = [row for row in rows if row.variant == this]
         texts = {
             row.metric: show(row.value)
             for metric, show in (("bw_bytes_s", show_rate), ("iops", show_iops))
@@ -123,18 +131,17 @@ def _fio(rows: Sequence[FigureRow]) -> Iterable[Figure]:
         }
         if texts:
             text = "  ".join(f"{each:>12}" for each in texts.values())
-            wanted = "iops" if split_mode(name)[1].startswith("rand") else "bw_bytes_s"
+            wanted = "iops" if this.test.startswith("rand") else "bw_bytes_s"
             main = wanted if wanted in texts else next(iter(texts))
             value = next(row.value for row in own if row.metric == main)
-            yield replace(_figure(name, text, own), short=texts[main], value=value)
+            yield replace(_figure(str(this), text, own), short=texts[main], value=value)
 
 
 def _matrix(rows: Sequence[FigureRow]) -> Iterable[Figure]:
-    rates = [row for row in rows if row.metric == "rate_bytes_s"]
     by_operation: dict[str, list[FigureRow]] = {}
-    for row in rates:
-        operation = next((part for part in _parts(row) if part in _OPERATIONS), row.variant)
-        by_operation.setdefault(operation, []).append(row)
+    for row in rows:
+        if isinstance(row.variant, MatrixVariant) and row.metric == "rate_bytes_s":
+            by_operation.setdefault(row.variant.operation, []).append(row)
     for name in _ordered(by_operation, _OPERATIONS):
         own = by_operation[name]
         values = [row.value for row in own]
@@ -147,27 +154,28 @@ def _matrix(rows: Sequence[FigureRow]) -> Iterable[Figure]:
 
 
 def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
-    lines: dict[str, list[FigureRow]] = {}
+    lines: dict[str, dict[SweepVariant, FigureRow]] = {}
     for row in rows:
-        if row.metric == "iops":
-            lines.setdefault("/".join(_parts(row)[1:]), []).append(row)
+        if isinstance(this := row.variant, SweepVariant) and row.metric == "iops":
+            lines.setdefault(f"{this.test}/{this.access}", {})[this] = row
     for name in _ordered(lines, _TESTS):
-        own = sorted(lines[name], key=_set_bytes)
-        ends = own if len(own) == 1 else [own[0], own[-1]]
+        sets = sorted(lines[name], key=lambda this: this.set_bytes)
+        least_and_most = sets if len(sets) == 1 else [sets[0], sets[-1]]
+        ends = [lines[name][this] for this in least_and_most]
         counts = " -> ".join(show_count(row.value) for row in ends)
-        sizes = " -> ".join(drawable(_parts(row)[0]) for row in ends)
+        sizes = " -> ".join(drawable(this.size) for this in least_and_most)
         figure = _figure(name, f"{counts} IOPS ({sizes})", ends)
         yield replace(figure, short=counts, value=ends[-1].value)
 
 
 def _sql(rows: Sequence[FigureRow]) -> Iterable[Figure]:
     times = [row for row in rows if row.metric == "seconds"]
-    total = [row for row in times if row.variant == "total"]
-    phases = [row for name in _PHASES for row in times if row.variant == name]
+    total = [row for row in times if row.variant == TOTAL]
+    phases = [row for name in _PHASES for row in times if str(row.variant) == name]
     if total:
         yield _figure("total", _show_seconds(total[0]), total, value=total[0].value)
     for row in phases:
-        yield _figure(row.variant, _show_seconds(row), [row], value=row.value)
+        yield _figure(str(row.variant), _show_seconds(row), [row], value=row.value)
 
 
 def _show_seconds(row: FigureRow) -> str:
@@ -197,16 +205,10 @@ def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
     def place(name: str) -> tuple[int, str]:
         first = name if name in order else name.split("/", maxsplit=1)[0]
-        return (order.index(first) if first in order else len(order), name)
+        return _place(first, order), name
 
     return sorted(names, key=place)
 
 
-def _parts(row: FigureRow) -> list[str]:
-    return row.variant.split("/")
-
-
-def _set_bytes(row: FigureRow) -> int:
-    """The working set that a sweep's variant begins with: `64M`, or bytes."""
-    found = re.fullmatch(r"(\d+)([KMGT]?)", _parts(row)[0])
-    return int(found[1]) * _FACTORS[found[2]] if found else 0
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)

@@ -5,8 +5,9 @@ Pure.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from dataclasses import replace
 
+from appliance.measure.variants import FioVariant, LotteryVariant
 from appliance.store.read.figures import FigureRow, SampleRow
 from tui.campaigns import Campaign, Spread
 from tui.charset import drawable, shorten
@@ -20,7 +21,6 @@ LEAST_FOR_A_BOX = 5
 """Quartiles of fewer would be drawn from next to nothing."""
 
 _DEVICE = 20
-_ROUND = "/round-"
 
 
 def find_spreads(
@@ -44,7 +44,11 @@ def find_spreads(
 def _find_passes(rows: Sequence[FigureRow], samples: Sequence[SampleRow]) -> Iterable[Spread]:
     met = dict.fromkeys((each.pass_name, each.page_cache) for each in samples)
     for name, page_cache in met:
-        own = [row for row in rows if row.variant.split("/")[0] == name]
+        own = [
+            row
+            for row in rows
+            if isinstance(row.variant, LotteryVariant) and row.variant.reading == name
+        ]
         rates = tuple(
             each.bytes_s / 1e6
             for each in samples
@@ -55,19 +59,19 @@ def _find_passes(rows: Sequence[FigureRow], samples: Sequence[SampleRow]) -> Ite
 
 
 def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
-    rounds = [row for row in rows if _ROUND in row.variant and row.valid]
-    wanted = [row for row in rounds if row.metric == _find_metric(row.variant)]
-    for variant, found in groupby(wanted, key=lambda row: row.variant.partition(_ROUND)[0]):
-        own = list(found)
+    rounds: dict[FioVariant, list[FigureRow]] = {}
+    for row in rows:
+        this = row.variant
+        if not isinstance(this, FioVariant) or not this.is_test or not this.round:
+            continue
+        if row.valid and row.metric == ("iops" if "rand-" in this.test else "bw_bytes_s"):
+            rounds.setdefault(replace(this, round=0), []).append(row)
+    for variant, own in rounds.items():
         is_iops = own[0].metric == "iops"
         values = tuple(row.value if is_iops else row.value / 1e6 for row in own)
         if len(values) > 1:
             cache = name_cache({row.page_cache for row in own}, own)
-            yield Spread(drawable(variant), cache, "IOPS" if is_iops else "MB/s", values)
-
-
-def _find_metric(variant: str) -> str:
-    return "iops" if "rand-" in variant else "bw_bytes_s"
+            yield Spread(drawable(str(variant)), cache, "IOPS" if is_iops else "MB/s", values)
 
 
 def draw_spreads(campaign: Campaign, width: int) -> list[str]:

@@ -39,8 +39,10 @@ class Event:
     """What happened, in the word that the log has for it."""
     detail: str
     """Its sentence in English."""
+    words: str = ""
+    """The sentence with the names of what is put in."""
     fields: Mapping[str, object] | None = None
-    """What the sentence is made of, where that is known."""
+    """What is put in; None where that, or the sentence, is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from appliance.arrays.state import check_cache, format_amount, has_cache, read_s
 from appliance.arrays.superblock import read_superblock
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
+from appliance.phrases import N_
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
-from appliance.texts import N_
 
 
 def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progress) -> None:

@@ -29,9 +29,9 @@ from appliance.arrays.state import has_cache
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.drives.writable import Unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress, tell_nobody
-from appliance.texts import N_
 from appliance.units import printable
 
 START_S = 120.0

@@ -9,10 +9,10 @@ from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
+from appliance.phrases import N_
 from appliance.plan_model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
-from appliance.texts import N_
 
 _SUPERBLOCK_SECTORS = 23  # what make-bcache leaves free for it
 _MAX_JOURNAL_BUCKETS = 256  # SB_JOURNAL_BUCKETS

@@ -9,8 +9,8 @@ from appliance.arrays.kernel import block, control, read, set_folder, write
 from appliance.arrays.model import Array
 from appliance.arrays.state import format_amount, parse_choice, parse_dirty_threshold_pages
 from appliance.errors import KaltstartError, StepFailed
+from appliance.measure.variants import CacheMode
 from appliance.plan_model import ArrayPlan
-from appliance.plan_workloads import CacheMode
 from appliance.units import format_drive_size
 
 _UNWRITTEN_SHARE = 8

@@ -14,9 +14,9 @@ from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
 from appliance.caches.page_cache import drop_caches
 from appliance.errors import StepFailed, blaming
+from appliance.phrases import N_
 from appliance.progress import Progress
 from appliance.run import run
-from appliance.texts import N_
 
 FOLDER = Path("/run/kaltstart/ballast")
 FLOOR_BYTES = 96 << 20

@@ -33,8 +33,8 @@ from appliance.caches.holders import find_mappers, mounted_file_system
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailed
 from appliance.flush import flush
+from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
-from appliance.texts import N_
 
 __all__ = [
     "Dropped",

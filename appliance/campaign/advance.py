@@ -25,6 +25,7 @@ from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.smart import PowerCycles, read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
 from appliance.store.clock import timestamp
 from appliance.store.connect import transaction
@@ -91,8 +92,8 @@ def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
     if is_pause_wanted(site.connection, site.this_boot, campaign.id):
         return Outcome.PAUSED, PAUSED
     if campaign.power_actions >= campaign.max_power_actions:
-        said = f"{campaign.power_actions} restarts are the limit of this campaign"
-        return Outcome.PAUSED, said
+        limit = N_("{count} restarts are the limit of this campaign")
+        return Outcome.PAUSED, Phrase(limit, count=campaign.power_actions)
     if lost := find_lost_actions(campaign):
         return Outcome.FORGOTTEN, describe_lost_actions(lost)
     if absence := describe_absence(site.connection, campaign.id, boot_id=site.this_boot.boot_id):
@@ -115,10 +116,15 @@ def find_forgotten_power_ons(
     more = count.count - known.power_cycles
     if more - known.boots <= _SPARE_POWER_ONS:
         return ""
-    return (
-        f"drive {row.identity} was switched on {more} times since its last boot was prepared, and "
-        f"{known.boots} starts are stored since then: the stick forgets what it stores, or "
-        "something else switches the drive off"
+    return Phrase(
+        N_(
+            "drive {drive} was switched on {count} times since its last boot was prepared, and "
+            "{stored} starts are stored since then: the stick forgets what it stores, or something "
+            "else switches the drive off"
+        ),
+        drive=row.identity,
+        count=more,
+        stored=known.boots,
     )
 
 
@@ -213,7 +219,13 @@ def _arm_and_leave(
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED
     off = cycle.power == "cold"
-    then = f"{'power off' if off else 'restart'}, then cycle {cycle.cycle} of {row.identity}"
+    then = Phrase(
+        N_("power off, then cycle {number} of {drive}")
+        if off
+        else N_("restart, then cycle {number} of {drive}"),
+        number=cycle.cycle,
+        drive=row.identity,
+    )
     if site.countdown("power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)):
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED

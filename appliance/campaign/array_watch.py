@@ -21,8 +21,8 @@ from appliance.drives.file_system import find_folder
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.samples import CacheState, Result
+from appliance.measure.variants import ArrayVariant, CacheMode
 from appliance.plan_model import ArrayPlan
-from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 from appliance.run import run_watched
 from appliance.store.steps import ArrayCondition
@@ -161,7 +161,7 @@ class ArrayWatch:
             "dirty_start_bytes": self._met.dirty_bytes,
             "dirty_end_bytes": condition.dirty_bytes,
         }
-        variant = f"array/{part}"
+        variant = str(ArrayVariant(part))
         results = [Result(variant, metric, value, _COUNTED) for metric, value in figures.items()]
         array_bytes = array.read_bytes - self._array_before.read_bytes
         if array_bytes:

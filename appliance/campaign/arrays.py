@@ -28,6 +28,7 @@ from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.drives.writable import Unlocked, unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
+from appliance.phrases import N_
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick import Stick
@@ -39,7 +40,6 @@ from appliance.store.arrays import (
 )
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.connect import transaction
-from appliance.texts import N_
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.drives.writable import Unlocked, Writable, unlocked
 from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
+from appliance.phrases import N_
 from appliance.plan_workloads import FileSystem
 from appliance.run import StillRunning
 from appliance.stick import RAW, Stick
@@ -38,7 +39,6 @@ from appliance.store.steps import (
     select_parts,
     upsert_file_system,
 )
-from appliance.texts import N_
 from appliance.workloads.base import ArrayControl, Bench
 
 

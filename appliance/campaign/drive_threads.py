@@ -16,6 +16,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.drives.file_system import detach_mounts
 from appliance.drives.patience import read_patience_s, read_signs
 from appliance.errors import Blame, KaltstartError, StepFailed, blaming
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.progress import Progress, tell_nobody
 from appliance.units import printable
 
@@ -66,7 +67,10 @@ def drive_work(
             )
 
     with DriveThread(
-        " and ".join(f"drive {each.identity}" for each, _ in members),
+        join_phrases(
+            [Phrase(N_("drive {drive}"), drive=each.identity) for each, _ in members],
+            N_("{first} and {rest}"),
+        ),
         read_signs=partial(read_signs, names),
         limit_s=limit_s,
         tell=tell,

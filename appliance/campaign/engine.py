@@ -63,6 +63,7 @@ from appliance.drives.file_system import release_mounts
 from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan import parse_plan
 from appliance.progress import tell_nobody
 from appliance.run import run
@@ -78,7 +79,6 @@ from appliance.store.connect import impatient, telling_stick_trouble
 from appliance.store.cycles import select_cycles
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Request, select_new_requests, select_request
-from appliance.texts import N_
 
 _AUTOSTART_S = 10
 _POLL_S = 0.25
@@ -278,7 +278,7 @@ class Appliance:
         if is_pause_asked(self.connection, campaign.id):
             counts_down = False  # it pauses before it does anything
         if counts_down and self.screen.countdown(
-            "resume", f"go on with campaign {campaign.id}", _AUTOSTART_S
+            "resume", Phrase(N_("go on with campaign {number}"), number=campaign.id), _AUTOSTART_S
         ):
             pause(self.site, campaign.id, name_stop(self.connection, campaign.id))
             return
@@ -428,7 +428,8 @@ class Appliance:
             return
         if not self._is_first_start(plan.toml):
             return
-        said = "; ".join(filter(None, (f"start campaign {plan.name}", warning)))
+        start = Phrase(N_("start campaign {name}"), name=plan.name)
+        said = join_phrases((start, warning))
         if self.screen.countdown("autostart", said, _AUTOSTART_S):
             if self.screen.is_power_key_pressed():
                 return  # not now; nothing was said about the plan
@@ -548,18 +549,18 @@ class Appliance:
         with suppress(StickTrouble):  # a person starts it, and sees it start
             self._note_start(plan_toml)
         said = (
-            f"campaign {campaign_id} started",
+            Phrase(N_("campaign {number} started"), number=campaign_id),
             check_policy(self.site),
             self._warn_of_room(campaign_id, plan_toml),
         )
-        accept("; ".join(filter(None, said)))
+        accept(join_phrases(said))
         self._run_anew(campaign_id)
 
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
         resume_campaign(self.site, campaign_id)
         self._let_run_by_person.add(campaign_id)
-        accept(f"campaign {campaign_id} goes on")
+        accept(Phrase(N_("campaign {number} goes on"), number=campaign_id))
         self._run_anew(campaign_id)
 
     def merge(self, file_name: str, accept: Accept) -> None:

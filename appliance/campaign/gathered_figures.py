@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from appliance.evidence import Figure
+from appliance.measure.variants import Variant
 from appliance.policy_limits import LIMITS, LimitKind
 from appliance.store.read.figures import FigureRow
 
 MB = 1_000_000
 MS_NS = 1_000_000
 _PAST_THE_CACHE = frozenset({"cold", "bypass"})
+
+type Wanted = tuple[Variant, str, float]
+"""Which metric of which variant a limit is about, and what one unit of the limit is in it."""
 
 
 def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
@@ -57,16 +61,14 @@ def excuse_skipped(
     }
 
 
-def take(
-    rows: Sequence[FigureRow], wanted: Mapping[str, tuple[str, str, float]]
-) -> dict[str, Figure]:
+def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, Figure]:
     """Figures by their limits' names: only what is the drive's and counts."""
     taken = {}
     for name, (variant, metric, unit) in wanted.items():
         own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
         if not own:
             continue
-        buffered = metric.startswith("lat_") and "write" in variant
+        buffered = metric.startswith("lat_") and "write" in str(variant)
         past = _PAST_THE_CACHE - {"cold"} if buffered else _PAST_THE_CACHE
         good = [row for row in own if row.valid and row.page_cache in past]
         proven = [row for row in good if row.page_cache_proof == "proven"]
@@ -87,7 +89,7 @@ def take(
     return taken
 
 
-def sum_metric(rows: Iterable[FigureRow], variant: str, metric: str) -> float | None:
+def sum_metric(rows: Iterable[FigureRow], variant: Variant, metric: str) -> float | None:
     """Over all of its rows; None where there is none."""
     values = [row.value for row in rows if (row.variant, row.metric) == (variant, metric)]
     return sum(values) if values else None

@@ -7,8 +7,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from appliance.campaign.gathered_figures import MB, MS_NS, sum_metric, take
+from appliance.campaign.gathered_figures import MB, MS_NS, Wanted, sum_metric, take
 from appliance.evidence import Figure
+from appliance.measure.variants import SurfaceVariant
 from appliance.stats import find_share_shown
 from appliance.store.ranges import select_slices
 from appliance.store.read.evidence import (
@@ -19,9 +20,10 @@ from appliance.store.read.evidence import (
 from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
 
-_SURFACE: Mapping[str, tuple[str, str, float]] = {
-    "surface_mean_mb_s": ("whole", "bw_bytes_s", MB),
-    "surface_lat_p99_ms": ("whole", "lat_p99_ns", MS_NS),
+_WHOLE = SurfaceVariant()
+_SURFACE: Mapping[str, Wanted] = {
+    "surface_mean_mb_s": (_WHOLE, "bw_bytes_s", MB),
+    "surface_lat_p99_ms": (_WHOLE, "lat_p99_ns", MS_NS),
 }
 RATES = (*_SURFACE, "surface_slowest_slice_percent")
 """Limits on how fast a drive is over its bytes."""
@@ -49,7 +51,7 @@ def gather_surface(
     is_whole = (
         step.state == "done"
         and reached_bytes >= drive.size_bytes
-        and sum_metric(rows, "whole", "unreadable_bytes") is not None
+        and sum_metric(rows, _WHOLE, "unreadable_bytes") is not None
     )
     if not is_whole:
         why = step.reason or ("it was given up" if step.state == "done" else step.state)
@@ -59,7 +61,7 @@ def gather_surface(
         "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
     }
     slow = float(count_ranges(connection, step.id, "slow"))
-    slow = max(slow, sum_metric(rows, "whole", "slow_ranges") or 0.0)
+    slow = max(slow, sum_metric(rows, _WHOLE, "slow_ranges") or 0.0)
     found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
     speeds = {each.number: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
     if is_whole and speeds:
@@ -72,7 +74,7 @@ def gather_surface(
             f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
         )
     figures = take(rows, _SURFACE) | found
-    places = sum_metric(rows, "whole", "sampled_places")
+    places = sum_metric(rows, _WHOLE, "sampled_places")
     if places is not None:
         figures |= _set_aside(figures)
         found_bytes = figures["surface_unreadable_bytes"]

@@ -3,8 +3,9 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from appliance.campaign.gathered_figures import MB, sum_metric, take
+from appliance.campaign.gathered_figures import MB, Wanted, sum_metric, take
 from appliance.evidence import SURFACE_UNREAD, Figure
+from appliance.measure.variants import READ, READ_COLD, WRITE, VerifyVariant
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read.evidence import (
     JudgedDriveRow,
@@ -13,10 +14,10 @@ from appliance.store.read.evidence import (
 from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
 
-_READS = ("read", "read-cold")
-VARIANTS: Mapping[str, tuple[str, str, float]] = {
-    "verify_write_mb_s": ("write", "bw_bytes_s", MB),
-    "verify_read_mb_s": ("read", "bw_bytes_s", MB),
+_WRITE, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
+VARIANTS: Mapping[str, Wanted] = {
+    "verify_write_mb_s": (_WRITE, "bw_bytes_s", MB),
+    "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
 }
 RATES = tuple(VARIANTS)
 """Limits on how fast a drive is in it."""
@@ -33,9 +34,9 @@ def gather_verify(
     The second is for Evidence.surface_unread.
     """
     ranges = select_range_bytes(connection, step.id)
-    written = sum_metric(rows, "write", "app_write_bytes")
-    is_warm = _is_complete(rows, "read", written)
-    is_cold = _is_complete(rows, "read-cold", written)
+    written = sum_metric(rows, _WRITE, "app_write_bytes")
+    is_warm = _is_complete(rows, _READ, written)
+    is_cold = _is_complete(rows, _READ_COLD, written)
     if step.state != "done":
         detail = f"it did not come to its end: {step.reason or step.state}"
     elif not is_warm:
@@ -46,7 +47,11 @@ def gather_verify(
 
     def find(*kinds: str, metric: str = "") -> Figure:
         """What was found stands; finding nothing needs all of it to have been read back."""
-        summed = [sum_metric(rows, phase, metric) or 0.0 for phase in ("write", *_READS) if metric]
+        summed = [
+            sum_metric(rows, phase, metric) or 0.0
+            for phase in (_WRITE, _READ, _READ_COLD)
+            if metric
+        ]
         value = max(float(sum(ranges.get(kind, 0) for kind in kinds)), *summed, 0.0)
         return Figure(value if is_done or value else None, detail)
 
@@ -66,14 +71,14 @@ def _find_unread(drive: JudgedDriveRow, rows: Sequence[FigureRow], *, written_by
     """Empty where all of the drive was written and read back."""
     if not written_bytes or not drive.size_bytes:
         return SURFACE_UNREAD
-    tried_bytes = written_bytes + (sum_metric(rows, "write", "unreadable_bytes") or 0.0)
+    tried_bytes = written_bytes + (sum_metric(rows, _WRITE, "unreadable_bytes") or 0.0)
     if tried_bytes >= drive.size_bytes:
         return ""
     share = min(100 * written_bytes / drive.size_bytes, 99.9)
     return f"{share:.1f} % of it written and read back"
 
 
-def _is_complete(rows: Sequence[FigureRow], phase: str, written: float | None) -> bool:
+def _is_complete(rows: Sequence[FigureRow], phase: VerifyVariant, written: float | None) -> bool:
     """Whether all that was written was looked at again, readable or not."""
     read = sum_metric(rows, phase, "app_read_bytes")
     if read is None or not written:

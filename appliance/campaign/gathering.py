@@ -7,13 +7,20 @@ from dataclasses import replace
 from appliance import stats
 from appliance.campaign import gathered_surface, gathered_verify
 from appliance.campaign.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
-from appliance.campaign.gathered_figures import MB, MS_NS, excuse_skipped, find_worst, take
+from appliance.campaign.gathered_figures import MB, MS_NS, Wanted, excuse_skipped, find_worst, take
 from appliance.campaign.gathered_health import find_unread_health, read_health
 from appliance.drives.details import says_hybrid
 from appliance.drives.hidden_capacity import read_hidden_capacity
 from appliance.drives.link_rates import find_carried
 from appliance.errors import PlanError
 from appliance.evidence import SURFACE_UNREAD, Evidence, Figure
+from appliance.measure.variants import (
+    FioVariant,
+    SurfaceVariant,
+    Variant,
+    VerifyVariant,
+    parse_variant,
+)
 from appliance.plan import parse_plan
 from appliance.plan_workloads import FioPlan
 from appliance.policy_limits import LIMITS
@@ -35,16 +42,15 @@ from appliance.store.steps import StepRow
 from appliance.workloads.surface_drive import DEPTH
 from appliance.workloads.surface_slices import REQUEST_BYTES
 
-# Which metric of which variant a limit on fio is about, and what one unit of the limit is in it.
-_FIO: Mapping[str, tuple[str, str, float]] = {
-    "fio_seq_read_mb_s": ("seq-read", "bw_bytes_s", MB),
-    "fio_seq_write_mb_s": ("seq-write", "bw_bytes_s", MB),
-    "fio_rand_read_iops": ("rand-read", "iops", 1),
-    "fio_rand_read_lat_p50_ms": ("rand-read", "lat_p50_ns", MS_NS),
-    "fio_rand_read_lat_p99_ms": ("rand-read", "lat_p99_ns", MS_NS),
-    "fio_rand_write_iops": ("rand-write", "iops", 1),
-    "fio_rand_write_lat_p50_ms": ("rand-write", "lat_p50_ns", MS_NS),
-    "fio_rand_write_lat_p99_ms": ("rand-write", "lat_p99_ns", MS_NS),
+_FIO: Mapping[str, Wanted] = {
+    "fio_seq_read_mb_s": (FioVariant(test="seq-read"), "bw_bytes_s", MB),
+    "fio_seq_write_mb_s": (FioVariant(test="seq-write"), "bw_bytes_s", MB),
+    "fio_rand_read_iops": (FioVariant(test="rand-read"), "iops", 1),
+    "fio_rand_read_lat_p50_ms": (FioVariant(test="rand-read"), "lat_p50_ns", MS_NS),
+    "fio_rand_read_lat_p99_ms": (FioVariant(test="rand-read"), "lat_p99_ns", MS_NS),
+    "fio_rand_write_iops": (FioVariant(test="rand-write"), "iops", 1),
+    "fio_rand_write_lat_p50_ms": (FioVariant(test="rand-write"), "lat_p50_ns", MS_NS),
+    "fio_rand_write_lat_p99_ms": (FioVariant(test="rand-write"), "lat_p99_ns", MS_NS),
 }
 
 _RATES = {"surface": gathered_surface.RATES, "verify": gathered_verify.RATES}
@@ -205,18 +211,26 @@ def _find_busy_shares(
     connection: sqlite3.Connection, step: StepRow, names: Iterable[str]
 ) -> dict[str, float]:
     """By the limits' names, in which share of the time behind it a processor was at its limit."""
-    loads = select_loads(connection, step.id)
+    loads = [
+        (parse_variant(step.kind, each.part), each) for each in select_loads(connection, step.id)
+    ]
     return {
         name: sum(load.full_s for load in own) / sum(load.seconds for load in own)
         for name in names
-        if (own := [load for load in loads if load.seconds > 0 and _is_behind(load.part, name)])
+        if (own := [load for part, load in loads if load.seconds > 0 and _is_behind(part, name)])
     }
 
 
-def _is_behind(part: str, name: str) -> bool:
+def _is_behind(part: Variant, name: str) -> bool:
     """Whether a figure was measured in a part: a slice, a stretch, a test."""
-    variant = (_FIO.get(name) or gathered_verify.VARIANTS.get(name) or ("",))[0]
-    return bool(part) and part.rstrip("0123456789").rstrip("-") == variant
+    wanted = _FIO.get(name) or gathered_verify.VARIANTS.get(name)
+    match part:
+        case SurfaceVariant(slice=number):
+            return number is not None and wanted is None
+        case FioVariant() | VerifyVariant():
+            return wanted is not None and part.whole == wanted[0]
+        case _:
+            return False
 
 
 def _find_under_way(
@@ -239,7 +253,7 @@ def _name_planned(connection: sqlite3.Connection, campaign_id: int, step: StepRo
         return _RATES.get(step.kind, ())
     plan = _find_fio_plan(connection, campaign_id, step)
     tests = () if plan is None else plan.tests
-    return [name for name, (variant, *_) in _FIO.items() if variant in tests]
+    return [name for name, (variant, *_) in _FIO.items() if str(variant) in tests]
 
 
 def _find_fio_plan(

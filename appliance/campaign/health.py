@@ -20,12 +20,12 @@ from appliance.drives.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import transaction
 from appliance.store.health import HealthRow, Moment, insert_health, select_health
-from appliance.texts import N_
 from appliance.units import printable
 
 DEADLINE_S = 60

@@ -16,6 +16,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.errors import StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.plan import Plan
 from appliance.progress import tell_nobody
 from appliance.run import StillRunning
@@ -48,10 +49,12 @@ def find_unknown_campaign(
             continue
         drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
         if _carries_unknown(connection, drive):
-            return (
-                f"The plan does not start by itself: drive {planned.identity} "
-                "carries what a campaign left on it, "
-                "and the stick's database does not know of that campaign"
+            return Phrase(
+                N_(
+                    "The plan does not start by itself: drive {drive} carries what a campaign "
+                    "left on it, and the stick's database does not know of that campaign"
+                ),
+                drive=planned.identity,
             )
     return ""
 

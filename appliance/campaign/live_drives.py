@@ -22,9 +22,9 @@ from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
 from appliance.drives.probe import find_settled_drives
 from appliance.errors import Refusal, StepFailed
+from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignDriveRow
-from appliance.texts import N_
 from appliance.workloads.reference_os import root_partuuid
 
 _DRIVE_WAIT_S = 20

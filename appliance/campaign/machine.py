@@ -26,6 +26,7 @@ from appliance.machine_facts import (
     read_fixed,
     read_machine,
 )
+from appliance.phrases import N_, Phrase
 from appliance.run import run
 from appliance.stick import DATA, FAT, RUN, Stick
 from appliance.store.connect import SCHEMA_VERSION
@@ -98,7 +99,9 @@ class Machine:
             )
         before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         set_time(to)
-        return self._note("set-time", f"the time is {to:%Y-%m-%d %H:%M} UTC now; it was {before}")
+        said = N_("the time is {time} UTC now; it was {before}")
+        answer = Phrase(said, time=f"{to:%Y-%m-%d %H:%M}", before=before)
+        return self._note("set-time", answer)
 
     def set_keyboard(self, layout: str) -> str:
         """Raises Refusal or StepFailed. Returns the answer."""
@@ -106,7 +109,9 @@ class Machine:
         self._keyboard = layout
         try:
             keep_layout(layout)
-            said = f"the keyboard is {layout}, now and at the next start"
+            said: str = Phrase(
+                N_("the keyboard is {layout}, now and at the next start"), layout=layout
+            )
         except OSError as error:
             said = f"the keyboard is {layout} until power-off; not kept: {error.strerror}"
         return self._note("set-keyboard", said)
@@ -117,7 +122,9 @@ class Machine:
         self._language = language
         try:
             keep_language(language)
-            said = f"the language is {language}, now and at the next start"
+            said: str = Phrase(
+                N_("the language is {language}, now and at the next start"), language=language
+            )
         except OSError as error:
             said = f"the language is {language} until power-off; not kept: {error.strerror}"
         return self._note("set-language", said)

@@ -24,6 +24,7 @@ from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.progress import tell_nobody
 from appliance.run import StillRunning, run
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
@@ -221,8 +222,14 @@ def _check_left(
             own |= _list_uuids(found)
     if foreign := describe_foreign(found, noted or DriveContent(), own):
         raise Refusal(
-            f"drive {row.identity} carries what was not on it when this campaign last wrote to "
-            f"it, and is not the campaign's: {foreign}; somebody may have used it since",
+            Phrase(
+                N_(
+                    "drive {drive} carries what was not on it when this campaign last wrote to "
+                    "it, and is not the campaign's: {found}; somebody may have used it since"
+                ),
+                drive=row.identity,
+                found=foreign,
+            ),
             hint=_IF_IT_MAY_BE_ERASED,
         )
 
@@ -238,8 +245,14 @@ def _check_released(row: CampaignDriveRow, change: str) -> None:
     """
     if change:
         raise Refusal(
-            f"drive {row.identity} does not carry what it did when it was released, and nothing "
-            f"of this campaign: {change}",
+            Phrase(
+                N_(
+                    "drive {drive} does not carry what it did when it was released, and nothing "
+                    "of this campaign: {found}"
+                ),
+                drive=row.identity,
+                found=change,
+            ),
             hint=_IF_IT_MAY_BE_ERASED,
         )
 

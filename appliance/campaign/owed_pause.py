@@ -6,8 +6,8 @@ the campaign would go on by itself then.
 
 from contextlib import suppress
 
+from appliance.phrases import N_
 from appliance.stick import RUN
-from appliance.texts import N_
 
 _NOTE = RUN / "pause-due"
 _REASON_LOST = N_("an earlier engine could not store why it paused")

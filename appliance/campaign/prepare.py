@@ -14,6 +14,7 @@ from appliance.campaign.step_run import hold_if_asked
 from appliance.console import announce
 from appliance.drives.writable import unlocked
 from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.phrases import N_
 from appliance.plan import parse_plan
 from appliance.plan_model import ArrayPlan
 from appliance.progress import Progress
@@ -27,7 +28,6 @@ from appliance.store.campaigns import (
 )
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
-from appliance.texts import N_
 from appliance.workloads.reference_os import install_reference_os, make_install_uuid
 
 

@@ -9,12 +9,12 @@ from appliance.campaign.journal import record
 from appliance.campaign.requests import name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.thisboot import kernel_started_at
+from appliance.phrases import N_
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
 from appliance.store.clock import parse_timestamp
 from appliance.store.connect import transaction
 from appliance.store.cycles import select_cycles
 from appliance.store.events import is_time_set_since
-from appliance.texts import N_
 
 _MIN_WAKE_MARGIN_S = 30
 _WAKE_RESERVE_S = 20

@@ -20,6 +20,7 @@ from appliance.campaign.site import Site, take_back_departure
 from appliance.campaign.thisboot import ThisBoot
 from appliance.console import announce
 from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import (
     CampaignDriveRow,
     select_campaign,
@@ -42,7 +43,6 @@ from appliance.store.requests import (
     update_request,
 )
 from appliance.store.steps import StepRow, select_parts, select_steps
-from appliance.texts import N_
 
 STOPPED = N_("stopped by a key")
 PAUSED = N_("paused by a person")
@@ -269,7 +269,7 @@ def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
     with transaction(asked.connection):
         clear_pause_asked(asked.connection, campaign_id)
         record(asked, "pause-taken-back", campaign_id=campaign_id)
-        asked.accept(f"campaign {campaign_id} does not pause")
+        asked.accept(Phrase(N_("campaign {number} does not pause"), number=campaign_id))
 
 
 def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
@@ -292,7 +292,9 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
         if not update_step_skipped(connection, step.id, reason=_BY_PERSON):
             raise AssertionError("this connection alone ends steps")
         record_step(asked, step, "step-skipped", parts=stored, level="warning")
-        asked.accept(f"{step.kind} on {step.device} is skipped")
+        asked.accept(
+            Phrase(N_("{kind} on {device} is skipped"), kind=step.kind, device=step.device)
+        )
     announce(
         "step-skipped",
         id=step.campaign_id,

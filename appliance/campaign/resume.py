@@ -7,6 +7,7 @@ from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.states import max_power_actions
 from appliance.errors import Refusal
+from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import (
     select_campaign_drives,
     select_unfinished_campaign,
@@ -40,9 +41,12 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
     if gap is None:
         return ""
     days = int(gap.seconds / _SECONDS_PER_DAY)
-    return (
-        f"it was interrupted for {days} days by this machine's clock: look at what is on its "
-        "drives, and resume it if they may still be written to"
+    return Phrase(
+        N_(
+            "it was interrupted for {count} days by this machine's clock: look at what is on its "
+            "drives, and resume it if they may still be written to"
+        ),
+        count=days,
     )
 
 

@@ -21,6 +21,7 @@ from appliance.drives.smart import (
     read_power_cycles,
 )
 from appliance.errors import KaltstartError, StepFailed
+from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick import RAW
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow
@@ -33,7 +34,6 @@ from appliance.store.cycles import (
     select_cycles,
     update_cold_proof,
 )
-from appliance.texts import N_
 from appliance.units import printable
 from appliance.workloads.kept import sync_folder, write_durably
 

@@ -17,9 +17,9 @@ from appliance.campaign.step_run import (
     StoppedByPersonError,
 )
 from appliance.campaign.thisboot import ThisBoot
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.stick import RUN
-from appliance.texts import N_
 from appliance.units import printable
 
 _POLL_S = 0.25
@@ -132,7 +132,7 @@ class Screen:
         def show(label: str, done_bytes: int, total_bytes: int) -> None:
             self.show(
                 "preparing",
-                f"Writing {label}",
+                Phrase(N_("Writing {what}"), what=label),
                 progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
                 next=N_("cycle 1 after all drives are written"),
             )
@@ -161,7 +161,12 @@ class Screen:
             step = asdict(place)
             self.show(
                 "running",
-                f"{place.kind} on {place.device}: {label}",
+                Phrase(
+                    N_("{kind} on {device}: {what}"),
+                    kind=place.kind,
+                    device=place.device,
+                    what=label,
+                ),
                 progress={"label": label, "done_bytes": done, "total_bytes": total},
                 temperatures=step.pop("temperatures"),
                 step=step,

@@ -11,6 +11,7 @@ from appliance.drive_thread import DriveSilentError, Silence
 from appliance.drives.model import Drive
 from appliance.drives.probe import read_number
 from appliance.errors import Blame
+from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
 from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.clock import timestamp
@@ -65,13 +66,18 @@ class SilentDrives:
         if entry is None:
             return
         while self._is_held(entry, drive) and _left_s(entry) > 0:
-            tell(f"waiting for drive {row.identity}", 0, 0)
+            tell(Phrase(N_("waiting for drive {drive}"), drive=row.identity), 0, 0)
             time.sleep(_POLL_S)
         if not self._is_held(entry, drive):
             del self._entries[row.drive_id]
             return
         raise DriveSilentError(
-            f"drive {row.identity} does not answer since {entry.at} ({entry.silence.what})",
+            Phrase(
+                N_("drive {drive} does not answer since {time} ({what})"),
+                drive=row.identity,
+                time=entry.at,
+                what=entry.silence.what,
+            ),
             hint="switch the machine off and on, or plug the drive out and in",
             blame=entry.blame,
         )

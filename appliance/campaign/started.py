@@ -24,6 +24,7 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.errors import StepFailed, StickTrouble
 from appliance.flush import sync_path
+from appliance.phrases import N_, Phrase
 from appliance.stick import FAT, SAVE_FIRST, writable_fat
 from appliance.store.campaigns import (
     CampaignRow,
@@ -32,7 +33,6 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
 )
 from appliance.store.events import knows_earlier_boot, select_time_since_earlier_boot
-from appliance.texts import N_
 
 _FOLDER = "kaltstart/started"
 _VARIABLE = Path("/sys/firmware/efi/efivars/KaltstartStarted-0d6ff8a1-6d0b-4b6f-9a55-2f1f6e1c7a34")
@@ -101,7 +101,10 @@ def find_lost_actions(campaign: CampaignRow) -> int:
 
 def describe_lost_actions(lost: int) -> str:
     """Why a campaign waits for a person."""
-    return f"{lost} restarts of it are missing in the database: the stick forgets what it stores"
+    return Phrase(
+        N_("{count} restarts of it are missing in the database: the stick forgets what it stores"),
+        count=lost,
+    )
 
 
 def is_start_remembered(

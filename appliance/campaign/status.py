@@ -4,11 +4,13 @@
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from appliance import VERSION
+from appliance.phrases import list_phrases
 from appliance.stick import RUN
 
 
@@ -53,9 +55,13 @@ def write_status(status: Status) -> None:
     write_json(RUN / "status.json", asdict(status))
 
 
-def write_json(path: Path, content: object) -> None:
-    """Replace a file in RAM so that a reader never sees half of it."""
+def write_json(path: Path, content: Mapping[str, object]) -> None:
+    """Replace a file in RAM so that a reader never sees half of it.
+
+    `phrases` beside the content are what its texts were made of.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    phrases = list(dict.fromkeys(list_phrases(content)))
     new = path.with_suffix(".new")
-    new.write_text(json.dumps(content, ensure_ascii=False))
+    new.write_text(json.dumps({**content, "phrases": phrases}, ensure_ascii=False))
     new.replace(path)

@@ -19,6 +19,7 @@ from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
 from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
 from appliance.errors import KaltstartError, StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignRow, count_power_action
 from appliance.store.connect import transaction
 from appliance.store.power_offs import (
@@ -78,7 +79,10 @@ class StepPower:
         campaign = load_campaign(self.site, self.step.campaign_id)
         if campaign.power_actions >= campaign.max_power_actions:
             raise TooManyPowerActionsError(
-                f"{campaign.power_actions} restarts are the limit of this campaign"
+                Phrase(
+                    N_("{count} restarts are the limit of this campaign"),
+                    count=campaign.power_actions,
+                )
             )
         before = self._read_power_cycles().count
         hushed = self.hand.do(partial(hush, self.drive), _SWITCHES)
@@ -116,9 +120,8 @@ class StepPower:
             )
             count_power_action(connection, campaign.id)
             record_step(self.site, self.step, "step-power-off", part=part, what=manner)
-        if site.countdown(
-            "power-off", f"power off, then {part} of {self.step.device}", COUNTDOWN_S
-        ):
+        then = Phrase(N_("power off, then {part} of {device}"), part=part, device=self.step.device)
+        if site.countdown("power-off", then, COUNTDOWN_S):
             self.take_back(part)
             return False
         self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))

@@ -5,7 +5,7 @@ States facts and what to do about them; whether a drive is good enough is not fo
 
 from appliance.drives.links import Link
 from appliance.drives.model import Drive
-from appliance.texts import N_
+from appliance.phrases import N_, Phrase
 
 _SLOW_ANSWER_S = 15
 _USABLE_SECTORS = frozenset({512, 1024, 2048, 4096})
@@ -34,7 +34,9 @@ def find_findings(
             _security(security),
             _protection(drive),
             hidden,
-            f"it took {took_s:.0f} s to answer" if took_s > _SLOW_ANSWER_S else "",
+            Phrase(N_("it took {number} s to answer"), number=f"{took_s:.0f}")
+            if took_s > _SLOW_ANSWER_S
+            else "",
             _link(link),
             _cache(drive, write_cache),
             _trim(drive, trim=trim, drive_knows_trim=drive_knows_trim),
@@ -49,10 +51,13 @@ def _capacity(drive: Drive, sector_bytes: int) -> str:
     if drive.size_bytes or drive.removable:
         return ""
     if sector_bytes and sector_bytes not in _USABLE_SECTORS:
-        return (
-            f"its sectors hold {sector_bytes} bytes, as in disk arrays: before it can be tested it "
-            "has to be formatted to 512 or 4096 on another machine "
-            "(sg_format --format --size=512), which erases it"
+        return Phrase(
+            N_(
+                "its sectors hold {count} bytes, as in disk arrays: before it can be tested it has "
+                "to be formatted to 512 or 4096 on another machine (sg_format --format "
+                "--size=512), which erases it"
+            ),
+            count=sector_bytes,
         )
     return N_(
         "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
@@ -81,15 +86,29 @@ def _protection(drive: Drive) -> str:
 
 def _link(link: Link) -> str:
     if link.kind == "usb" and link.now in _USB2:
-        return f"connected with {link.now}, USB 2: try a port and a cable for USB 3"
+        return Phrase(
+            N_("connected with {link}, USB 2: try a port and a cable for USB 3"), link=link.now
+        )
     if link.is_slower_than_drive and link.is_slower_than_port:
-        return (
-            f"connected with {link.now} although it can do {link.drive_max} and its port "
-            f"{link.port_max}: clean the contacts, change the cable or the slot"
+        return Phrase(
+            N_(
+                "connected with {link} although it can do {drive} and its port {port}: "
+                "clean the contacts, change the cable or the slot"
+            ),
+            link=link.now,
+            drive=link.drive_max,
+            port=link.port_max,
         )
     if link.is_slower_than_drive:
-        port = f"; its port can do {link.port_max}" if link.port_max else ""
-        return f"connected with {link.now} although it can do {link.drive_max}{port}"
+        if not link.port_max:
+            said = N_("connected with {link} although it can do {drive}")
+            return Phrase(said, link=link.now, drive=link.drive_max)
+        return Phrase(
+            N_("connected with {link} although it can do {drive}; its port can do {port}"),
+            link=link.now,
+            drive=link.drive_max,
+            port=link.port_max,
+        )
     if link.kind == "sata" and link.now == "1.5 Gb/s":
         return N_("connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here")
     return ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from appliance.measure.health_samples import Counter
-from appliance.texts import N_
+from appliance.phrases import N_, Phrase
 
 type Json = dict[str, Any]
 type ByName = Mapping[str, float]
@@ -169,10 +169,10 @@ def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
         return N_("more hours than such drives exist: it may be minutes or seconds")
     busy = data.get("nvme_smart_health_information_log", {}).get("controller_busy_time")
     if isinstance(busy, int) and busy / 60 > hours + 1:
-        return f"the drive was at work for {busy} minutes of them"
+        return Phrase(N_("the drive was at work for {number} minutes of them"), number=busy)
     attributed = data.get("power_on_time", {}).get("hours")
     if isinstance(attributed, int) and abs(attributed - hours) > max(_HOURS_APART, hours / 100):
-        return f"the drive's attribute says {attributed}"
+        return Phrase(N_("the drive's attribute says {number}"), number=attributed)
     log = data.get("ata_smart_self_test_log", {})
     tables = [log.get(kind, {}).get("table", []) for kind in ("extended", "standard")]
     latest = max(
@@ -185,7 +185,10 @@ def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
         default=0,
     )
     if latest > hours + _HOURS_APART and hours < _LOG_HOURS:
-        return f"the drive tested itself at {latest} hours already: the count was set back"
+        return Phrase(
+            N_("the drive tested itself at {number} hours already: the count was set back"),
+            number=latest,
+        )
     return ""
 
 
@@ -194,7 +197,9 @@ def _bytes_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     fastest = _FASTEST_BYTES_S.get(str(data.get("device", {}).get("protocol")))
     # The hour that has begun is not counted yet.
     if hours is not None and fastest and counter.value > (hours + 1) * _SECONDS_PER_HOUR * fastest:
-        return f"more than the drive could have moved in {hours:.0f} hours"
+        return Phrase(
+            N_("more than the drive could have moved in {number} hours"), number=f"{hours:.0f}"
+        )
     written = {"host_write_bytes": 241, "host_read_bytes": 242}[counter.name]
     table = data.get("ata_smart_attributes", {}).get("table", [])
     from_attribute = any(

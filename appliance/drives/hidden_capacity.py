@@ -13,6 +13,7 @@ from typing import Any
 
 from appliance.drives.health import find_complaint, number, parse_answer, part
 from appliance.errors import KaltstartError
+from appliance.phrases import N_, Phrase
 from appliance.run import StillRunning, run
 from appliance.units import format_drive_size
 
@@ -34,7 +35,7 @@ class HiddenCapacity:
     """0: not known."""
     hidden_bytes: int
     where: str = ""
-    """What hides it on an ATA disk; empty: it is in no namespace."""
+    """The sentence of what hides it on an ATA disk; empty: it is in no namespace."""
 
     @property
     def sentence(self) -> str:
@@ -42,11 +43,18 @@ class HiddenCapacity:
         total = format_drive_size(self.total_bytes)
         hidden = format_drive_size(self.hidden_bytes)
         if self.where:
-            return f"{self.where} hides {hidden} of its {total}: they are not tested"
-        offered = f"; only {format_drive_size(self.offered_bytes)} are tested"
-        return (
-            f"{hidden} of its {total} are in no namespace and cannot be tested"
-            f"{offered if self.offered_bytes else ''}"
+            return Phrase(self.where, hidden=hidden, total=total)
+        if not self.offered_bytes:
+            said = N_("{hidden} of its {total} are in no namespace and cannot be tested")
+            return Phrase(said, hidden=hidden, total=total)
+        return Phrase(
+            N_(
+                "{hidden} of its {total} are in no namespace and cannot be tested; "
+                "only {offered} are tested"
+            ),
+            hidden=hidden,
+            total=total,
+            offered=format_drive_size(self.offered_bytes),
         )
 
 
@@ -92,11 +100,15 @@ def _find_protected(data: dict[str, Any]) -> HiddenCapacity | None:
     if not 0 < offered < whole <= _MAX_ATA_SECTORS:
         return None
     if whole > native:
-        where = "a Device Configuration Overlay"
+        where = N_(
+            "a Device Configuration Overlay hides {hidden} of its {total}: they are not tested"
+        )
     elif "ACCESSIBLE MAX" in found[3]:
-        where = "an accessible maximum address"
+        where = N_(
+            "an accessible maximum address hides {hidden} of its {total}: they are not tested"
+        )
     else:
-        where = "a Host Protected Area"
+        where = N_("a Host Protected Area hides {hidden} of its {total}: they are not tested")
     size = int(block)
     return HiddenCapacity(whole * size, offered * size, (whole - offered) * size, where)
 

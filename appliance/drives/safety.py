@@ -5,7 +5,7 @@ offered can still carry a remark. Texts from devices are made printable here.
 """
 
 from appliance.drives.model import Drive
-from appliance.texts import N_
+from appliance.phrases import N_, Phrase, join_phrases
 from appliance.units import printable
 
 STICK_LABELS = frozenset({"KALTSTART", "kaltstart-data"})
@@ -20,12 +20,14 @@ def may_offer(drive: Drive, *, stick: Drive | None) -> tuple[bool, str]:
     if not drive.identity:
         remarks.append(N_("has neither serial number nor WWN: can only be read"))
     if drive.twins:
-        remarks.append(f"same identity as {', '.join(drive.twins)}: can only be read")
+        twins = ", ".join(drive.twins)
+        remarks.append(Phrase(N_("same identity as {twins}: can only be read"), twins=twins))
     if drive.serial_doubt:
-        remarks.append(f"{drive.serial_doubt}: released by model and size as well")
+        said = N_("{what}: released by model and size as well")
+        remarks.append(Phrase(said, what=drive.serial_doubt))
     if drive.removable:
         remarks.append(N_("removable medium"))
-    return True, "; ".join(remarks)
+    return True, join_phrases(remarks)
 
 
 def may_write(drive: Drive, *, stick: Drive | None, released_identity: str) -> tuple[bool, str]:
@@ -51,7 +53,7 @@ def _never(drive: Drive, stick: Drive | None) -> str:
     if drive.mountpoints:
         return f"is in use: {_listed(tuple(map(_use, drive.mountpoints)))}"
     if drive.holders:
-        return f"is part of {_listed(drive.holders)}"
+        return Phrase(N_("is part of {holders}"), holders=_listed(drive.holders))
     return ""
 
 

@@ -4,8 +4,10 @@ Bridges, docks and cheap drives show numbers that many have in common. A drive t
 number is released by its model and size as well, and no campaign on it starts automatically.
 """
 
-BRIDGE = "the serial number is the USB bridge's or dock's, not the drive's own"
-PLACEHOLDER = "the serial number is a placeholder that other drives show as well"
+from appliance.phrases import N_
+
+BRIDGE = N_("the serial number is the USB bridge's or dock's, not the drive's own")
+PLACEHOLDER = N_("the serial number is a placeholder that other drives show as well")
 
 # What makers leave in place of a number, without blanks and punctuation, in upper case. "Default
 # string" and "To be filled by O.E.M." are AMI's; the others are what such fields hold elsewhere.

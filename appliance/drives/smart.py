@@ -10,8 +10,8 @@ from typing import Literal
 from appliance.drives.health import Json, find_complaint, parse_answer, part, rows
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
+from appliance.phrases import N_, Phrase
 from appliance.run import run
-from appliance.texts import N_
 
 TIMEOUT_S = 20
 
@@ -111,8 +111,8 @@ def judge_coldness(
         if not doubt and before.count == after.count == 0:
             doubt = N_("a count of 0 is none")
         if doubt:
-            said = f"asked for warm, and nothing shows whether power stayed: {doubt}"
-            return ColdProof("unproven", said)
+            said = N_("asked for warm, and nothing shows whether power stayed: {what}")
+            return ColdProof("unproven", Phrase(said, what=doubt))
         return _judge_warmth(after.source, before.count or 0, after.count or 0)
     if doubt:
         return ColdProof("unproven", doubt)
@@ -131,10 +131,14 @@ def _doubt_count(before: PowerCycles, after: PowerCycles) -> str:
 
 
 def _judge_warmth(source: str, before: int, after: int) -> ColdProof:
+    is_still = after == before
+    said = (
+        N_("{source} did not rise over the restart: {counts}")
+        if is_still
+        else N_("asked for warm, and {source} did not stand still: {counts}")
+    )
     counts = f"{before} → {after}"
-    if after != before:
-        return ColdProof("unproven", f"asked for warm, and {source} did not stand still: {counts}")
-    return ColdProof("warm", f"{source} did not rise over the restart: {counts}")
+    return ColdProof("warm" if is_still else "unproven", Phrase(said, source=source, counts=counts))
 
 
 def _judge_rise(source: str, before: int, after: int) -> ColdProof:

@@ -1,5 +1,5 @@
 """The report of a campaign: rows, views, charts, pages and the files on the stick.
 
 Reads the store and the statistics and nothing else; must never change the database it reports on.
-Everything a drive or a plan says is made printable in `views` before a page or a chart sees it.
+Everything a drive or a plan says is made printable where a page (`pages`) or a chart is drawn.
 """

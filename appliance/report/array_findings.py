@@ -22,7 +22,6 @@ from appliance.report.kinds import sweep
 from appliance.report.kinds.array import find_hit_ratio, is_measured
 from appliance.report.kinds.compare import Comparison, find_comparisons, pick_headlines
 from appliance.report.kinds.modes import find_warm_ups
-from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
 
@@ -75,7 +74,7 @@ def find_covered(workload: Workload) -> frozenset[str]:
 
 
 def _name_subject(workload: Workload, one: Comparison) -> str:
-    kind = "SQL" if workload.kind == "sql" else printable(workload.kind)
+    kind = "SQL" if workload.kind == "sql" else workload.kind
     return f"{kind}, {one.name}"
 
 
@@ -161,7 +160,10 @@ def _judge_pairs(step: StepFigures) -> Iterable[Finding]:
             pair.once.figure.is_tellable and pair.repeated.figure.is_tellable
         ):
             continue
-        hits = (find_hit_ratio(step, pair.once.part), find_hit_ratio(step, pair.repeated.part))
+        hits = (
+            find_hit_ratio(step, pair.once.figure.name),
+            find_hit_ratio(step, pair.repeated.figure.name),
+        )
         told = (
             f"; the cache drive answered {format_share(hits[0])} and {format_share(hits[1])}"
             if None not in hits
@@ -195,7 +197,7 @@ def _judge_cleanness(workload: Workload, step: StepFigures) -> Iterable[Finding]
     figures = [figure for figure in step.figures if is_measured(figure)]
     dirty = [figure.dirty_bytes for figure in figures if figure.dirty_bytes]
     if dirty:
-        kind = printable(workload.kind)
+        kind = workload.kind
         yield Finding(
             "remark",
             step.label,

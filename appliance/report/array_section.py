@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import appliance
+from appliance.measure.variants import CACHE_MODES
 from appliance.report.blocks import DASH, format_bytes
-from appliance.report.figures import ARRAY, CACHE_MODES, StepFigures, Workload, label_member
+from appliance.report.figures import ARRAY, StepFigures, Workload, label_member
 from appliance.store.read.campaign import ArrayMadeRow, CampaignRows, DriveRow
-from appliance.units import format_drive_size, parse_size, printable
+from appliance.units import format_drive_size, parse_size
 
 _SETTINGS = {
     "cache_mode": "what is done with writes; the mode in force stands beside each figure",
@@ -143,7 +144,7 @@ def _find_modes(planned: dict[str, object], steps: Sequence[StepFigures]) -> lis
     if not used:
         used = {str(planned.get("cache_mode", _read_defaults().get("cache_mode", "")))}
     order = ("writeback", "writethrough", "writearound", "none")
-    return [mode for mode in order if mode in used & CACHE_MODES]
+    return [mode for mode in order if mode in used & set(CACHE_MODES)]
 
 
 def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:
@@ -185,7 +186,7 @@ def _make_price(mode: str, steps: Sequence[StepFigures]) -> PriceView:
 
 
 def _describe_member(drive: DriveRow) -> tuple[str, str]:
-    model = printable(drive.model) or "unknown model"
+    model = drive.model or "unknown model"
     size = format_drive_size(drive.size_bytes)
     medium = "rotating" if drive.rotational else "not rotating"
     label = label_member(drive).removesuffix(f" ({drive.role})")
@@ -196,8 +197,8 @@ def _describe_state(arrays: Sequence[ArrayMadeRow]) -> str:
     if not arrays:
         return "not made yet"
     last = arrays[-1]
-    state = _STATES.get(last.state, printable(last.state))
-    return f"{state}: {printable(last.reason)}" if last.reason else state
+    state = _STATES.get(last.state, last.state)
+    return f"{state}: {last.reason}" if last.reason else state
 
 
 def _make_settings(planned: dict[str, object]) -> tuple[SettingView, ...]:
@@ -205,7 +206,7 @@ def _make_settings(planned: dict[str, object]) -> tuple[SettingView, ...]:
     return tuple(
         SettingView(
             name=key,
-            value=printable(str(values.get(key, DASH))),
+            value=str(values.get(key, DASH)),
             meaning=(
                 f"off, for benchmarking. Else: {meaning}"
                 if key in _OFF_FOR_BENCHMARKING and _is_zero(values.get(key))

@@ -1,7 +1,4 @@
-"""Drives and their boots as a page shows them, as text ready to be shown. Pure.
-
-What came from a drive or a plan passes `units.printable` here, and nowhere later.
-"""
+"""Drives and their boots as a page shows them, as text ready to be shown. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +7,7 @@ from appliance.report.series import Series, label_booted
 from appliance.report.step_views import format_time
 from appliance.report.wakes import say_early
 from appliance.store.read.campaign import BootRow, DriveRow
-from appliance.units import format_drive_size, format_seconds, printable
+from appliance.units import format_drive_size, format_seconds
 
 _DASH = format_seconds(None)
 _BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
@@ -106,15 +103,15 @@ def view_drive(drive: DriveRow, drives: Sequence[DriveRow]) -> DriveView:
     """One of the campaign's `drives`."""
     return DriveView(
         label=label_booted(drive),
-        model=printable(drive.model) or "unknown model",
-        serial=printable(drive.serial) or _DASH,
-        wwn=printable(drive.wwn) or _DASH,
-        firmware=printable(drive.firmware) or _DASH,
+        model=drive.model or "unknown model",
+        serial=drive.serial or _DASH,
+        wwn=drive.wwn or _DASH,
+        firmware=drive.firmware or _DASH,
         role=drive.role,
         size=format_drive_size(drive.size_bytes),
-        bus=_BUSES.get(drive.transport, printable(drive.transport)),
+        bus=_BUSES.get(drive.transport, drive.transport),
         medium="rotating" if drive.rotational else "not rotating",
-        failed_reason=printable(drive.failed_reason),
+        failed_reason=drive.failed_reason,
         # Where an array was booted, its colour is that of its workloads.
         color=len(drives) if drive.role == "backing" else drives.index(drive),
     )
@@ -133,7 +130,7 @@ def view_boots(
             boot=format_seconds(boot.boot_s),
             share=round(100 * (boot.boot_s or 0.0) / slowest, 1) if slowest else 0.0,
             proof=boot.cold_proof if boot.boot_s is not None else "",
-            reason=printable(boot.cold_reason if boot.boot_s is not None else boot.reason),
+            reason=boot.cold_reason if boot.boot_s is not None else boot.reason,
             doubt=say_early(boot),
             power=boot.power,
             page_cache=boot.page_cache or _DASH,

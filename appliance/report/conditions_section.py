@@ -12,7 +12,6 @@ from appliance.report.findings import Finding
 from appliance.report.series import label_drive
 from appliance.report.step_views import format_time
 from appliance.store.read.campaign import CampaignRows, ConditionRow
-from appliance.units import printable
 
 _MACHINE = {
     "machine_vendor": "Maker",
@@ -117,10 +116,7 @@ def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
 
 
 def _say_changes(changed: _History) -> str:
-    said = [
-        f"{_LABELS.get(name, printable(name))} {_show(history)}"
-        for name, history in changed.items()
-    ]
+    said = [f"{_LABELS.get(name, name)} {_show(history)}" for name, history in changed.items()]
     return (
         f"changed during the campaign: {'; '.join(said)}. Figures from before and after were"
         " measured under different conditions."
@@ -151,4 +147,4 @@ def _show(history: Sequence[ConditionRow]) -> str:
 def _format(row: ConditionRow) -> str:
     if row.name.endswith("_bytes") and row.value.isdigit():
         return format_bytes(int(row.value))
-    return printable(row.value)
+    return row.value

@@ -6,10 +6,16 @@ invalid stays invalid as a whole and gives no value to any mean.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 from appliance.caches.judge import may_hide_ram
-from appliance.plan_workloads import CacheMode
+from appliance.measure.variants import (
+    OTHER,
+    WARM_UP,
+    ArrayVariant,
+    FioVariant,
+    Variant,
+    parse_variant,
+)
 from appliance.report.series import label_drive
 from appliance.report.workload_tables import describe_keys, read_keys, read_tables
 from appliance.store.read.campaign import CampaignRows, DriveRow
@@ -23,18 +29,10 @@ from appliance.store.read.workloads import (
     TicketRow,
 )
 from appliance.store.steps import StepRow
-from appliance.units import parse_size, printable
-
-OTHER = "other"
-"""The variant of the device's bytes that belong to no part: preparation, wasted attempts."""
+from appliance.units import parse_size
 
 ARRAY = "array"
-"""The variant of bcache's own counters over a step; `array/PART` has what its members served."""
-
-WARM_UP = "warm-up"
-"""The part `MODE/warm-up`, and its rounds `MODE/warm-up/1` …"""
-
-CACHE_MODES: frozenset[str] = frozenset(get_args(CacheMode))
+"""A step's device, and where it stands in a campaign."""
 
 MEMBERS = frozenset({"cache", "backing"})
 """Roles of drives that make an array."""
@@ -44,7 +42,7 @@ _OF_WARM_UP = {"hit_ratio", "warm_up_rounds"}
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Every cache between the program and the platter, made printable."""
+    """Every cache between the program and the platter."""
 
     page_cache: str
     proof: str
@@ -63,16 +61,16 @@ class Cache:
 class Figure:
     """All metrics of one variant."""
 
-    variant: str
+    variant: Variant
     values: Mapping[str, float]
     caches: tuple[Cache, ...]
     """Nearly always one; more where a variant's metrics were taken under different states."""
     valid: bool
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """The variant's parts, printable: `('direct', 'f')`."""
-        return tuple(printable(part) for part in self.variant.split("/"))
+    def name(self) -> str:
+        """Its variant: `direct/f`."""
+        return str(self.variant)
 
     @property
     def proven(self) -> bool:
@@ -239,9 +237,9 @@ def _join_tables(rows: CampaignRows) -> dict[int, tuple[int, ...]]:
 
 def make_figures(results: Iterable[ResultRow]) -> tuple[Figure, ...]:
     """One figure per variant, in the order in which they were stored."""
-    variants: dict[str, list[ResultRow]] = {}
+    variants: dict[Variant, list[ResultRow]] = {}
     for row in results:
-        variants.setdefault(row.variant, []).append(row)
+        variants.setdefault(parse_variant(row.workload, row.variant), []).append(row)
     return tuple(
         Figure(
             variant=variant,
@@ -253,7 +251,7 @@ def make_figures(results: Iterable[ResultRow]) -> tuple[Figure, ...]:
     )
 
 
-def _values(variant: str, rows: Iterable[ResultRow]) -> dict[str, float]:
+def _values(variant: Variant, rows: Iterable[ResultRow]) -> dict[str, float]:
     """By metric. A part is stored once; what lies between the parts is, after each of them."""
     values: dict[str, float] = {}
     for row in rows:
@@ -274,17 +272,17 @@ def _make_cache(row: ResultRow) -> Cache:
     return Cache(
         page_cache=row.page_cache,
         proof=row.page_cache_proof,
-        reason=printable(row.proof_reason),
+        reason=row.proof_reason,
         ballast_bytes=row.ballast_bytes,
-        drive_state=printable(row.drive_state),
-        array_mode=printable(row.array_mode or ""),
+        drive_state=row.drive_state,
+        array_mode=row.array_mode or "",
         dirty_bytes=row.array_dirty_bytes,
         began_cold=row.began_cold,
     )
 
 
 def _label_step(step: StepRow, drive: DriveRow | None) -> str:
-    return printable(step.device) if drive is None else label_member(drive)
+    return step.device if drive is None else label_member(drive)
 
 
 def label_member(drive: DriveRow) -> str:
@@ -302,10 +300,13 @@ def _is_of_cache(step: StepRow, row: ResultRow) -> bool:
     """Whether a figure is about the array's cache: its `hit_ratio` is not the RAM's."""
     if step.drive_id is not None:
         return False
-    first, *rest = row.variant.split("/")
-    if first == ARRAY:
-        return True
-    return first in CACHE_MODES and rest[:1] == [WARM_UP] and row.metric in _OF_WARM_UP
+    match parse_variant(row.workload, row.variant):
+        case ArrayVariant():
+            return True
+        case FioVariant(test=test):
+            return test == WARM_UP and row.metric in _OF_WARM_UP
+        case _:
+            return False
 
 
 def _split[Row: (ResultRow, TicketRow, ActivityRow, DirtyRow, SliceRow, RangeRow)](

@@ -12,7 +12,6 @@ from appliance.report.blocks import DASH, format_bytes
 from appliance.report.series import label_drive
 from appliance.store.health import HealthRow
 from appliance.store.read.campaign import CampaignRows, DriveRow
-from appliance.units import printable
 
 # What every drive that is used gains: no news.
 _USE = frozenset(
@@ -104,7 +103,7 @@ def _say(row: HealthRow | None) -> str:
     if row is None:
         return "not asked"
     if row.reason:
-        return printable(row.reason)
+        return row.reason
     return {True: "passed", False: "failed", None: "it does not say"}[row.passed]
 
 
@@ -117,12 +116,12 @@ def _make_counter(delta: Delta) -> CounterView:
         change=DASH
         if change is None
         else ("+" if change > 0 else "−" if change < 0 else "") + _show(abs(change), delta.unit),
-        doubt=printable(delta.doubt),
+        doubt=delta.doubt,
     )
 
 
 def _name(delta: Delta) -> str:
-    return printable(delta.name.removesuffix("_percent").removesuffix("_bytes").replace("_", " "))
+    return delta.name.removesuffix("_percent").removesuffix("_bytes").replace("_", " ")
 
 
 def _show(value: float | None, unit: str) -> str:
@@ -139,7 +138,7 @@ def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
         found.setdefault((sample.step_id, sample.drive_serial), []).append(sample.celsius)
     labels = {drive.identity: label_drive(drive) for drive in rows.drives}
     steps = {
-        step.id: f"{number}: {printable(step.kind)}"
+        step.id: f"{number}: {step.kind}"
         for number, step in enumerate(
             sorted(rows.workloads.steps, key=lambda step: step.position), start=1
         )
@@ -147,7 +146,7 @@ def _make_warmth(rows: CampaignRows) -> tuple[WarmthView, ...]:
     return tuple(
         WarmthView(
             step=steps[step_id],
-            drive=labels.get(serial, printable(serial)),
+            drive=labels.get(serial, serial),
             coolest=f"{min(celsius):.0f}",
             hottest=f"{max(celsius):.0f}",
             samples=str(len(celsius)),

@@ -1,4 +1,7 @@
-"""Views to HTML by the templates beside this file. Escapes every value except our own SVG."""
+"""Views to HTML by the templates beside this file.
+
+Here, and in `charts`, what a drive or a plan says is made printable; and escaped, but for our SVG.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -10,6 +13,7 @@ from appliance.report.blocks import ChartView
 from appliance.report.boot_views import PARTS
 from appliance.report.verdict_views import VerdictsView
 from appliance.report.views import ReportView
+from appliance.units import printable
 
 
 def render_page(view: ReportView) -> str:
@@ -31,6 +35,10 @@ def _mark_drawn(chart: ChartView) -> Markup:
     return Markup(chart.svg)  # noqa: S704
 
 
+def _make_printable(value: object) -> object:
+    return printable(value) if type(value) is str else value
+
+
 @cache
 def _environment() -> Environment:
     return Environment(
@@ -40,4 +48,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_make_printable,
     )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from appliance.report.findings import Finding
 from appliance.report.series import label_drive
 from appliance.store.read.campaign import DriveRow
-from appliance.units import printable
 
 
 def find_serial_findings(drives: Sequence[DriveRow]) -> tuple[Finding, ...]:
@@ -14,7 +13,7 @@ def find_serial_findings(drives: Sequence[DriveRow]) -> tuple[Finding, ...]:
         Finding(
             "remark",
             label_drive(drive),
-            f"{printable(drive.serial_doubt)}: another drive may show the same, so its figures are "
+            f"{drive.serial_doubt}: another drive may show the same, so its figures are "
             "held against no other campaign's.",
         )
         for drive in drives

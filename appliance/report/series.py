@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from appliance import stats
 from appliance.store.read.campaign import BootRow, DriveRow
-from appliance.units import printable
 
 KNOWN_TO = 0.01
 """How well a median is worth to be known: two drives that differ by as much are told apart then."""
@@ -141,8 +140,8 @@ def make_series(drive: DriveRow, boots: Sequence[BootRow]) -> Series:
         planned=len(timed),
         failed=sum(boot.state == "failed" for boot in timed),
         skipped=sum(boot.state == "skipped" for boot in timed),
-        given_up=printable(drive.failed_reason),
-        proofs=tuple((boot.cold_proof, printable(boot.cold_reason)) for boot, _ in valid),
+        given_up=drive.failed_reason,
+        proofs=tuple((boot.cold_proof, boot.cold_reason) for boot, _ in valid),
         page_caches=tuple(boot.page_cache or "unknown" for boot, _ in valid),
         powers=tuple(boot.power for boot, _ in valid),
     )
@@ -155,4 +154,4 @@ def label_booted(drive: DriveRow) -> str:
 
 def label_drive(drive: DriveRow) -> str:
     """What a drive is called in a report: its serial number, or its WWN where it has none."""
-    return printable(drive.identity)
+    return drive.identity

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from appliance.measure.steady_state import WINDOW
+from appliance.measure.variants import SLICES
 from appliance.plan_model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
@@ -19,7 +20,7 @@ from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.toml_fields import read_alone
-from appliance.units import format_drive_size, printable
+from appliance.units import format_drive_size
 
 BOOTS = "settled boots"
 PAGE_CACHE = "page cache"
@@ -141,7 +142,7 @@ def _find_images(rows: CampaignRows) -> str:
     """The version that the campaign was started with."""
     said = (str(event["detail"]) for event in rows.events if event["event"] == "campaign-start")
     versions = (detail.removeprefix(_PRODUCT) for detail in said if detail.startswith(_PRODUCT))
-    return ", ".join(dict.fromkeys(map(printable, versions))) or "unknown"
+    return ", ".join(dict.fromkeys(versions)) or "unknown"
 
 
 def _pool(samples: Iterator[Samples]) -> tuple[Samples, ...]:
@@ -199,9 +200,9 @@ def _read_boot_table(plan_toml: str) -> dict[str, str]:
         return {}
     reading = read_alone(TABLES["boot"], table)
     values = table if reading is None else reading.values
-    return {
-        key: printable(str(value)) for key, value in values.items() if key not in _NOT_COMPARED
-    } | {"power": ""}
+    return {key: str(value) for key, value in values.items() if key not in _NOT_COMPARED} | {
+        "power": ""
+    }
 
 
 def _read_step(
@@ -209,13 +210,11 @@ def _read_step(
 ) -> Iterator[Samples]:
     keys = read_keys(plan_toml)
     asked = keys[workload.index] if workload.index < len(keys) else {}
-    conditions = {
-        printable(str(key)): printable(str(value)) for key, value in asked.items() if key != "kind"
-    }
+    conditions = {str(key): str(value) for key, value in asked.items() if key != "kind"}
     if workload.kind == "surface":
         # All of the drive is read, or places all over it.
         conditions[DRIVE_SIZE] = drive_size
-    kind = "SQL" if workload.kind == "sql" else printable(workload.kind)
+    kind = "SQL" if workload.kind == "sql" else workload.kind
     for each in _READERS.get(workload.kind, _read_single)(step):
         yield Samples(
             subject=f"{kind}, {each.name}",
@@ -332,7 +331,7 @@ def _read_surface(step: StepFigures) -> Iterator[_Read]:
     rated = [row for row in step.slices if row.mean_bytes_s]
     if whole is None or rate is None or not rated:
         return
-    if len(rated) == surface.SLICES:
+    if len(rated) == SLICES:
         yield _Read("mean speed", "MB/s", [rate], (whole,))
     yield _Read(
         "place by place",

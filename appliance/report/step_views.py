@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 
 from appliance.report.blocks import DASH, StepView, format_bytes
 from appliance.report.figures import StepFigures, Workload
-from appliance.units import printable
 
 _STATES = {"planned": "open", "running": "running", "done": "done"}
 
@@ -35,17 +34,17 @@ def format_time(at: str | None) -> str:
     """`2026-11-21T03:20:00.123Z` as people read it, still UTC."""
     if not at:
         return DASH
-    return printable(at.replace("T", " ", 1).split(".")[0].removesuffix("Z"))
+    return at.replace("T", " ", 1).split(".")[0].removesuffix("Z")
 
 
 def _make_step(number: int, step: StepFigures, *, raw_steps: Collection[int]) -> StepView:
     row = step.step
     return StepView(
         number=number,
-        kind=f"{printable(row.kind)} (workload {row.workload_index + 1})",
+        kind=f"{row.kind} (workload {row.workload_index + 1})",
         label=step.label,
         state=_STATES.get(row.state, row.state),
-        reason=printable(row.reason),
+        reason=row.reason,
         parts=str(len(row.parts)),
         served=f"{_sum(step, 'device_read_bytes')} / {_sum(step, 'device_write_bytes')}",
         attempts=str(row.attempts),

@@ -1,7 +1,6 @@
 """The verdicts as a page shows them: a summary, and one sheet of paper per drive. Pure.
 
-The word says it all; colours and borders only repeat it. Texts of drives and of people are made
-printable here.
+The word says it all; colours and borders only repeat it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from appliance.report.step_views import format_time
 from appliance.store.health import HealthRow
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.verdicts import LimitRow, VerdictRow
-from appliance.units import format_drive_size, printable
+from appliance.units import format_drive_size
 
 _BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
 _CLASSES = {
@@ -99,14 +98,14 @@ def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
     verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
     problem = judging.problem if judging else ""
     return VerdictsView(
-        name=printable(rows.campaign.name) or f"campaign {rows.campaign.id}",
+        name=rows.campaign.name or f"campaign {rows.campaign.id}",
         number=rows.campaign.id,
         created=format_time(rows.campaign.created_at),
         finished=format_time(rows.campaign.finished_at),
         version=VERSION,
-        policy=printable(judging.policy) if judging else "",
-        origin=printable(judging.origin) if judging else "",
-        problems=tuple(printable(line) for line in problem.split("\n") if line),
+        policy=judging.policy if judging else "",
+        origin=judging.origin if judging else "",
+        problems=tuple(line for line in problem.split("\n") if line),
         tried=format_time(judging.tried_at) if judging else DASH,
         sheets=tuple(
             _make_sheet(
@@ -133,15 +132,15 @@ def _make_sheet(
         next((each for each in health if each.moment == moment), None)
         for moment in ("before", "after")
     )
-    bus = _BUSES.get(drive.transport, printable(drive.transport))
+    bus = _BUSES.get(drive.transport, drive.transport)
     medium = "rotating" if drive.rotational else "not rotating"
-    known = _CLASSES.get(row.drive_class, printable(row.drive_class)) if row else "not judged"
+    known = _CLASSES.get(row.drive_class, row.drive_class) if row else "not judged"
     return SheetView(
-        serial=printable(drive.serial) or DASH,
-        doubt=printable(drive.serial_doubt),
-        wwn=printable(drive.wwn) or DASH,
-        model=printable(drive.model) or "unknown model",
-        firmware=printable(drive.firmware) or DASH,
+        serial=drive.serial or DASH,
+        doubt=drive.serial_doubt,
+        wwn=drive.wwn or DASH,
+        model=drive.model or "unknown model",
+        firmware=drive.firmware or DASH,
         size=format_drive_size(drive.size_bytes),
         kind=f"{known}; {bus}, {medium}",
         role=drive.role,
@@ -171,17 +170,17 @@ def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
 
 
 def _explain(limit: LimitRow) -> str:
-    words = f"{printable(title_of(limit.name))}: {printable(limit.measured) or 'not measured'}"
-    return f"{words} ({printable(limit.detail)})" if limit.detail else words
+    words = f"{title_of(limit.name)}: {limit.measured or 'not measured'}"
+    return f"{words} ({limit.detail})" if limit.detail else words
 
 
 def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
     groups: dict[str, list[str]] = {}
     for each in limits:
         if each.outcome == "not measured":
-            why = printable(each.detail) or "the campaign had no such step"
+            why = each.detail or "the campaign had no such step"
             title = f"{title_of(each.name)} {each.measured}".rstrip()
-            groups.setdefault(why, []).append(printable(title))
+            groups.setdefault(why, []).append(title)
     return tuple((why, ", ".join(titles)) for why, titles in groups.items())
 
 
@@ -193,11 +192,11 @@ def _explain_none(*, judged: bool) -> tuple[tuple[str, str], ...]:
 
 def _view_limit(limit: LimitRow) -> LimitView:
     return LimitView(
-        title=printable(title_of(limit.name)),
+        title=title_of(limit.name),
         outcome=limit.outcome,
-        measured=printable(limit.measured) or "not measured",
-        allowed=printable(limit.allowed) or DASH,
-        detail=printable(limit.detail),
+        measured=limit.measured or "not measured",
+        allowed=limit.allowed or DASH,
+        detail=limit.detail,
     )
 
 
@@ -209,11 +208,11 @@ def _view_counter(delta: Delta) -> CounterView:
 
     change = delta.change
     return CounterView(
-        name=printable(delta.name.replace("_", " ")),
+        name=delta.name.replace("_", " "),
         before=show(delta.before),
         after=show(delta.after),
         change=DASH if change is None else f"{'+' * (change > 0)}{show(change)}",
-        doubt=printable(delta.doubt),
+        doubt=delta.doubt,
     )
 
 
@@ -221,5 +220,5 @@ def _say(row: HealthRow | None) -> str:
     if row is None:
         return "not read"
     if row.passed is None:
-        return printable(row.reason) or "it does not say"
+        return row.reason or "it does not say"
     return "passed" if row.passed else "failed"

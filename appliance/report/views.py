@@ -1,7 +1,6 @@
 """What a page shows, as text ready to be shown: rows and series become these dataclasses. Pure.
 
-Every text that came from a drive or a plan passes `units.printable` here, and nowhere later; the
-templates escape for HTML on top.
+What came from a drive or a plan is as it came: the pages and charts make it printable.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -48,7 +47,7 @@ from appliance.report.wakes import find_wake_findings
 from appliance.report.workload_findings import find_workload_findings, list_rules
 from appliance.store.checksums import DAMAGED
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
-from appliance.units import format_seconds, printable
+from appliance.units import format_seconds
 
 _DASH = format_seconds(None)
 _MAX_EVENTS = 200
@@ -178,10 +177,10 @@ def make_report(
         )
     )
     return ReportView(
-        name=printable(campaign.name) or f"campaign {campaign.id}",
+        name=campaign.name or f"campaign {campaign.id}",
         number=campaign.id,
         state=_STATES.get(campaign.state, campaign.state),
-        reason=printable(campaign.reason),
+        reason=campaign.reason,
         created=format_time(campaign.created_at),
         finished=format_time(campaign.finished_at),
         version=VERSION,
@@ -219,8 +218,8 @@ def make_report(
             EventView(
                 at=format_time(str(event["at"])),
                 level=str(event["level"]),
-                event=printable(str(event["event"])),
-                detail=printable(str(event["detail"])),
+                event=str(event["event"]),
+                detail=str(event["detail"]),
             )
             for event in rows.events[-_MAX_EVENTS:]
         ),

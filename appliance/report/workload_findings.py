@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from appliance import stats
 from appliance.first_touch import Chance
 from appliance.measure.steady_state import WINDOW
+from appliance.measure.variants import OTHER, TOTAL
 from appliance.report.array_findings import (
     ARRAY_RULES,
     find_array_findings,
@@ -23,10 +24,9 @@ from appliance.report.blocks import (
     format_share,
     say_start,
 )
-from appliance.report.figures import OTHER, Figure, Workload
+from appliance.report.figures import Figure, Workload
 from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
-from appliance.units import printable
 
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005
@@ -329,7 +329,7 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
             text = (
                 f"writing fell from {at_least}{format_rate(drop.fast_bytes_s)} to"
                 f" {format_rate(drop.slow_bytes_s)} MB/s once {format_bytes(drop.after_bytes)} were"
-                f" written, and stayed there ({printable(workload.kind)}; medians)."
+                f" written, and stayed there ({workload.kind}; medians)."
             )
             yield Finding("flat", step.label, text)
 
@@ -337,8 +337,8 @@ def _judge_writing(workload: Workload) -> Iterable[Finding]:
 def _judge_states(workload: Workload) -> Iterable[Finding]:
     for step in workload.steps:
         if step.step.state in {"failed", "skipped"}:
-            reason = printable(step.step.reason) or "no reason recorded"
-            kind = printable(step.step.kind)
+            reason = step.step.reason or "no reason recorded"
+            kind = step.step.kind
             yield Finding("remark", step.label, f"{kind} {step.step.state}: {reason}.")
 
 
@@ -348,11 +348,11 @@ def _judge_proofs(workload: Workload) -> Iterable[Finding]:
         for step in workload.steps
         for figure in step.figures
         # The total of SQL is a sum without caches of its own.
-        if figure.variant not in {OTHER, sql.TOTAL}
+        if figure.variant not in {OTHER, TOTAL}
     ]
     invalid = [label for label, figure in figures if not figure.valid]
     unproven = [label for label, figure in figures if figure.valid and not figure.is_tellable]
-    kind, total = printable(workload.kind), count(len(figures), "figure")
+    kind, total = workload.kind, count(len(figures), "figure")
     if invalid:
         text = f"{kind}: {len(invalid)} of {total} invalid and in no mean."
         yield Finding("remark", ", ".join(dict.fromkeys(invalid)), text)

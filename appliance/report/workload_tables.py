@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from appliance.plan_workloads import WORKLOADS
 from appliance.toml_fields import read_alone
-from appliance.units import printable
 
 type Keys = Mapping[str, object]
 
@@ -31,9 +30,7 @@ def read_tables(plan_toml: str) -> list[dict[str, object]]:
 def describe_keys(table: Keys) -> str:
     """A table's keys as written, without its kind: `size = "1G", seed = 2`."""
     return ", ".join(
-        f"{printable(str(key))} = {printable(json.dumps(value, default=str))}"
-        for key, value in table.items()
-        if key != "kind"
+        f"{key} = {json.dumps(value, default=str)}" for key, value in table.items() if key != "kind"
     )
 
 

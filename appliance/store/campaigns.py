@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
+from appliance.store.events import keep_phrases
 from appliance.store.read.rows import read_rows
 
 
@@ -300,6 +301,7 @@ def update_campaign_state(
         """,
         (state, reason, state, timestamp(), campaign_id),
     )
+    keep_phrases(connection, campaign_id, reason)
 
 
 def update_installed(
@@ -370,6 +372,7 @@ def update_drive_failed(
         """,
         (reason, blame, campaign_id, drive_id),
     )
+    keep_phrases(connection, campaign_id, reason)
 
 
 def update_wake_margin(

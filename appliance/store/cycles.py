@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
+from appliance.store.events import keep_phrases
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,7 @@ def update_attempt_failed(
         """,
         (max_attempts, reason, blame, cycle_id),
     )
+    _keep_phrases(connection, cycle_id, reason)
 
 
 def update_cycle_failed(
@@ -192,6 +194,7 @@ def update_cycle_failed(
         "UPDATE cycle SET state = 'failed', reason = ?, blame = ? WHERE id = ?",
         (reason, blame, cycle_id),
     )
+    _keep_phrases(connection, cycle_id, reason)
 
 
 def insert_sample(
@@ -236,6 +239,7 @@ def insert_sample(
     )
     seal(connection, "boot_sample", cycle_id)
     connection.execute("UPDATE cycle SET state = 'done', reason = '' WHERE id = ?", (cycle_id,))
+    _keep_phrases(connection, cycle_id, cold_reason)
 
 
 def knows_sample(connection: sqlite3.Connection, boot_id: str) -> bool:
@@ -271,3 +275,11 @@ def update_cold_proof(
         ),
     )
     seal(connection, "boot_sample", cycle_id)
+    _keep_phrases(connection, cycle_id, cold_reason)
+
+
+def _keep_phrases(connection: sqlite3.Connection, cycle_id: int, text: str) -> None:
+    (campaign_id,) = connection.execute(
+        "SELECT campaign_id FROM cycle WHERE id = ?", (cycle_id,)
+    ).fetchone()
+    keep_phrases(connection, campaign_id, text)

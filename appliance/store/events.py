@@ -1,10 +1,11 @@
-"""The campaign's diary."""
+"""The campaign's diary, and what its sentences are made of."""
 
 import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from appliance.phrases import KeptPhrase, list_phrases
 from appliance.store.clock import timestamp
 
 
@@ -39,6 +40,29 @@ def insert_event(
             None if fields is None else json.dumps(fields),
         ),
     )
+    keep_phrases(connection, campaign_id, fields)
+
+
+def keep_phrases(connection: sqlite3.Connection, campaign_id: int | None, *texts: object) -> None:
+    """What those of `texts` were made of that know it; to be stored with them."""
+    for phrase in list_phrases(texts):
+        connection.execute(
+            """
+            INSERT INTO phrase (campaign_id, text, words, fields) SELECT ?1, ?2, ?3, ?4
+            WHERE NOT EXISTS (SELECT 1 FROM phrase WHERE campaign_id IS ?1 AND text = ?2)
+            """,
+            (campaign_id, *phrase),
+        )
+
+
+def select_phrases(
+    connection: sqlite3.Connection, *, after: int = 0
+) -> tuple[tuple[KeptPhrase, ...], int]:
+    """All that were stored behind the one numbered `after`, and the number of the last."""
+    rows = connection.execute(
+        "SELECT id, text, words, fields FROM phrase WHERE id > ? ORDER BY id", (after,)
+    ).fetchall()
+    return tuple(KeptPhrase(*row[1:]) for row in rows), rows[-1][0] if rows else after
 
 
 def select_newest_detail(connection: sqlite3.Connection, event: str) -> str:

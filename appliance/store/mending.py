@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from appliance.errors import StickTrouble
+from appliance.phrases import N_, Phrase
 from appliance.store.checksums import (
     DAMAGED,
     SEALED,
@@ -30,7 +31,6 @@ from appliance.store.connect import (
     write_header,
 )
 from appliance.store.copies import opened_copies
-from appliance.texts import N_
 
 _ROUNDS = 8
 """SQLite's check ends at the first row that it cannot read, in whichever table."""
@@ -304,8 +304,11 @@ def _mend_row(
         if row is not None and is_as_sealed(table, row):
             _put(connection, table, key, row)
             named = _name(connection, table, key)
-            said = f"{named.what}: damaged on the stick, and put back from a copy of the database"
-            return Mended("sample-restored", said, named.campaign_id)
+            told = Phrase(
+                N_("{row}: damaged on the stick, and put back from a copy of the database"),
+                row=named.what,
+            )
+            return Mended("sample-restored", told, named.campaign_id)
     if spoilt.is_readable:
         discard_damaged(connection, (spoilt.row,))
     else:

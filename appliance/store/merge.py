@@ -57,6 +57,7 @@ TABLES = (
     _Table("judging", {"campaign_id": "campaign"}),
     _Table("verdict_limit", {"campaign_id": "campaign", "drive_id": "drive"}),
     _Table("event", {"campaign_id": "campaign"}, own="seq"),
+    _Table("phrase", {"campaign_id": "campaign"}, own="id"),
 )
 """Parents before their children."""
 

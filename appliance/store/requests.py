@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from appliance.texts import N_
+from appliance.phrases import N_
+from appliance.store.events import keep_phrases
 
 _COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
 
@@ -116,3 +117,4 @@ def update_request(
         "UPDATE request SET state = ?, answer = ?, exit_code = ? WHERE id = ? AND state = 'new'",
         (state, answer, exit_code, request_id),
     )
+    keep_phrases(connection, None, answer)

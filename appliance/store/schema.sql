@@ -434,6 +434,17 @@ CREATE TABLE event (
     fields TEXT
 ) STRICT;
 
+-- What a text in a reason, an answer or an event was made of, for other languages: words is the sentence with {names},
+-- fields a JSON object of what is put in.
+CREATE TABLE phrase (
+    id INTEGER PRIMARY KEY,
+    campaign_id INTEGER REFERENCES campaign (id),
+    text TEXT NOT NULL,
+    words TEXT NOT NULL,
+    fields TEXT NOT NULL
+) STRICT;
+CREATE INDEX phrase_by_text ON phrase (campaign_id, text);
+
 -- What a person asks the engine for: the interface inserts a row, and the engine alone answers it.
 -- kind is checked by the program, whose kinds these are. payload: a JSON object.
 CREATE TABLE request (

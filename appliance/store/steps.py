@@ -8,6 +8,7 @@ from appliance.errors import Blame
 from appliance.measure.samples import ActivitySample, Result, Ticket
 from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
+from appliance.store.events import keep_phrases
 from appliance.store.read.rows import read_rows
 
 
@@ -118,6 +119,10 @@ def update_step_ended(
         "UPDATE step SET state = ?, reason = ?, blame = ?, finished_at = ? WHERE id = ?",
         (state, reason, blame, timestamp(), step_id),
     )
+    (campaign_id,) = connection.execute(
+        "SELECT campaign_id FROM step WHERE id = ?", (step_id,)
+    ).fetchone()
+    keep_phrases(connection, campaign_id, reason)
 
 
 def insert_part(connection: sqlite3.Connection, step_id: int, name: str, *, results: int) -> None:

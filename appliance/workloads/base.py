@@ -11,7 +11,7 @@ from typing import Protocol
 
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.samples import LbaRange, Result, SliceSample, Ticket
-from appliance.plan_workloads import CacheMode
+from appliance.measure.variants import CacheMode
 from appliance.progress import Progress
 
 

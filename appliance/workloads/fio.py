@@ -19,6 +19,7 @@ from appliance.errors import StepFailed
 from appliance.measure.fio import find_percentiles, merge_bins
 from appliance.measure.samples import CacheState, Result
 from appliance.measure.steady_state import WINDOW, Steadiness, judge_rounds
+from appliance.measure.variants import PRECONDITION, FioVariant
 from appliance.plan_workloads import FioPlan
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio_file import cached_at, check_fits, find_target, lay_out
@@ -45,7 +46,6 @@ from appliance.workloads.fio_run import (
 from appliance.workloads.idle import rest_array
 
 FILE = "fio.dat"
-_PRECONDITION = "precondition"
 _CUSTOM = "custom"
 _NOWHERE = Path("/dev/null")
 
@@ -68,7 +68,7 @@ class FioWorkload(Workload):
     @override
     def parts(self) -> tuple[str, ...]:
         tests = (_CUSTOM,) if self._plan.options else self._plan.tests
-        return ((_PRECONDITION,) if self._plan.precondition else ()) + tests
+        return ((PRECONDITION,) if self._plan.precondition else ()) + tests
 
     @override
     def prepare(self, bench: Bench) -> None:
@@ -98,19 +98,20 @@ class FioWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        if part == _PRECONDITION:
+        if part == PRECONDITION:
             return self._precondition(bench)
         notes: tuple[str, ...] = ()
         if reads(self._options(part)[0]):
             bench, notes = rest_array(bench)
-        result = self.run_test(bench, part, variant=part)
+        result = self.run_test(bench, part, FioVariant(test=part))
         return replace(result, notes=notes + result.notes)
 
-    def run_test(self, bench: Bench, part: str, *, variant: str) -> PartResult:
+    def run_test(self, bench: Bench, part: str, variant: FioVariant) -> PartResult:
         """A part other than the preconditioning, under the name `variant`. Raises StepFailed."""
         if self._plan.steady_state:
             return self._run_rounds(bench, part, variant)
-        done = self._measure(bench, part, variant, seed=self._plan.seed, state=_drive_state(bench))
+        state = _drive_state(bench)
+        done = self._measure(bench, part, variant, seed=self._plan.seed, state=state)
         return PartResult(make_results(variant, done.run, done.state), notes=_notes(done))
 
     @property
@@ -121,7 +122,7 @@ class FioWorkload(Workload):
     def _options(self, part: str) -> tuple[Options, int]:
         """The job of a part, and the size for each of its processes."""
         plan = self._plan
-        if part == _PRECONDITION:
+        if part == PRECONDITION:
             return layout_options(self.whole_bytes), self.whole_bytes
         if part == _CUSTOM:
             return self.own_job()
@@ -147,17 +148,17 @@ class FioWorkload(Workload):
         results: tuple[Result, ...] = ()
         notes: tuple[str, ...] = ()
         for number in range(1, self._plan.precondition + 1):
-            name = f"{_PRECONDITION}/pass-{number}"
+            this = FioVariant(test=PRECONDITION, round=number)
             seed = self._plan.seed + number
-            done = self._measure(bench, _PRECONDITION, name, seed=seed, state=bench.drive_state)
+            done = self._measure(bench, PRECONDITION, this, seed=seed, state=bench.drive_state)
             if not done.run.valid:
                 # What follows would be told of a drive that was overwritten, and it was not.
                 raise StepFailed(done.run.problem)
-            results += make_results(name, done.run, done.state)
+            results += make_results(this, done.run, done.state)
             notes += _notes(done)
         return PartResult(results, notes=notes)
 
-    def _run_rounds(self, bench: Bench, part: str, variant: str) -> PartResult:
+    def _run_rounds(self, bench: Bench, part: str, variant: FioVariant) -> PartResult:
         """The test in rounds, each with another random order, all of them given by the seed."""
         rounds: list[_Measured] = []
         results: tuple[Result, ...] = ()
@@ -165,26 +166,28 @@ class FioWorkload(Workload):
         steadiness = judge_rounds(())
         while len(rounds) < self._plan.max_rounds and not steadiness.steady:
             number = len(rounds) + 1
-            name = f"{variant}/round-{number}"
+            this = replace(variant, round=number)
             state = f"{_drive_state(bench)}; round {number}"
             seed = self._plan.seed + number - 1
-            done = self._measure(bench, part, name, seed=seed, state=state)
+            done = self._measure(bench, part, this, seed=seed, state=state)
             rounds.append(done)
-            results += make_results(name, done.run, done.state)
+            results += make_results(this, done.run, done.state)
             notes += _notes(done)
             if not done.run.valid:
                 break
             steadiness = judge_rounds([each.run.output.bw_bytes_s for each in rounds])
-        results += _sum_up(variant, rounds[-WINDOW:], steadiness, _drive_state(bench))
+        results += _sum_up(str(variant), rounds[-WINDOW:], steadiness, _drive_state(bench))
         notes += (f"after {len(rounds)} rounds {steadiness}",)
         return PartResult(results, notes=notes)
 
-    def _measure(self, bench: Bench, part: str, name: str, *, seed: int, state: str) -> _Measured:
+    def _measure(
+        self, bench: Bench, part: str, variant: FioVariant, *, seed: int, state: str
+    ) -> _Measured:
         """One job: set the cache, run, judge what it met. `state` is the drive's own."""
         options, size_bytes = self._options(part)
         plan = self._plan
         job = FioJob(
-            name=name,
+            name=str(variant),
             options=options,
             target=find_target(bench, FILE),
             size_bytes=size_bytes,
@@ -196,7 +199,7 @@ class FioWorkload(Workload):
             run = run_fio(
                 bench,
                 job,
-                label=name,
+                label=job.name,
                 memory_max_bytes=plan.memory_max_bytes if bounded else 0,
             )
         return _Measured(

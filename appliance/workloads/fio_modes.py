@@ -16,8 +16,9 @@ from typing import override
 from appliance.caches.judge import hit_ratio
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result
+from appliance.measure.variants import WARM_UP, CacheMode, FioVariant
 from appliance.measure.warm_up import WarmUp, judge_warm_up
-from appliance.plan_workloads import CacheMode, FioPlan
+from appliance.plan_workloads import FioPlan
 from appliance.workloads.base import ArrayControl, Bench, PartResult, Workload
 from appliance.workloads.fio import FILE, FioWorkload
 from appliance.workloads.fio_file import find_target, lay_out
@@ -26,7 +27,6 @@ from appliance.workloads.fio_run import FioRun, check_buffers, judge, run_fio, w
 from appliance.workloads.idle import rest_array
 from appliance.workloads.kept import keep
 
-WARM_UP = "warm-up"
 _MEMORY = "warm-up.json"
 _LEAST_BLOCKS = 2048
 """With fewer, chance alone keeps the hit ratio of what does not fit from settling. Simulated for a
@@ -45,9 +45,13 @@ class FioModesWorkload(Workload):
         self._plan = plan
         self._fio = FioWorkload(plan)
         self._tests: Mapping[str, tuple[CacheMode, str]] = {
-            f"{mode}/{test}": (mode, test) for mode in plan.modes for test in plan.tests
+            str(FioVariant(test=test, mode=mode)): (mode, test)
+            for mode in plan.modes
+            for test in plan.tests
         }
-        self._warm_ups: Mapping[str, CacheMode] = {_warm_up_of(mode): mode for mode in plan.modes}
+        self._warm_ups: Mapping[str, CacheMode] = {
+            str(_warm_up_of(mode)): mode for mode in plan.modes
+        }
         self._warmed: set[CacheMode] = set()
         """The modes whose warm-up was done by this very process."""
 
@@ -56,9 +60,12 @@ class FioModesWorkload(Workload):
     def parts(self) -> tuple[str, ...]:
         before = tuple(part for part in self._fio.parts if part not in self._plan.tests)
         return before + tuple(
-            part
+            str(part)
             for mode in self._plan.modes
-            for part in (_warm_up_of(mode), *(f"{mode}/{test}" for test in self._plan.tests))
+            for part in (
+                _warm_up_of(mode),
+                *(FioVariant(test=test, mode=mode) for test in self._plan.tests),
+            )
         )
 
     @override
@@ -91,7 +98,7 @@ class FioModesWorkload(Workload):
             notes += (_EARLIER,)
             before += ", in an earlier attempt"
         bench = replace(bench, drive_state=f"{bench.drive_state}; warm-up {before}")
-        result = self._fio.run_test(bench, test, variant=part)
+        result = self._fio.run_test(bench, test, FioVariant(test=test, mode=mode))
         return replace(result, notes=notes + result.notes)
 
     def _warm_up(self, bench: Bench, array: ArrayControl, mode: CacheMode) -> PartResult:
@@ -105,7 +112,7 @@ class FioModesWorkload(Workload):
         results: tuple[Result, ...] = ()
         state = judge_warm_up(ratios)
         while len(runs) < self._plan.warm_up_rounds and not state.settled:
-            name = f"{variant}/{len(runs) + 1}"
+            name = str(replace(variant, round=len(runs) + 1))
             run, ratio = self._read_round(bench, array, name, number=len(runs))
             runs.append(run)
             ratios.append(ratio)
@@ -115,7 +122,7 @@ class FioModesWorkload(Workload):
             state = judge_warm_up(ratios)
         keep(bench.raw / _MEMORY, json.dumps({**_read_memory(bench.raw), mode: str(state)}))
         self._warmed.add(mode)
-        results += _sum_up(variant, runs, state, bench.drive_state)
+        results += _sum_up(str(variant), runs, state, bench.drive_state)
         return PartResult(results, notes=(*notes, str(state)))
 
     def _read_round(
@@ -159,8 +166,8 @@ class FioModesWorkload(Workload):
         )
 
 
-def _warm_up_of(mode: CacheMode) -> str:
-    return f"{mode}/{WARM_UP}"
+def _warm_up_of(mode: CacheMode) -> FioVariant:
+    return FioVariant(test=WARM_UP, mode=mode)
 
 
 def _judge(run: FioRun, drive_state: str) -> CacheState:

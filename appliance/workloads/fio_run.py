@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +19,7 @@ from appliance.errors import Refusal, StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.measure.fio import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.measure.samples import CacheState, PageCache, Result
+from appliance.measure.variants import FioVariant, MatrixVariant, SweepVariant
 from appliance.run import Finished, run, run_watched
 from appliance.units import printable
 from appliance.workloads.base import Bench
@@ -236,34 +237,34 @@ def weakest(states: Sequence[CacheState]) -> CacheState:
     return next((state for state in states if state.proof == "unproven"), states[-1])
 
 
-def make_results(variant: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
+def make_results(
+    variant: FioVariant | MatrixVariant | SweepVariant, run: FioRun, state: CacheState
+) -> tuple[Result, ...]:
     """The rows of one job; one that reads and writes gets its rates in both directions as well."""
-    output = run.output
+    output, whole = run.output, str(variant)
     figures: list[tuple[str, str, float]] = [
-        (variant, "bw_bytes_s", output.bw_bytes_s),
-        (variant, "iops", output.iops),
-        *((variant, name, value) for name, value in find_percentiles(output.bins).items()),
-        (variant, "seconds", output.seconds),
+        (whole, "bw_bytes_s", output.bw_bytes_s),
+        (whole, "iops", output.iops),
+        *((whole, name, value) for name, value in find_percentiles(output.bins).items()),
+        (whole, "seconds", output.seconds),
     ]
-    if output.read.io_bytes and output.write.io_bytes:
-        for name, way in (("read", output.read), ("write", output.write)):
+    if isinstance(variant, FioVariant) and output.read.io_bytes and output.write.io_bytes:
+        for direction, way in (("read", output.read), ("write", output.write)):
+            name = str(replace(variant, direction=direction))
             figures += [
-                (f"{variant}/{name}", "bw_bytes_s", way.bw_bytes_s),
-                (f"{variant}/{name}", "iops", way.iops),
-                *(
-                    (f"{variant}/{name}", key, value)
-                    for key, value in find_percentiles(way.bins).items()
-                ),
+                (name, "bw_bytes_s", way.bw_bytes_s),
+                (name, "iops", way.iops),
+                *((name, key, value) for key, value in find_percentiles(way.bins).items()),
             ]
     figures += [
-        (variant, "app_read_bytes", output.read.io_bytes),
-        (variant, "app_write_bytes", output.write.io_bytes),
-        (variant, "device_read_bytes", run.device_read_bytes),
-        (variant, "device_write_bytes", run.device_write_bytes),
+        (whole, "app_read_bytes", output.read.io_bytes),
+        (whole, "app_write_bytes", output.write.io_bytes),
+        (whole, "device_read_bytes", run.device_read_bytes),
+        (whole, "device_write_bytes", run.device_write_bytes),
     ]
     if output.read.io_bytes:
         ratio = hit_ratio(output.read.io_bytes, run.device_read_bytes)
-        figures.append((variant, "hit_ratio", ratio))
+        figures.append((whole, "hit_ratio", ratio))
     return tuple(
         Result(name, metric, value, state, valid=run.valid) for name, metric, value in figures
     )

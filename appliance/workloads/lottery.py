@@ -18,8 +18,8 @@ from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_ca
 from appliance.errors import StepFailed
 from appliance.first_touch import pair_touches
 from appliance.measure.samples import CacheState, PageCache, Result, Ticket
+from appliance.phrases import N_
 from appliance.plan_workloads import LotteryPass, LotteryPlan
-from appliance.texts import N_
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle import rest_array
 from appliance.workloads.lottery_draw import (

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.caches.cachestat import PAGE_BYTES, Extent, Target
+from appliance.measure.variants import LotteryVariant
 from appliance.plan_workloads import LotteryPass, LotteryPlan
 
 ALIGNMENT_BYTES = 1 << 20
@@ -54,8 +55,7 @@ class PassPart:
 
     def variant(self, file: str = "") -> str:
         """The name of its rows: `direct/f`; from the second repetition on, `direct/f/2`."""
-        words = [self.kind, file, str(self.repetition) if self.repetition > 1 else ""]
-        return "/".join(word for word in words if word)
+        return str(LotteryVariant(reading=self.kind, file=file, repetition=self.repetition))
 
 
 def list_parts(plan: LotteryPlan) -> tuple[PassPart, ...]:

@@ -8,7 +8,7 @@ guessed. An array comes to rest before an operation that reads; RAM keeps what i
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_args, override
 
@@ -23,6 +23,7 @@ from appliance.caches.page_cache import (
 )
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, PageCache, Result
+from appliance.measure.variants import MatrixVariant, parse_part
 from appliance.plan_workloads import MatrixPlan, Operation
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio_file import (
@@ -87,7 +88,7 @@ class MatrixWorkload(Workload):
     def parts(self) -> tuple[str, ...]:
         given = {size_name(size): size for size in self._plan.file_sizes_bytes}
         return tuple(
-            f"{name}/{size_name(record)}/{operation}"
+            str(MatrixVariant(size=name, record=size_name(record), operation=operation))
             for name in given or AUTOMATIC_SIZES
             for record in self._plan.record_sizes_bytes
             for operation in self._plan.operations
@@ -129,11 +130,11 @@ class MatrixWorkload(Workload):
             remove_scratch(self._scratch)
 
     def _run_cell(self, bench: Bench, part: str) -> PartResult:
-        size_word, record_word, operation = _parse_part(part)
+        cell, operation = _parse_part(part)
         record = next(
-            size for size in self._plan.record_sizes_bytes if size_name(size) == record_word
+            size for size in self._plan.record_sizes_bytes if size_name(size) == cell.record
         )
-        size_bytes = self._memory.sizes[size_word] // record * record
+        size_bytes = self._memory.sizes[cell.size] // record * record
         if not size_bytes:
             return PartResult((), notes=("left out: the record is larger than the file",))
         target = find_target(bench, _FILE)
@@ -141,8 +142,8 @@ class MatrixWorkload(Workload):
         if operation not in _WRITING:
             bench, remarks = rest_array(bench)
             notes += remarks
-        capped = self._explain_cap(size_word)
-        wished, proven, reason = self._set_cache(bench, target, size_bytes, operation, part)
+        capped = self._explain_cap(cell.size)
+        wished, proven, reason = self._set_cache(bench, target, size_bytes, cell)
         job = FioJob(
             name=part,
             options=_options(operation, size_bytes=size_bytes, record=record),
@@ -162,12 +163,12 @@ class MatrixWorkload(Workload):
             ballast_bytes=self._ballast_bytes,
             drive_state="; ".join(filter(None, (bench.drive_state, capped))),
         )
-        if size_word in AUTOMATIC_SIZES:
-            notes += (f"{size_word} is a file of {size_bytes} bytes",)
+        if cell.size in AUTOMATIC_SIZES:
+            notes += (f"{cell.size} is a file of {size_bytes} bytes",)
         if capped:
             notes += (capped,)
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
-        return PartResult(_rows(part, run, state), notes=notes)
+        return PartResult(_rows(cell, run, state), notes=notes)
 
     def _provide(
         self, bench: Bench, target: Path, size_bytes: int, operation: Operation
@@ -203,13 +204,14 @@ class MatrixWorkload(Workload):
             self._memory.save(bench.raw)
 
     def _set_cache(
-        self, bench: Bench, target: Path, size_bytes: int, operation: Operation, part: str
+        self, bench: Bench, target: Path, size_bytes: int, cell: MatrixVariant
     ) -> tuple[PageCache, bool, str]:
         """What the operation will meet, whether that is proven, and by what."""
-        if operation in _DROPPED_BEFORE:
+        if cell.operation in _DROPPED_BEFORE:
             dropped = drop_page_cache(cached_at(bench, target))
             return "cold", dropped.proven, dropped.reason
-        if operation == "reread" and self._previous != part.removesuffix("reread") + "read":
+        read_before = str(replace(cell, operation="read"))
+        if cell.operation == "reread" and self._previous != read_before:
             # Not directly after `read`, or that was before an interruption: as if it had been.
             warm_page_cache((Extent(target, 0, size_bytes),), progress=bench.progress)
         if not target.exists():
@@ -224,10 +226,10 @@ class MatrixWorkload(Workload):
         return ("warm" if resident >= size_bytes else "partial"), True, reason
 
 
-def _parse_part(part: str) -> tuple[str, str, Operation]:
-    size, record, word = part.split("/")
+def _parse_part(part: str) -> tuple[MatrixVariant, Operation]:
+    cell = parse_part("matrix", part, MatrixVariant)
     operations: tuple[Operation, ...] = get_args(Operation)
-    return size, record, next(each for each in operations if each == word)
+    return cell, next(each for each in operations if each == cell.operation)
 
 
 def _options(operation: Operation, *, size_bytes: int, record: int) -> Options:
@@ -270,12 +272,12 @@ def _left_out(size_bytes: int, record: int) -> int:
     return max(1, min(_LEFT_OUT, size_bytes // record // 2 - 1))
 
 
-def _rows(part: str, run: FioRun, state: CacheState) -> tuple[Result, ...]:
+def _rows(cell: MatrixVariant, run: FioRun, state: CacheState) -> tuple[Result, ...]:
     """Of fio's rows those that the matrix is about, the rate under its own name."""
     kept = {"app_read_bytes", "app_write_bytes", "device_read_bytes", "device_write_bytes"}
     kept |= {"seconds", "hit_ratio"}
-    rate = Result(part, "rate_bytes_s", run.output.bw_bytes_s, state, valid=run.valid)
-    return (rate, *(row for row in make_results(part, run, state) if row.metric in kept))
+    rate = Result(str(cell), "rate_bytes_s", run.output.bw_bytes_s, state, valid=run.valid)
+    return (rate, *(row for row in make_results(cell, run, state) if row.metric in kept))
 
 
 def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[str, int]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed, blame_of
+from appliance.phrases import N_
 from appliance.progress import Progress
 from appliance.run import run
-from appliance.texts import N_
 from appliance.workloads.session_set import write_session_set
 
 SLOTS = 16

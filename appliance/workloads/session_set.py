@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.flush import flush
+from appliance.phrases import N_
 from appliance.progress import Progress
-from appliance.texts import N_
 
 _SEED = 1
 _MEDIAN_BYTES = 24 << 10

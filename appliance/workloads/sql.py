@@ -20,8 +20,8 @@ from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result
+from appliance.phrases import N_
 from appliance.plan_workloads import SqlPlan
-from appliance.texts import N_
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle import rest_array
 from appliance.workloads.sql_data import PHASES, data_of_size

@@ -12,13 +12,13 @@ from typing import override
 from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailed
 from appliance.measure.samples import CacheState, Result, SliceSample
+from appliance.measure.variants import SLICES, SurfaceVariant
 from appliance.plan_workloads import SurfacePlan
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.surface_drive import DirectDrive
 from appliance.workloads.surface_kept import KeptSlice, add_latencies, keep_slice, load_slices
 from appliance.workloads.surface_read import MAX_NARROWING_TOTAL_S, Reading, SliceReader
 from appliance.workloads.surface_slices import (
-    SLICES,
     Piece,
     describe_sample,
     draw_chunks,
@@ -28,7 +28,7 @@ from appliance.workloads.surface_slices import (
 )
 from appliance.workloads.watch import Watch
 
-WHOLE = "whole"
+WHOLE = str(SurfaceVariant())
 _REASON = "read past the page cache with O_DIRECT"
 _PERCENTILES = {"lat_p50_ns": 0.5, "lat_p99_ns": 0.99}
 

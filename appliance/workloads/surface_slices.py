@@ -15,9 +15,9 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
+from appliance.measure.variants import SLICES, SurfaceVariant
 from appliance.stats import find_median, find_share_shown
 
-SLICES = 100
 ALIGNMENT_BYTES = 4096
 """Of slices, chunks and the smallest range that is told apart: the physical block of today's
 drives, and the logical block of 4Kn ones."""
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 def part_name(number: int) -> str:
     """`000` for the slice at the start of the drive."""
-    return f"{number:03}"
+    return str(SurfaceVariant(number))
 
 
 def make_slices(size_bytes: int) -> tuple[Piece, ...]:

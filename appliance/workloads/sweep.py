@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import override
 
+from appliance.measure.variants import SweepVariant
 from appliance.plan_workloads import READING_TESTS, FioTest, SweepPlan
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio_file import check_fits, find_target, remove_scratch, write_whole
@@ -46,11 +47,12 @@ class _Cell:
     test: FioTest
     options: Options
     """Beyond those that every such test has."""
-    suffix: str
+    access: str
 
     @property
-    def name(self) -> str:
-        return f"{size_name(self.set_bytes)}/{self.test}/{self.suffix}"
+    def variant(self) -> SweepVariant:
+        size = size_name(self.set_bytes)
+        return SweepVariant(size=size, test=self.test, access=self.access)
 
 
 class SweepWorkload(Workload):
@@ -58,7 +60,7 @@ class SweepWorkload(Workload):
 
     def __init__(self, plan: SweepPlan) -> None:
         self._plan = plan
-        self._cells = {cell.name: cell for cell in _list_cells(plan)}
+        self._cells = {str(cell.variant): cell for cell in _list_cells(plan)}
         self._scratch: Path | None = None
         """The file that no part needs any more."""
 
@@ -113,7 +115,7 @@ class SweepWorkload(Workload):
         notes += tuple(note for note in (run.problem, *run.output.pollution) if note)
         if bench.folder is not None and {*finished, part}.issuperset(self.parts):
             self._scratch = target
-        return PartResult(make_results(part, run, state), notes=notes)
+        return PartResult(make_results(cell.variant, run, state), notes=notes)
 
     def _state(self, bench: Bench, cell: _Cell) -> str:
         """What is known of the drive, and of an array what its cache may have learned."""
@@ -123,8 +125,8 @@ class SweepWorkload(Workload):
 
     def _place_on_set(self, cell: _Cell) -> int:
         """How many tests come before it on its set."""
-        same = [name for name, each in self._cells.items() if each.set_bytes == cell.set_bytes]
-        return same.index(cell.name)
+        same = [each for each in self._cells.values() if each.set_bytes == cell.set_bytes]
+        return same.index(cell)
 
     @override
     def close(self) -> None:
@@ -149,10 +151,10 @@ class SweepWorkload(Workload):
 
 def _list_cells(plan: SweepPlan) -> list[_Cell]:
     return [
-        _Cell(size // BLOCK_BYTES * BLOCK_BYTES, test, options, suffix)
+        _Cell(size // BLOCK_BYTES * BLOCK_BYTES, test, options, access)
         for size in plan.set_sizes_bytes
         for test in plan.tests
-        for options, suffix in _variants(plan, test)
+        for options, access in _variants(plan, test)
     ]
 
 

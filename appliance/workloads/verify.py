@@ -6,7 +6,7 @@ after it. With a power-off, blocks that were written and flushed right before it
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import override
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.samples import CacheState, LbaRange, Result
+from appliance.measure.variants import READ, READ_COLD, WRITE, VerifyVariant, parse_part
 from appliance.plan_workloads import VerifyPlan
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.kept import keep
@@ -37,7 +38,6 @@ from appliance.workloads.verify_layout import (
 )
 from appliance.workloads.verify_pattern import Extent, Pattern, cut_old_losses, join_ranges
 
-WRITE, READ, READ_COLD = "write", "read", "read-cold"
 _MEMORY = "verify.json"
 _DIRECT = "O_DIRECT"
 _LOOKS = 4
@@ -104,15 +104,17 @@ class VerifyWorkload(Workload):
     def parts(self) -> tuple[str, ...]:
         phases = (WRITE, READ, READ_COLD) if self._plan.power_cycle else (WRITE, READ)
         return tuple(
-            part
+            str(VerifyVariant(phase, stretch))
             for phase in phases
-            for part in (*(f"{phase}-{number:02}" for number in range(STRETCHES)), phase)
+            for stretch in (*range(STRETCHES), None)
         )
 
     @property
     @override
     def cold_parts(self) -> frozenset[str]:
-        return frozenset({f"{READ_COLD}-00"}) if self._plan.power_cycle else frozenset()
+        return (
+            frozenset({str(VerifyVariant(READ_COLD, 0))}) if self._plan.power_cycle else frozenset()
+        )
 
     @override
     def prepare(self, bench: Bench) -> None:
@@ -130,31 +132,35 @@ class VerifyWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        written = {each for each in finished if each.startswith(f"{WRITE}-")}
-        if not written <= self._memory.stretches.keys():
+        stretches = {each: _parse(each) for each in finished}
+        written = {
+            each: this.stretch
+            for each, this in stretches.items()
+            if this.phase == WRITE and this.stretch is not None
+        }
+        if not written.keys() <= self._memory.stretches.keys():
             raise StepFailed(
                 f"{bench.raw / _MEMORY} is gone: what was written is not known", blame="other"
             )
         self._under_way = None
-        if part in {WRITE, READ, READ_COLD}:
-            return self._sum_up(part)
+        this = _parse(part)
+        if this.stretch is None:
+            return self._sum_up(this.phase)
         if written and not self._is_known:
-            self._check_drive(bench, written)
+            self._check_drive(bench, sorted(written.values()))
         self._is_known = True
-        phase, _, number = part.rpartition("-")
-        if phase == WRITE:
-            return self._write(bench, part, int(number))
-        return self._read(bench, phase, part, int(number))
+        if this.phase == WRITE:
+            return self._write(bench, part, this.stretch)
+        return self._read(bench, this.phase, part, this.stretch)
 
-    def _check_drive(self, bench: Bench, written: Iterable[str]) -> None:
+    def _check_drive(self, bench: Bench, written: Sequence[int]) -> None:
         """After an interruption: the disk behind a bridge's serial number may be another one.
 
         Raises Refusal where nothing shows that this step wrote to it.
         """
-        numbers = sorted(int(each.rpartition("-")[2]) for each in written)
         firsts = (
             request
-            for number in numbers
+            for number in written
             for request in islice(cut_stretch(self._pieces, number), _LOOKS)
         )
         with opened_direct(bench.device, os.O_RDONLY) as fd:
@@ -319,7 +325,7 @@ class VerifyWorkload(Workload):
         stretches = [
             stretch
             for part, stretch in self._memory.stretches.items()
-            if part.rpartition("-")[0] == phase
+            if (this := _parse(part)).phase == phase and this.stretch is not None
         ]
         if not stretches:
             return PartResult((), notes=("nothing was read",))
@@ -342,8 +348,12 @@ class VerifyWorkload(Workload):
         return PartResult(_figures(phase, total, state), notes=notes)
 
 
+def _parse(part: str) -> VerifyVariant:
+    return parse_part("verify", part, VerifyVariant)
+
+
 def _figures(variant: str, stretch: _Stretch, state: CacheState) -> tuple[Result, ...]:
-    if variant.split("-", maxsplit=1)[0] == WRITE:
+    if _parse(variant).phase == WRITE:
         # What it holds is not known before it is read.
         figures: dict[str, float] = {"app_write_bytes": stretch.done_bytes}
     else:

@@ -1,9 +1,9 @@
 """`ci/torture`: power cuts at random instants, on a stick that loses what it had not flushed.
 
-Each round is one campaign: boots of a released drive, and steps on the bare drive and on files, with
-a drive beside it that is not in the plan. Power is cut a few times, at instants drawn from the round's seed.
-What was announced on the console must be in the database afterwards, the campaign must end without
-anybody's help, and the drive that was not released must not have been written to.
+Each round is one campaign: boots of a released drive, and steps on the bare drive and on files,
+with a drive beside it that is not in the plan. Power is cut a few times, at instants drawn from the
+round's seed. What was announced on the console must be in the database afterwards, the campaign
+must end without anybody's help, and the other drive must not have been written to.
 """
 
 import argparse

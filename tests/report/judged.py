@@ -16,6 +16,7 @@ from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.health import Counter, Health, parse_health
 from appliance.evidence import Figure
 from appliance.measure.samples import LbaRange, Result, SliceSample
+from appliance.measure.variants import SLICES
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
@@ -25,7 +26,6 @@ from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
 
 SMART = Path(__file__).parents[1] / "fixtures/smart"
-SLICES = 100
 BYPASS = states.BYPASS.read()
 
 GOOD = Disk("LAB-GOOD-1", "Lab disk", wwn="0x5000c50012345678", size_bytes=4_000_000_000_000)

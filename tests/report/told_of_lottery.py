@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 
+from appliance.measure.variants import LotteryVariant
 from appliance.report.figures import Cache, Figure, StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
 from appliance.store.read.workloads import ReportedStep, TicketRow
@@ -45,7 +46,12 @@ def make_page(drive: ModelledDrive, draw: Draw) -> Page:
     """The words about one direct pass."""
     tickets = tuple(_draw(drive, draw))
     figures = tuple(
-        Figure(f"direct/{name}", {"rate_bytes_s": 1.0}, (_BYPASS,), valid=True)
+        Figure(
+            LotteryVariant(reading="direct", file=name),
+            {"rate_bytes_s": 1.0},
+            (_BYPASS,),
+            valid=True,
+        )
         for name, _ in draw.tickets
     )
     step = StepFigures(

@@ -6,12 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from appliance.campaign.status import write_json
 from appliance.drives.model import Drive
 from appliance.event_texts import tell
 from appliance.keyboard import LAYOUTS
 from appliance.language import LANGUAGES
 from appliance.measure.samples import Result, Ticket
 from appliance.store.connect import open_database
+from appliance.store.events import keep_phrases
 from appliance.store.requests import Request, select_recent_requests, update_request
 from appliance.store.steps import ArrayCondition, insert_results, insert_tickets, select_steps
 from appliance.store.verdicts import Verdict, insert_verdict
@@ -295,6 +297,7 @@ class FakeEngine:
             detail=tell(event, fields) if fields else detail,
             fields=json.dumps(fields) if fields else None,
         )
+        keep_phrases(self.connection, None, fields)
 
     def _insert_drive(self, drive: Drive) -> int:
         found = self.connection.execute(
@@ -359,7 +362,5 @@ class FakeEngine:
         )
         return cursor.lastrowid or 0
 
-    def _write(self, name: str, content: object) -> None:
-        new = self.run / f"{name}.new"
-        new.write_text(json.dumps(content, ensure_ascii=False))
-        new.replace(self.run / name)
+    def _write(self, name: str, content: Mapping[str, object]) -> None:
+        write_json(self.run / name, content)

@@ -1,16 +1,18 @@
 """What the engine says is translated where it is drawn; what it does not say is in no table."""
 
-import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from string import Formatter
 
 import pytest
 
-import appliance
+from appliance.campaign.drive_list import compose_row
+from appliance.campaign.status import write_json
+from appliance.drives.asking import Answer
+from appliance.errors import StepFailed
+from appliance.phrases import N_, Phrase, join_phrases, list_phrases
+from appliance.store.campaigns import update_campaign_state
 from tests.tui.fake import FakeEngine
+from tests.tui.fake_drives import HDD
 from tests.tui.scene_states import (
     idle,
     pause,
@@ -24,104 +26,122 @@ from tests.tui.scene_states import (
 from tests.tui.steps import drawn, press, settle
 from tui import language
 from tui.app import KaltstartApp
-from tui.engine_words import SENTENCES, say
-from tui.event_lines import say_event
+from tui.charset import drawable
+from tui.engine_words import say, say_event
+from tui.port.watched import learn_phrases
 from tui.state import Event
 
-_ENGINE = Path(appliance.__path__[0])
-_PUT_IN = "\0"
-_LEAST_LETTERS = 8
-"""What a text in its source has in common with a sentence at least, to be its origin."""
+
+def _learn(*texts: object) -> None:
+    learn_phrases(list_phrases(texts))
 
 
-def _trees() -> Iterator[ast.AST]:
-    for path in _ENGINE.rglob("*.py"):
-        yield ast.parse(path.read_text())
-
-
-def _texts(tree: ast.AST) -> Iterator[str]:
-    """Its texts, with a mark where something is put in."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        elif isinstance(node, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else _PUT_IN
-                for part in node.values
-            )
-
-
-def _mark(sentence: str) -> str:
-    parts = Formatter().parse(sentence)
-    return "".join(text + (_PUT_IN if name is not None else "") for text, name, _, _ in parts)
-
-
-def _is_said(sentence: str, texts: set[str]) -> bool:
-    marked = _mark(sentence)
-    if marked in texts:
-        return True
-    longer = (text for text in texts if len(text.replace(_PUT_IN, "")) >= _LEAST_LETTERS)
-    return any(
-        re.fullmatch(".*".join(map(re.escape, text.split(_PUT_IN))), marked)
-        for text in longer
-        if _PUT_IN in text
-    )
-
-
-def test_each_sentence_is_one_that_the_engine_says() -> None:
-    texts = {text for tree in _trees() for text in _texts(tree)}
-    assert [each for each in SENTENCES if not _is_said(each, texts)] == []
-    assert not _is_said("the moon is {number} km away", texts)
-
-
-def test_nothing_changes_in_english() -> None:
-    for sentence in SENTENCES:
-        text = _mark(sentence).replace(_PUT_IN, "7")
-        assert say(text) == text
-    assert say_event(_done()) == "cycle-done A cycle 3: 28.200 s"
+_CYCLE_DONE = "{drive} cycle {cycle}: {seconds} s"
 
 
 def _done(**fields: object) -> Event:
     said = {"drive": "A", "cycle": 3, "seconds": "28.200"} | fields
-    return Event(1, "", "info", "cycle-done", "A cycle 3: 28.200 s", said)
+    return Event(1, "", "info", "cycle-done", "A cycle 3: 28.200 s", words=_CYCLE_DONE, fields=said)
 
 
 def test_an_event_is_told_from_its_fields_and_what_is_not_known_of_it_in_english() -> None:
+    assert say_event(_done()) == "cycle-done A cycle 3: 28.200 s"
     language.use("de")
     assert say_event(_done()) == "Zyklus fertig: A Zyklus 3: 28.200 s"
-    english = "Zyklus fertig: A cycle 3: 28.200 s"
-    assert say_event(_done(more=1)) == english
-    assert say_event(replace(_done(), fields=None)) == english
+    assert say_event(replace(_done(), fields=None)) == "Zyklus fertig: A cycle 3: 28.200 s"
     step = {"kind": "fio", "device": "array", "what": "by a person"}
-    event = Event(1, "", "error", "step-failed", "", step)
+    words = "{kind} on {device}: {what}"
+    event = Event(1, "", "error", "step-failed", "", words=words, fields=step)
     assert say_event(event) == "Schritt fehlgeschlagen: fio auf Array: von jemandem"
-    assert say_event(Event(1, "", "info", "of another version", "x", {})) == "of another version: x"
+    assert say_event(Event(1, "", "info", "of another version", "x")) == "of another version: x"
+
+
+_LINK = Phrase(
+    N_("connected with {link} although it can do {drive}; its port can do {port}"),
+    link="1.5 Gb/s",
+    drive="6.0 Gb/s",
+    port="3.0 Gb/s",
+)
+_SILENT = Phrase(
+    N_("{name} has not answered for {seconds} s ({what})"),
+    name=join_phrases(
+        [Phrase(N_("drive {drive}"), drive=each) for each in ("A", "B")],
+        N_("{first} and {rest}"),
+    ),
+    seconds="15",
+    what="nothing is running",
+)
 
 
 @pytest.mark.parametrize(
     ("said", "german"),
     [
         ("stopped by a key", "mit einer Taste angehalten"),
-        ("lottery on array: stopped", "lottery auf Array: angehalten"),
-        ("fio on A B: 1: seq-read; seconds", "fio auf A B: 1: seq-read; seconds"),
-        ("removable medium; is part of md0", "Wechselmedium; ist Teil von md0"),
         (
-            "connected with 1.5 Gb/s although it can do 6.0 Gb/s; its port can do 3.0 Gb/s",
-            "verbunden mit 1.5 Gb/s, obwohl es 6.0 Gb/s kann; der Anschluss kann 3.0 Gb/s",
+            Phrase(N_("{kind} on {device}: {what}"), kind="fio", device="array", what="stopped"),
+            "fio auf Array: angehalten",
+        ),
+        (
+            join_phrases(["removable medium", Phrase(N_("is part of {holders}"), holders="md0")]),
+            "Wechselmedium; ist Teil von md0",
+        ),
+        (_LINK, "verbunden mit 1.5 Gb/s, obwohl es 6.0 Gb/s kann; der Anschluss kann 3.0 Gb/s"),
+        (
+            str(StepFailed(_SILENT, hint="try it again")),
+            "Laufwerk A und Laufwerk B antwortet seit 15 s nicht (es läuft nichts) (try it again)",
         ),
         ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),
-        ("start campaign {kind} {}", "Kampagne {kind} {} starten"),
-        (
-            "the drive was at work for 90 minutes of them",
-            "das Laufwerk hat davon 90 Minuten gearbeitet",
-        ),
+        (Phrase(N_("start campaign {name}"), name="{kind} {}"), "Kampagne {kind} {} starten"),
         ("stopped\nnothing is running", "angehalten\nes läuft nichts"),
         ("", ""),
     ],
 )
 def test_german_of_what_is_known_and_the_rest_as_it_is(said: str, german: str) -> None:
+    _learn(said)
+    text = "\n".join(map(drawable, said.splitlines()))
+    assert say(text) == text
     language.use("de")
-    assert say(said) == german
+    assert say(text) == german
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("{a:>999999999}", '{"a": "x"}'),
+        ("{a.__class__}", '{"a": "x"}'),
+        ("{a}", "[]"),
+        ("{a", "{}"),
+        ("{a}", '{"b": 1}'),
+        ("{a}", "{"),
+        ("stopped by {a}", '{"a": "a dog"}'),
+    ],
+)
+def test_what_another_stick_says_a_text_is_made_of_is_no_more_than_that(
+    words: str, fields: str
+) -> None:
+    learn_phrases([("stopped by a cat", words, fields)])
+    language.use("de")
+    assert say("stopped by a cat") == "stopped by a cat"
+
+
+async def test_a_reason_of_the_database_is_said_in_german(engine: FakeEngine) -> None:
+    campaign_id = engine.add_campaign("incoming", boots={HDD: [1.0]})
+    reason = Phrase(N_("{count} restarts are the limit of this campaign"), count=40)
+    update_campaign_state(engine.connection, campaign_id, "paused", reason=reason)
+    [campaign] = engine.port().read_snapshot().campaigns
+    language.use("de")
+    assert (campaign.reason, say(campaign.reason)) == (
+        "40 restarts are the limit of this campaign",
+        "40 Neustarts sind die Grenze dieser Kampagne",
+    )
+
+
+def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:
+    row = compose_row(replace(HDD, holders=("md0",)), Answer("asking"), None, stick=None)
+    write_json(engine.run / "drives.json", {"looking": False, "drives": [row]})
+    [drive] = engine.port().read_snapshot().drives
+    language.use("de")
+    assert (drive.reason, say(drive.reason)) == ("is part of md0", "ist Teil von md0")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from appliance.measure.samples import Result
+from appliance.measure.variants import SLICES, FioVariant, SurfaceVariant, parse_variant
 from appliance.problem import KeyPath, Problem
 from appliance.store.read.figures import FigureRow, TicketSum
-from appliance.workloads import surface_slices
 from tests.tui.measured import (
     FIO,
     MATRIX,
@@ -25,16 +25,22 @@ from tui.array_headlines import describe_array
 from tui.campaigns import Figure
 from tui.composed import Mistake
 from tui.course import Counters
-from tui.field_headlines import SLICES
 from tui.headlines import METRICS, find_figures
 from tui.meter import Meter
 from tui.port.composing import find_mistake
 
 
-def rows(results: tuple[Result, ...]) -> list[FigureRow]:
+def rows(kind: str, results: tuple[Result, ...]) -> list[FigureRow]:
     """As the port reads them."""
     return [
-        FigureRow(r.variant, r.metric, r.value, r.cache.page_cache, r.cache.proof, valid=r.valid)
+        FigureRow(
+            parse_variant(kind, r.variant),
+            r.metric,
+            r.value,
+            r.cache.page_cache,
+            r.cache.proof,
+            valid=r.valid,
+        )
         for r in results
         if r.metric in METRICS and r.variant != "other"
     ]
@@ -46,7 +52,7 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
         TicketSum("cold", "warm", 100_000_000, 0.5),
         TicketSum("cold", "cold", 100_000_000, 1.5),
     ]
-    assert find_figures("lottery", rows(lottery_results()), tickets) == (
+    assert find_figures("lottery", rows("lottery", lottery_results()), tickets) == (
         Figure(
             "cold", "  100.0 MB/s  repeat/first 25.00", "cold+warm", short="100.0 MB/s", value=1e8
         ),
@@ -54,7 +60,7 @@ def test_a_lottery_shows_each_pass_with_all_states_it_met() -> None:
             "direct", "  100.0 MB/s  repeat/first  1.70", "bypass", short="100.0 MB/s", value=1e8
         ),
     )
-    repeated = find_figures("lottery", rows(lottery_results(repeats=3)), tickets)
+    repeated = find_figures("lottery", rows("lottery", lottery_results(repeats=3)), tickets)
     assert repeated[0].text.endswith("repeat/first 25.00 -> 25.20")
 
 
@@ -62,35 +68,35 @@ def test_fio_shows_each_test_in_its_order_and_leaves_rounds_out() -> None:
     rounds = tuple(
         Result(f"seq-read/round-{number}", "iops", 1.0, state("cold")) for number in range(1, 6)
     )
-    found = find_figures("fio", rows((*rounds, *FIO)))
+    found = find_figures("fio", rows("fio", (*rounds, *FIO)))
     assert [figure.name for figure in found] == ["seq-read", "seq-write", "rand-read", "rand-write"]
     assert found[0].text.split("  ")[-1].strip() == "100 IOPS"
     assert [figure.cache for figure in found] == ["cold", "cold", "cold unproven", "cold"]
 
 
 def test_a_matrix_shows_the_range_of_each_operation() -> None:
-    found = {figure.name: figure for figure in find_figures("matrix", rows(MATRIX))}
+    found = {figure.name: figure for figure in find_figures("matrix", rows("matrix", MATRIX))}
     assert list(found) == ["rewrite", "read", "rand-read"]
     assert found["read"].text.strip() == "101.5 MB/s to 6,090 MB/s"
     assert found["read"].cache == "partial+warm"
 
 
 def test_a_sweep_shows_the_smallest_and_the_largest_set() -> None:
-    found = {figure.name: figure.text for figure in find_figures("sweep", rows(SWEEP))}
+    found = {figure.name: figure.text for figure in find_figures("sweep", rows("sweep", SWEEP))}
     assert found["rand-read/norandommap"] == "12,345 -> 247 IOPS (256M -> 2G)"
-    (alone,) = find_figures("sweep", rows(SWEEP[:1]))
+    (alone,) = find_figures("sweep", rows("sweep", SWEEP[:1]))
     assert alone.text == "512 IOPS (256M)"
 
 
 def test_sql_shows_the_total_and_its_phases() -> None:
-    found = find_figures("sql", rows(SQL))
+    found = find_figures("sql", rows("sql", SQL))
     assert [figure.name for figure in found][:3] == ["total", "recovery", "indexes"]
     assert found[0].text.strip() == "231.4 s"
-    assert find_figures("sql", rows(SQL[:2]))[0].name == "recovery"
+    assert find_figures("sql", rows("sql", SQL[:2]))[0].name == "recovery"
 
 
 def test_a_surface_shows_its_mean_its_slowest_slice_and_what_is_unreadable() -> None:
-    found = find_figures("surface", rows(SURFACE))
+    found = find_figures("surface", rows("surface", SURFACE))
     assert [(figure.name, figure.short, figure.cache) for figure in found] == [
         ("mean speed", "98.4 MB/s", "bypass"),
         ("slowest slice", "51.2 MB/s", "bypass"),
@@ -100,19 +106,19 @@ def test_a_surface_shows_its_mean_its_slowest_slice_and_what_is_unreadable() -> 
 
 
 def test_a_surface_that_ended_early_says_so() -> None:
-    some = [row for row in rows(SURFACE) if row.variant in {"000", "001", "whole"}]
+    some = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001", "whole"}]
     assert find_figures("surface", some)[-1].text.strip() == f"2 of {SLICES}"
-    running = [row for row in some if row.variant != "whole"]
+    running = [row for row in some if row.variant != SurfaceVariant()]
     (figure,) = find_figures("surface", running)
     assert (figure.name, figure.short) == ("slices read", "2 of 100")
 
 
 def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
     bad = [
-        FigureRow(part, "unreadable_bytes", 4096.0, "bypass", "proven", valid=True)
-        for part in ("000", "001")
+        FigureRow(SurfaceVariant(part), "unreadable_bytes", 4096.0, "bypass", "proven", valid=True)
+        for part in range(2)
     ]
-    running = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
+    running = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001"}]
     found = find_figures("surface", [*running, *bad])
     assert [(figure.name, figure.short) for figure in found] == [
         ("unreadable", "8,192 B so far"),
@@ -121,22 +127,18 @@ def test_a_surface_without_an_end_shows_what_is_unreadable_so_far() -> None:
 
 
 def test_a_slice_that_was_given_up_is_not_called_read() -> None:
-    bad = FigureRow("002", "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
-    some = [row for row in rows(SURFACE) if row.variant in {"000", "001"}]
+    bad = FigureRow(SurfaceVariant(2), "unreadable_bytes", 8192.0, "bypass", "unproven", valid=True)
+    some = [row for row in rows("surface", SURFACE) if str(row.variant) in {"000", "001"}]
     assert [(figure.name, figure.short) for figure in find_figures("surface", [*some, bad])] == [
         ("unreadable", "8,192 B so far"),
         ("slices read", "2 of 100"),
     ]
 
 
-def test_a_surface_has_as_many_slices_as_the_workload_reads() -> None:
-    assert SLICES == surface_slices.SLICES
-
-
 def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
     none = [
-        FigureRow("whole", "app_read_bytes", 0.0, "bypass", "unproven", valid=True),
-        FigureRow("whole", "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
+        FigureRow(SurfaceVariant(), "app_read_bytes", 0.0, "bypass", "unproven", valid=True),
+        FigureRow(SurfaceVariant(), "unreadable_bytes", 17e6, "bypass", "unproven", valid=True),
     ]
     (figure,) = find_figures("surface", none)
     assert (figure.name, figure.short) == ("unreadable", "17.0 MB, 0 B read")
@@ -144,7 +146,7 @@ def test_a_drive_that_could_not_be_read_at_all_has_no_speed() -> None:
 
 
 def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> None:
-    found = find_figures("verify", rows(VERIFY), power_offs=["proven"])
+    found = find_figures("verify", rows("verify", VERIFY), power_offs=["proven"])
     assert [(figure.name, figure.short) for figure in found] == [
         ("write", "80.1 MB/s"),
         ("read", "98.4 MB/s  nothing wrong"),
@@ -165,15 +167,15 @@ def test_verify_shows_what_came_back_wrong_and_whether_the_drive_was_off() -> No
     ],
 )
 def test_a_power_off_is_worth_what_its_weakest_proof_is(proofs: tuple[str, ...], told: str) -> None:
-    found = find_figures("verify", rows(VERIFY), power_offs=proofs)
+    found = find_figures("verify", rows("verify", VERIFY), power_offs=proofs)
     assert found[-1].text.endswith(f"  {told}")
 
 
 def test_a_self_test_says_whether_it_was_passed() -> None:
-    (figure,) = find_figures("selftest", rows(SELFTEST))
+    (figure,) = find_figures("selftest", rows("selftest", SELFTEST))
     assert (figure.name, figure.text) == ("short", "passed in 64 s")
     failed = [replace(each, value=0) for each in SELFTEST if each.metric == "selftest_passed"]
-    (figure,) = find_figures("selftest", rows(tuple(failed)))
+    (figure,) = find_figures("selftest", rows("selftest", tuple(failed)))
     assert figure.text == "FAILED"
 
 
@@ -187,7 +189,7 @@ def test_a_step_without_rows_has_no_figures(kind: str) -> None:
 
 def test_an_invalid_row_makes_its_figure_invalid() -> None:
     (figure,) = find_figures(
-        "fio", [FigureRow("seq-read", "iops", 9.0, "cold", "proven", valid=False)]
+        "fio", [FigureRow(FioVariant(test="seq-read"), "iops", 9.0, "cold", "proven", valid=False)]
     )
     assert not figure.valid
 
@@ -196,7 +198,7 @@ def array_rows(results: tuple[Result, ...], *, mode: str = "", dirty: int = 0) -
     """As the port reads those of a step on the array."""
     return [
         FigureRow(
-            r.variant,
+            parse_variant("fio", r.variant),
             r.metric,
             r.value,
             r.cache.page_cache,
@@ -237,7 +239,9 @@ def test_compared_cache_modes_are_figures_of_their_own_and_their_warm_up_is_told
     tests = ("seq-read", "seq-write", "rand-read", "rand-write")
     modes = ("writethrough", "writeback", "writearound")
     assert names == [f"{mode}/{test}" for mode in modes for test in tests]
-    found = [row for mode in modes for row in array_rows(results, mode=mode) if mode in row.variant]
+    found = [
+        row for mode in modes for row in array_rows(results, mode=mode) if mode in str(row.variant)
+    ]
     assert describe_array([*found, *array_rows(inner({}))]) == (
         "3 cache modes, hit ratio 87.3 %, bypassed 0.0 MB, dirty at end 12.3 MB",
         "warm-up rounds: writethrough 2, writeback 3, writearound 4 NOT SETTLED",
@@ -253,7 +257,7 @@ def test_of_a_pass_that_was_repeated_no_single_hit_ratio_is_shown() -> None:
 
 
 def test_a_step_on_a_drive_says_nothing_of_an_array() -> None:
-    assert describe_array(rows(FIO)) == ()
+    assert describe_array(rows("fio", FIO)) == ()
 
 
 def test_a_meter_gives_the_mean_of_the_last_seconds_and_starts_anew_with_another_drive() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from appliance.measure.samples import Result
+from appliance.measure.variants import FioVariant, LotteryVariant
 from appliance.stats import find_quartiles
 from appliance.store.read.figures import FigureRow, SampleRow
 from tests.tui.fake import FakeEngine
@@ -37,7 +38,12 @@ async def test_samples_of_each_drive_are_boxes_on_one_axis_or_a_list(engine: Fak
 def test_rounds_of_a_test_are_samples_of_it() -> None:
     rows = [
         FigureRow(
-            f"rand-read/round-{number}", metric, 100.0 * number, "cold", "proven", valid=number != 3
+            FioVariant(test="rand-read", round=number),
+            metric,
+            100.0 * number,
+            "cold",
+            "proven",
+            valid=number != 3,
         )
         for number in range(1, 5)
         for metric in ("bw_bytes_s", "iops")
@@ -49,7 +55,9 @@ def test_rounds_of_a_test_are_samples_of_it() -> None:
 
 
 def test_what_is_not_valid_or_measured_once_has_no_spread() -> None:
-    bad = FigureRow("direct", "touch_ratio", 1.0, "bypass", "unproven", valid=False)
+    bad = FigureRow(
+        LotteryVariant(reading="direct"), "touch_ratio", 1.0, "bypass", "unproven", valid=False
+    )
     twice = [SampleRow("direct", "bypass", 1e6), SampleRow("direct", "bypass", 2e6)]
     assert find_spreads("lottery", [bad], twice) == ()
     good = replace(bad, valid=True)

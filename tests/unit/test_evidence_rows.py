@@ -113,6 +113,14 @@ def test_what_was_found_before_a_scan_was_skipped_rejects_its_drive(
     assert judged.verdict == "reject"
 
 
+def test_what_several_slices_have_found_is_added_up(rows: sqlite3.Connection) -> None:
+    step = add_surface(rows, GOOD, position=0, mean_mb_s=180, slices=2, reason="x")
+    bad = LbaRange("unreadable", GOOD.size_bytes // 40, 8192, 3.0, "Input/output error")
+    for name in ("002", "003"):
+        insert_ranges(rows, step, name, [bad])
+    assert figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"].value == 16384
+
+
 def test_a_sample_says_how_much_it_is(rows: sqlite3.Connection) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180, share=0.1)
     unreadable = figures_of(rows, "LAB-GOOD-1")["surface_unreadable_bytes"]

@@ -71,6 +71,7 @@ ROWS = (
         "INSERT INTO event (campaign_id, at, monotonic_s, boot_id, level, event, detail)"
         " VALUES (7, 'T', 1, 'b', 'info', 'campaign-start', 'said')"
     ),
+    "INSERT INTO phrase VALUES (91, 7, 'it took 20 s', 'it took {n} s', '{\"n\": 20}')",
     (
         "INSERT INTO array_made (id, campaign_id, backing_drive_id, cache_drive_id, set_uuid,"
         " state, at) VALUES (41, 7, 11, 12, 'set', 'apart', 'T')"

@@ -1,5 +1,6 @@
 """The database: its schema, the views others rely on, and what is never touched."""
 
+import ast
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import appliance
+import tui
 from appliance.errors import StickTrouble
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
@@ -367,3 +370,18 @@ def test_a_reader_that_stands_still_is_told_and_is_no_bug(
         reader.execute("ROLLBACK")
     with transaction(connection):
         connection.execute("DELETE FROM event")
+
+
+_SQL = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s+[a-z*(]", re.ASCII)
+_NO_DATABASE_OF_OURS = {"sql_data.py", "sql_database.py", "sql_files.py", "sql.py"}
+"""The workload's own, on the drive under test."""
+
+
+def test_sql_stands_in_the_store_alone() -> None:
+    for package in (appliance, tui):
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            if "store" in path.parts or path.name in _NO_DATABASE_OF_OURS:
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                text = node.value if isinstance(node, ast.Constant) else ""
+                assert not (isinstance(text, str) and _SQL.match(text)), path

@@ -7,9 +7,17 @@ taken over from another stick has rows here, and its files there.
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.store.connect import open_read_only
+from appliance.store.read.outputs import (
+    select_health_output,
+    select_health_outputs,
+    select_sample,
+    select_tried_boots,
+)
+from appliance.store.steps import select_steps
 from tui.charset import drawable
 from tui.language import N_, _
 from tui.quantities import show_number
@@ -75,37 +83,23 @@ class RawOutputs:
         )
 
     def _list_boots(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
-        rows = connection.execute(
-            """
-            SELECT c.id, c.cycle, c.charted, d.identity,
-                   s.cycle_id IS NOT NULL
-            FROM cycle c JOIN drive d ON d.id = c.drive_id
-            LEFT JOIN boot_sample s ON s.cycle_id = c.id
-            WHERE c.campaign_id = ? AND c.state IN ('done', 'failed') ORDER BY c.position
-            """,
-            (campaign_id,),
-        )
-        for cycle_id, cycle, charted, identity, has_sample in rows:
-            told = _("boot {number} charted, {drive}") if charted else _("boot {number}, {drive}")
-            owner = told.format(number=cycle, drive=drawable(identity))
-            if has_sample:
-                yield RawOutput(owner, _("its sample"), "sample", str(cycle_id))
-            yield from self._list_files(owner, f"cycle-{cycle_id}")
+        for boot in select_tried_boots(connection, campaign_id):
+            told = _("boot {number}, {drive}")
+            if boot.charted:
+                told = _("boot {number} charted, {drive}")
+            owner = told.format(number=boot.cycle, drive=drawable(boot.identity))
+            if boot.has_sample:
+                yield RawOutput(owner, _("its sample"), "sample", str(boot.cycle_id))
+            yield from self._list_files(owner, f"cycle-{boot.cycle_id}")
 
     def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
-        rows = connection.execute(
-            """
-            SELECT id, kind, device, state IN ('planned', 'skipped') FROM step
-            WHERE campaign_id = ? ORDER BY position
-            """,
-            (campaign_id,),
-        )
-        for number, (step_id, kind, device, may_lack) in enumerate(rows, start=1):
-            what = _("{kind} on {device}").format(kind=kind, device=drawable(device))
+        for number, step in enumerate(select_steps(connection, campaign_id), start=1):
+            device = drawable(step.device)
+            what = _("{kind} on {device}").format(kind=step.kind, device=device)
             owner = f"{number}. {what}"
-            files = tuple(self._list_files(owner, str(step_id)))
+            files = tuple(self._list_files(owner, str(step.id)))
             # One that was skipped or paused may have begun, and kept what it had until then.
-            if files or not may_lack:
+            if files or step.state not in {"planned", "skipped"}:
                 yield from files or (RawOutput(owner, _("nothing is kept"), "nothing"),)
 
     def _list_files(self, owner: str, folder: str) -> Iterator[RawOutput]:
@@ -140,15 +134,8 @@ class RawOutputs:
         connection = open_read_only(self._database)
         try:
             if output.source == "health":
-                row = connection.execute(
-                    "SELECT raw FROM health_reading WHERE id = ?", (output.raw_key,)
-                ).fetchone()
-                return "" if row is None else str(row[0])
-            cursor = connection.execute(
-                "SELECT * FROM boot_sample WHERE cycle_id = ?", (output.raw_key,)
-            )
-            names = [each[0] for each in cursor.description]
-            row = cursor.fetchone() or ()
+                return select_health_output(connection, int(output.raw_key))
+            sample = select_sample(connection, int(output.raw_key))
         except sqlite3.Error as error:
             raise StickTrouble(
                 _("the database cannot be read: {reason}").format(reason=error)
@@ -157,7 +144,7 @@ class RawOutputs:
             connection.close()
         return "".join(
             f"{name:20}  {_('not known') if value is None else value}\n"
-            for name, value in zip(names, row, strict=False)
+            for name, value in sample.items()
         )
 
 
@@ -171,22 +158,15 @@ def _place(output: RawOutput) -> str:
 
 
 def _list_health(
-    connection: sqlite3.Connection, campaign_id: int, moment: str
+    connection: sqlite3.Connection, campaign_id: int, moment: Literal["before", "after"]
 ) -> Iterator[RawOutput]:
-    rows = connection.execute(
-        """
-        SELECT h.id, d.identity, length(CAST(h.raw AS BLOB))
-        FROM health_reading h JOIN drive d ON d.id = h.drive_id
-        WHERE h.campaign_id = ? AND h.moment = ? ORDER BY h.id
-        """,
-        (campaign_id, moment),
-    )
-    for reading_id, identity, size_bytes in rows:
+    for reading in select_health_outputs(connection, campaign_id, moment):
         told = _("health after, {drive}")
         if moment == "before":
             told = _("health before, {drive}")
-        owner = told.format(drive=drawable(identity))
-        if size_bytes:
-            yield RawOutput(owner, "smartctl", "health", str(reading_id), size_bytes)
+        owner = told.format(drive=drawable(reading.identity))
+        if reading.size_bytes:
+            key = str(reading.reading_id)
+            yield RawOutput(owner, "smartctl", "health", key, reading.size_bytes)
         else:
             yield RawOutput(owner, _("nothing is kept"), "nothing")

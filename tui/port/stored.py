@@ -3,15 +3,18 @@
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from appliance.errors import StickTrouble
+from appliance.event_texts import find_words
 from appliance.plan_workloads import JUDGING_KINDS
 from appliance.stats import find_quartiles
 from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only
+from appliance.store.events import select_phrases
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read import overview
 from appliance.store.read.durations import select_work
@@ -25,7 +28,7 @@ from tui.durations import Durations, make_durations
 from tui.headlines import find_figures, is_shown
 from tui.language import _
 from tui.port.boot_ratios import find_boot_ratios
-from tui.port.watched import read_stamp
+from tui.port.watched import learn_phrases, read_stamp
 from tui.spreads import LEAST_FOR_A_BOX, find_spreads
 from tui.state import Answer, Event
 
@@ -59,6 +62,7 @@ class StoredReader:
         self._fat = fat
         self._clock = clock
         self._seen: tuple[int, ...] = ()
+        self._last_phrase = 0
         self._ended_steps: dict[int, Step] = {}
         self._language = language.current()
         self._read_at = clock()
@@ -84,6 +88,8 @@ class StoredReader:
             return
         connection = open_read_only(self._database)
         try:
+            phrases, self._last_phrase = select_phrases(connection, after=self._last_phrase)
+            learn_phrases(phrases)
             self.value = Stored(
                 campaigns=tuple(
                     self._read_campaign(
@@ -97,15 +103,7 @@ class StoredReader:
                     for row in overview.select_campaigns(connection)
                 ),
                 events=tuple(
-                    Event(
-                        row.seq,
-                        row.at,
-                        row.level,
-                        drawable(row.event),
-                        drawable(row.detail),
-                        _read_fields(row.fields),
-                    )
-                    for row in overview.select_events(connection, limit=_EVENTS)
+                    _read_event(row) for row in overview.select_events(connection, limit=_EVENTS)
                 ),
                 answers=tuple(
                     Answer(
@@ -207,15 +205,10 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
     return replace(drive, quartiles_s=(found.lower, found.median, found.upper))
 
 
-def _read_fields(text: str | None) -> dict[str, object] | None:
-    """What an event's sentence is made of; None where that is not known, or spoilt by the stick."""
-    try:
-        fields = json.loads(text or "")
-    except ValueError:
-        return None
-    if not isinstance(fields, dict):
-        return None
-    return {
-        drawable(name): value if isinstance(value, int | float) else drawable(str(value))
-        for name, value in fields.items()
-    }
+def _read_event(row: overview.EventRow) -> Event:
+    event = Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
+    # What another version has stored, or the stick has spoilt, is told as it is.
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        fields = json.loads(row.fields or "")
+        return replace(event, words=find_words(row.event, fields), fields=fields)
+    return event

@@ -1,12 +1,14 @@
 """Files that the engine replaces: read again only when they are new."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tui import language
 from tui.charset import drawable
+from tui.engine_words import learn
 from tui.language import _
 
 
@@ -36,6 +38,7 @@ class Watched[T]:
             return False
         try:
             content = json.loads(self._path.read_text())
+            learn_phrases(content.get("phrases", ()))
             self.value = self._parse(content)
             self.trouble = ""
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -43,6 +46,13 @@ class Watched[T]:
                 _("{name} cannot be read: {error!r}").format(name=self._path.name, error=error)
             )
         return is_new
+
+
+def learn_phrases(phrases: Iterable[Sequence[str]]) -> None:
+    """What texts of the engine were made of: each text, its words, and a JSON of its fields."""
+    for text, words, fields in phrases:
+        with suppress(ValueError):  # spoilt by the stick
+            learn(text, words, json.loads(fields))
 
 
 def read_stamp(path: Path) -> tuple[int, ...]:

@@ -11,9 +11,8 @@ from textual.containers import VerticalScroll
 from tui.campaigns import ARRAY, Campaign
 from tui.charset import shorten
 from tui.engine_status import Progress, StepNow
-from tui.engine_words import name_device, say
+from tui.engine_words import name_device, say, say_event
 from tui.estimate import describe_time_left
-from tui.event_lines import say_event
 from tui.language import N_, _
 from tui.quantities import show_iops, show_number, show_rate
 from tui.resumption import describe_resumption

@@ -12,7 +12,6 @@ from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, forma
 from appliance.report.figures import StepFigures, Workload
 from appliance.report.plots import Line, draw_lines
 from appliance.store.read.workloads import ActivityRow
-from appliance.units import printable
 
 MAX_POINTS = 300
 _FEW = 10
@@ -78,7 +77,7 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
     lines: list[Line] = []
     notes: list[str] = []
     for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
-        name = printable(device)
+        name = device
         intervals = make_intervals([row for row in step.activity if row.device == device])
         drawn = thin(intervals)
         color = step.color + number

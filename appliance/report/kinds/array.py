@@ -3,6 +3,7 @@
 `hit_ratio` here is the cache drive's; everywhere else in a report it is the RAM's.
 """
 
+from appliance.measure.variants import OTHER, TOTAL, WARM_UP, ArrayVariant, FioVariant
 from appliance.report.blocks import (
     ChartView,
     FoldView,
@@ -14,11 +15,9 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
-from appliance.report.figures import ARRAY, OTHER, WARM_UP, Figure, StepFigures, Workload
+from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
 from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
-from appliance.report.kinds.fio import split_mode
 from appliance.report.plots import Line, draw_lines
-from appliance.units import printable
 
 COUNTERS_NOTE = (
     "bcache's own counters, cleared when the step began: they count requests, and a request that"
@@ -39,7 +38,7 @@ def make_tables(workload: Workload) -> tuple[TableView, ...]:
         _count(step, figure)
         for step in workload.steps
         for figure in step.cache_figures
-        if figure.variant == ARRAY
+        if figure.variant == ArrayVariant()
     )
     table = TableView(
         title="The array's cache over the whole step",
@@ -76,7 +75,7 @@ def make_marks(workload: Workload) -> tuple[str, ...]:
     marks = []
     for step in workload.steps:
         found = [
-            f"{printable(figure.variant)} ({format_bytes(figure.dirty_bytes)})"
+            f"{figure.name} ({format_bytes(figure.dirty_bytes)})"
             for figure in step.figures
             if figure.dirty_bytes and is_measured(figure)
         ]
@@ -92,8 +91,10 @@ def make_marks(workload: Workload) -> tuple[str, ...]:
 
 def is_measured(figure: Figure) -> bool:
     """Whether it is a test's figure: not a sum, not what was done between the tests."""
-    parts = split_mode(figure)[1]
-    return figure.variant not in {OTHER, "total"} and parts[0] != WARM_UP
+    this = figure.variant
+    return this not in {OTHER, TOTAL} and not (
+        isinstance(this, FioVariant) and this.test == WARM_UP
+    )
 
 
 def make_panels(workload: Workload) -> tuple[ChartView, ...]:
@@ -111,7 +112,7 @@ def _draw_panels(step: StepFigures) -> list[ChartView]:
     found = dict.fromkeys(row.device for row in step.activity)
     panels = []
     for number, device in enumerate(sorted(found, key=lambda name: order.get(name, len(order)))):
-        label, color = step.devices.get(device, (printable(device), step.color))
+        label, color = step.devices.get(device, (device, step.color))
         intervals = make_intervals([row for row in step.activity if row.device == device])
         drawn = thin(intervals)
         lines = make_lines("", color, drawn)
@@ -189,7 +190,7 @@ def _count(step: StepFigures, figure: Figure) -> LineView:
 def _make_parts(workload: Workload) -> TableView | None:
     lines = tuple(
         LineView(
-            heads=("/".join(figure.parts[1:]),),
+            heads=(part,),
             values=(
                 format_share(figure.get("hit_ratio")),
                 format_bytes(figure.get("cache_read_bytes")),
@@ -202,7 +203,7 @@ def _make_parts(workload: Workload) -> TableView | None:
             cache=view_caches([figure]),
         )
         for step in workload.steps
-        for figure in find_parts(step)
+        for part, figure in find_parts(step).items()
     )
     if not lines:
         return None
@@ -224,19 +225,19 @@ def _make_parts(workload: Workload) -> TableView | None:
     )
 
 
-def find_parts(step: StepFigures) -> tuple[Figure, ...]:
-    """What the members served in each part: `array/PART`."""
-    return tuple(
-        figure
+def find_parts(step: StepFigures) -> dict[str, Figure]:
+    """What the members served in each part, by its name."""
+    return {
+        this.part: figure
         for figure in step.cache_figures
-        if figure.parts[0] == ARRAY and len(figure.parts) > 1
-    )
+        if isinstance(this := figure.variant, ArrayVariant) and this.part
+    }
 
 
 def find_hit_ratio(step: StepFigures, part: str) -> float | None:
     """Of the bytes that the array delivered in `part`, the share its backing drive did not."""
-    wanted = f"{ARRAY}/{part}"
-    return next((f.get("hit_ratio") for f in step.cache_figures if f.variant == wanted), None)
+    figure = find_parts(step).get(part)
+    return None if figure is None else figure.get("hit_ratio")
 
 
 def format_dirty(dirty_bytes: float | None) -> str:

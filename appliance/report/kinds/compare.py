@@ -174,11 +174,11 @@ type Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
 
 
 def _read_sql(step: StepFigures) -> Iterator[Row]:
-    figures = {figure.variant: figure for figure in sql.find_phases(step)}
+    figures = {figure.name: figure for figure in sql.find_phases(step)}
     seconds = sql.find_seconds(step)
     if len(figures) == len(sql.PHASES):
         # The total is a sum: its caches are those of the phases.
-        yield "all phases", "s", True, seconds[sql.TOTAL], tuple(figures.values())
+        yield "all phases", "s", True, seconds[sql.ALL], tuple(figures.values())
     for phase, text in sql.PHASES.items():
         if phase in figures:
             yield text, "s", False, seconds[phase], (figures[phase],)

@@ -6,6 +6,7 @@ A test that ran in rounds is shown as the mean of its last rounds, the window of
 from dataclasses import dataclass
 
 from appliance.measure.steady_state import WINDOW, judge_rounds
+from appliance.measure.variants import FioVariant
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -18,7 +19,7 @@ from appliance.report.blocks import (
     format_rate,
     view_caches,
 )
-from appliance.report.figures import CACHE_MODES, OTHER, WARM_UP, Figure, StepFigures, Workload
+from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
 from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_charts import Bars, draw_bars
@@ -38,9 +39,6 @@ LATENCIES = {
     "lat_p9999_ns": "p99.99",
 }
 """Metrics and what they are called."""
-
-_ROUND = "round-"
-_NO_TESTS = {OTHER, "precondition", WARM_UP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +81,16 @@ def find_tests(step: StepFigures) -> tuple[Test, ...]:
     rounds: dict[tuple[str, str], list[Figure]] = {}
     whole: dict[tuple[str, str], Figure] = {}
     for figure in step.figures:
-        mode, parts = split_mode(figure)
-        if parts[0] in _NO_TESTS or not figure.values.keys() & {"bw_bytes_s", "iops"}:
+        this = figure.variant
+        if not isinstance(this, FioVariant) or not this.is_test or not _is_rate(figure):
             continue
-        # `own/round-3/read`: a direction of a job that reads and writes has a figure of its own.
-        name = "/".join(part for part in parts if not part.startswith(_ROUND))
-        rounds.setdefault((mode, name), [])
-        if name == "/".join(parts):
-            whole[mode, name] = figure
+        # A direction of a job that reads and writes has a figure of its own.
+        test = this.mode, "/".join(filter(None, (this.test, this.direction)))
+        rounds.setdefault(test, [])
+        if this.round:
+            rounds[test].append(figure)
         else:
-            rounds[mode, name].append(figure)
+            whole[test] = figure
     return tuple(
         Test(
             name=name,
@@ -105,10 +103,8 @@ def find_tests(step: StepFigures) -> tuple[Test, ...]:
     )
 
 
-def split_mode(figure: Figure) -> tuple[str, tuple[str, ...]]:
-    """The cache mode that a part ran in, and the part; an empty mode where none are compared."""
-    first, *rest = figure.parts
-    return (first, tuple(rest)) if first in CACHE_MODES and rest else ("", figure.parts)
+def _is_rate(figure: Figure) -> bool:
+    return bool(figure.values.keys() & {"bw_bytes_s", "iops"})
 
 
 def find_series(workload: Workload) -> list[tuple[LegendView, tuple[Test, ...]]]:

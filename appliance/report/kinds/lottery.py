@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.first_touch import Chance, find_first_chance, pair_touches
+from appliance.measure.variants import LotteryVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -27,7 +28,6 @@ from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
 from appliance.report.plots import Line, draw_lines
 from appliance.store.read.workloads import TicketRow
-from appliance.units import printable
 
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is read."
@@ -53,12 +53,17 @@ class Pass:
     name: str
     repetition: int
     """From 1."""
-    figures: tuple[Figure, ...]
-    """Its files."""
+    files: Mapping[str, Figure]
+    """By their names."""
     tickets: tuple[TicketRow, ...]
     """Its draws, in their order."""
     served_before: Mapping[str, int]
     """By file: the bytes the drive has served for it in earlier passes of the step."""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Its files'."""
+        return tuple(self.files.values())
 
     @property
     def label(self) -> str:
@@ -99,23 +104,21 @@ class Touches:
 
 def find_passes(step: StepFigures) -> tuple[Pass, ...]:
     """The passes of a step in the order in which they ran."""
-    files = {printable(ticket.file) for ticket in step.tickets}
-    found: dict[tuple[str, int], list[Figure]] = {}
+    drawn = {ticket.file for ticket in step.tickets}
+    found: dict[tuple[str, int], dict[str, Figure]] = {}
     for figure in step.figures:
-        parts = figure.parts
-        # `PASS` and `PASS/2` have the ratio of touches, `other` the bytes of no pass.
-        if len(parts) >= 2 and "rate_bytes_s" in figure.values and parts[1] in files:
-            repetition = int(parts[2]) if len(parts) > 2 and parts[2].isdecimal() else 1
-            found.setdefault((parts[0], repetition), []).append(figure)
+        this = figure.variant
+        if isinstance(this, LotteryVariant) and this.file in drawn:
+            found.setdefault((this.reading, this.repetition), {})[this.file] = figure
     repetitions = Counter(name for name, _ in found)
     passes: list[Pass] = []
     served: Counter[str] = Counter()
-    for (name, repetition), figures in found.items():
+    for (name, repetition), files in found.items():
         tickets = _slice(step.tickets, name, repetition=repetition, of=repetitions[name])
         if name == "warm":
             # It is filled from the drive, except for what was in RAM; that is not recorded.
             served.update({t.file: max(0, t.bytes - served[t.file]) for t in tickets if t.nth == 1})
-        passes.append(Pass(name, repetition, tuple(figures), tickets, dict(served)))
+        passes.append(Pass(name, repetition, files, tickets, dict(served)))
         for ticket in tickets:
             served[ticket.file] += ticket.device_read_bytes
     return tuple(passes)
@@ -125,7 +128,7 @@ def _slice(
     tickets: Sequence[TicketRow], name: str, *, repetition: int, of: int
 ) -> tuple[TicketRow, ...]:
     """A repetition's draws: `seq` runs on over repetitions, and each draws every ticket once."""
-    own = sorted((t for t in tickets if printable(t.pass_name) == name), key=lambda t: t.seq)
+    own = sorted((t for t in tickets if t.pass_name == name), key=lambda t: t.seq)
     length = len(own) // of
     return tuple(own[(repetition - 1) * length : repetition * length])
 
@@ -281,10 +284,9 @@ def _draw(step: StepFigures) -> tuple[ChartView, ...]:
 
 def _over_reads(one: Pass) -> tuple[tuple[float, float, str], ...]:
     rates: dict[int, list[tuple[str, float]]] = {}
-    for figure in one.figures:
+    for file, figure in one.files.items():
         rate = figure.get("rate_bytes_s")
-        file = figure.parts[1]
-        reads = sum(printable(ticket.file) == file for ticket in one.tickets)
+        reads = sum(ticket.file == file for ticket in one.tickets)
         if rate is not None:
             rates.setdefault(reads, []).append((file, rate / 1e6))
     points = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import log
 
 from appliance import stats
+from appliance.measure.variants import MatrixVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -56,9 +57,9 @@ class Cell:
 def find_cells(step: StepFigures) -> tuple[Cell, ...]:
     """The plane of one drive for all operations, in the order in which they ran."""
     return tuple(
-        Cell(*figure.parts, figure)
+        Cell(this.size, this.record, this.operation, figure)
         for figure in step.figures
-        if len(figure.parts) == 3 and "rate_bytes_s" in figure.values
+        if isinstance(this := figure.variant, MatrixVariant) and "rate_bytes_s" in figure.values
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from appliance.measure.variants import WARM_UP, FioVariant
 from appliance.report.blocks import (
     DASH,
     ChartView,
@@ -13,8 +14,8 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
-from appliance.report.figures import WARM_UP, Figure, StepFigures, Workload
-from appliance.report.kinds.fio import Test, find_tests, split_mode
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.report.kinds.fio import Test, find_tests
 from appliance.report.plots import Line, draw_lines
 
 WARM_UP_NOTE = (
@@ -40,14 +41,14 @@ def find_warm_ups(step: StepFigures) -> tuple[WarmUp, ...]:
     rounds: dict[str, list[float]] = {}
     sums: dict[str, Figure] = {}
     for figure in step.cache_figures:
-        mode, parts = split_mode(figure)
-        if not mode or parts[0] != WARM_UP:
+        this = figure.variant
+        if not isinstance(this, FioVariant) or this.test != WARM_UP:
             continue
-        rounds.setdefault(mode, [])
-        if len(parts) == 1:
-            sums[mode] = figure
+        rounds.setdefault(this.mode, [])
+        if not this.round:
+            sums[this.mode] = figure
         elif (ratio := figure.values.get("hit_ratio")) is not None:
-            rounds[mode].append(ratio)
+            rounds[this.mode].append(ratio)
     return tuple(
         WarmUp(
             mode=mode,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from appliance.measure.variants import OTHER
 from appliance.report.blocks import (
     BlockView,
     FoldView,
@@ -14,8 +15,8 @@ from appliance.report.blocks import (
     format_rate,
     view_caches,
 )
-from appliance.report.figures import OTHER, Figure, StepFigures, Workload
-from appliance.units import format_seconds, printable
+from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.units import format_seconds
 
 NOTE = "Every figure with the state of the caches it was taken under."
 
@@ -71,7 +72,7 @@ def make_table(step: StepFigures, *, title: str = "") -> TableView:
 
 
 def _make_line(figure: Figure, metrics: Sequence[str]) -> LineView:
-    name = "outside of the parts" if figure.variant == OTHER else printable(figure.variant)
+    name = "outside of the parts" if figure.variant == OTHER else figure.name
     return LineView(
         heads=(name,),
         values=tuple(_SHOWN[metric][1](figure.values.get(metric)) for metric in metrics),

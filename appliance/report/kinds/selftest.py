@@ -1,8 +1,9 @@
 """The drives' own self-tests: how each ended, and how long it took. Pure."""
 
+from appliance.measure.variants import OTHER
 from appliance.report.blocks import DASH, BlockView, LineView, TableView, view_caches
-from appliance.report.figures import OTHER, Figure, Workload
-from appliance.units import format_seconds, printable
+from appliance.report.figures import Figure, Workload
+from appliance.units import format_seconds
 
 NOTE = (
     "What a drive finds when it tests itself. A test that passed says that the drive found nothing,"
@@ -22,7 +23,7 @@ def make_block(workload: Workload) -> BlockView:
                 columns=("Result", "Seconds"),
                 lines=tuple(
                     LineView(
-                        heads=(step.label, printable(figure.variant)),
+                        heads=(step.label, figure.name),
                         values=(_say(figure), format_seconds(figure.values.get("seconds"))),
                         cache=view_caches([figure]),
                     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from appliance.measure.variants import TOTAL
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -24,18 +25,16 @@ PHASES = {
     "string_updates": "string updates",
     "select": "heavy select",
 }
+ALL = str(TOTAL)
+"""What the whole is called among them."""
 NOTE = "Five phases of a database on the drive's file system, in seconds; shorter is better."
-
-TOTAL = "total"
 
 
 def find_highest(workloads: Iterable[Workload]) -> float:
     """The longest total of all in seconds; 0 without one."""
     totals = (
         sum(
-            filter(
-                None, (seconds for phase, seconds in find_seconds(step).items() if phase != TOTAL)
-            )
+            filter(None, (seconds for phase, seconds in find_seconds(step).items() if phase != ALL))
         )
         for workload in workloads
         if workload.kind == "sql"
@@ -78,7 +77,7 @@ def make_block(workload: Workload, *, highest_s: float = 0.0) -> BlockView:
         tables=(
             TableView(
                 heads=("Drive",),
-                columns=(*PHASES.values(), TOTAL),
+                columns=(*PHASES.values(), ALL),
                 lines=tuple(_make_line(step) for step in workload.steps if step.figures),
             ),
         ),
@@ -88,16 +87,16 @@ def make_block(workload: Workload, *, highest_s: float = 0.0) -> BlockView:
 
 def find_seconds(step: StepFigures) -> dict[str, float | None]:
     """Valid seconds per phase and in total."""
-    figures = {figure.variant: figure for figure in step.figures}
+    figures = {figure.name: figure for figure in step.figures}
     return {
         phase: figures[phase].get("seconds") if phase in figures else None
-        for phase in (*PHASES, TOTAL)
+        for phase in (*PHASES, ALL)
     }
 
 
 def find_phases(step: StepFigures) -> tuple[Figure, ...]:
     """The phases' figures. The total is a sum: its caches are those of the phases."""
-    return tuple(figure for figure in step.figures if figure.variant in PHASES)
+    return tuple(figure for figure in step.figures if figure.name in PHASES)
 
 
 def _make_line(step: StepFigures) -> LineView:

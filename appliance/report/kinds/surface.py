@@ -5,6 +5,7 @@ What was not read is never drawn or counted as read: it is said how much of the 
 
 from collections.abc import Callable, Sequence
 
+from appliance.measure.variants import SLICES, SurfaceVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -26,15 +27,13 @@ from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.plots import Line, draw_lines
 from appliance.stats import find_share_shown
 from appliance.store.read.workloads import RangeRow, SliceRow
-from appliance.units import format_seconds, printable
+from appliance.units import format_seconds
 
 NOTE = (
     "Read from the first byte to the last with O_DIRECT. Rates are over the time the drive took to"
     " answer reads that succeeded at once: pauses between slices, failed reads and what was read"
     " again are not in them. Lowest and highest are over 16 MiB, or the slice where it is smaller."
 )
-WHOLE = "whole"
-SLICES = 100
 MAX_LINES = 200
 """Of the table of ranges; ranges.csv has all."""
 _LBA_BYTES = 512
@@ -120,7 +119,7 @@ def tell_troubles(step: StepFigures) -> tuple[str, ...]:
 
 def find_whole(step: StepFigures) -> Figure | None:
     """The figures over the whole drive; None where the scan did not come to its end."""
-    return next((figure for figure in step.figures if figure.variant == WHOLE), None)
+    return next((figure for figure in step.figures if figure.variant == SurfaceVariant()), None)
 
 
 def make_ranges(label: str, ranges: Sequence[RangeRow]) -> TableView:
@@ -135,9 +134,9 @@ def make_ranges(label: str, ranges: Sequence[RangeRow]) -> TableView:
                 heads=(f"{row.first_byte}", f"{row.first_byte // _LBA_BYTES}"),
                 values=(
                     format_bytes(row.size_bytes),
-                    printable(row.kind),
+                    row.kind,
                     format_seconds(row.seconds) if row.seconds else DASH,
-                    printable(row.detail) or DASH,
+                    row.detail or DASH,
                 ),
                 cache=view_caches(()),
             )
@@ -239,7 +238,7 @@ def _make_slices(step: StepFigures) -> TableView:
                     ),
                 ),
                 cache=view_caches(
-                    [figures[name] for name in (f"{row.slice:03}",) if name in figures]
+                    [figures[this] for this in (SurfaceVariant(row.slice),) if this in figures]
                 ),
             )
             for row in step.slices

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from math import log, sqrt
 
 from appliance import stats
+from appliance.measure.variants import FioVariant, MatrixVariant, SweepVariant
 from appliance.report.blocks import ChartView, LegendView, format_rate
-from appliance.report.figures import StepFigures, Workload
+from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds.activity import Interval, make_intervals, thin
 from appliance.report.plots import Line, draw_lines
 
@@ -76,6 +77,15 @@ def find_writing(step: StepFigures) -> tuple[Interval, ...]:
     return found if sum(one.write_bytes for one in found) >= _LEAST_BYTES else ()
 
 
+def _writes_otherwise(figure: Figure) -> bool:
+    """Whether it is of writes that are not in sequence."""
+    match figure.variant:
+        case FioVariant(test=what) | SweepVariant(test=what) | MatrixVariant(operation=what):
+            return what in {"rand-write", "custom"}
+        case _:
+            return False
+
+
 def find_drop(step: StepFigures) -> Drop | None:
     """Where it was much quicker before than behind, right there and on the whole.
 
@@ -84,7 +94,7 @@ def find_drop(step: StepFigures) -> Drop | None:
     the medians of the three pieces before and behind it: a disk gets slower towards its inner
     zones, but nowhere at once. None where the step wrote in several ways, whose rates differ.
     """
-    if any("rand-write" in figure.parts or "custom" in figure.parts for figure in step.figures):
+    if any(map(_writes_otherwise, step.figures)):
         return None
     written = _find_busy(step)
     pieces = _cut(written)

@@ -7,6 +7,7 @@ what it is compared with: thin lines.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appliance.measure.variants import SweepVariant
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -51,18 +52,14 @@ class Point:
     """With or without random map, and the distribution where it is not uniform."""
     figure: Figure
 
-    @property
-    def part(self) -> str:
-        """The part of the step."""
-        return f"{self.size}/{self.test}/{self.access}"
-
 
 def find_points(step: StepFigures) -> tuple[Point, ...]:
     """All tests of a step, by set size."""
     points = [
-        Point(parts[0], parts[1], "/".join(parts[2:]), figure)
+        Point(this.size, this.test, this.access, figure)
         for figure in step.figures
-        if len(parts := figure.parts) >= 3 and figure.values.keys() & {"iops", "bw_bytes_s"}
+        if isinstance(this := figure.variant, SweepVariant)
+        and figure.values.keys() & {"iops", "bw_bytes_s"}
     ]
     return tuple(sorted(points, key=lambda point: size_key(point.size)))
 
@@ -184,7 +181,7 @@ def _draw_hits(step: StepFigures, own: Sequence[Point], test: str, *, name: str)
     for number, access in enumerate(dict.fromkeys(point.access for point in points)):
         dots = []
         for point in points:
-            ratio = find_hit_ratio(step, point.part)
+            ratio = find_hit_ratio(step, point.figure.name)
             if point.access == access and ratio is not None:
                 x = _find_x(point.size)
                 labels[x] = point.size
@@ -252,9 +249,9 @@ def _pair(step: StepFigures, points: Sequence[Point], test: str) -> TableView:
                 heads=(pair.size,),
                 values=(
                     format_number(pair.once.figure.get("iops")),
-                    format_share(find_hit_ratio(step, pair.once.part)),
+                    format_share(find_hit_ratio(step, pair.once.figure.name)),
                     format_number(pair.repeated.figure.get("iops")),
-                    format_share(find_hit_ratio(step, pair.repeated.part)),
+                    format_share(find_hit_ratio(step, pair.repeated.figure.name)),
                     format_times(pair.ratio),
                     describe_array((pair.once.figure, pair.repeated.figure)),
                 ),

@@ -1,7 +1,8 @@
 """What was written to a drive and what came back, before and after a power-off. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from appliance.measure.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
 from appliance.report.blocks import (
     BlockView,
     LineView,
@@ -21,13 +22,17 @@ NOTE = (
     " there before, or nothing, is back after the power was off, though the drive had said that it"
     " was flushed. Only what was read is known."
 )
-WRITE, READ, READ_COLD = "write", "read", "read-cold"
-PHASES = {WRITE: "written", READ: "read back", READ_COLD: "read back after the power-off"}
+_WRITTEN, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
+PHASES: Mapping[Variant, str] = {
+    _WRITTEN: "written",
+    _READ: "read back",
+    _READ_COLD: "read back after the power-off",
+}
 _COLUMNS: tuple[tuple[str, Callable[[Figure], str]], ...] = (
     (
         "bytes",
         lambda figure: format_bytes(
-            figure.get("app_write_bytes" if figure.variant == WRITE else "app_read_bytes")
+            figure.get("app_write_bytes" if figure.variant == _WRITTEN else "app_read_bytes")
         ),
     ),
     ("MB/s", lambda figure: format_rate(figure.get("bw_bytes_s"))),
@@ -64,13 +69,13 @@ def make_block(workload: Workload) -> BlockView:
 def explain(step: StepFigures) -> str:
     """What must be known of a drive of which not all was read back; else nothing."""
     phases = {figure.variant: figure for figure in step.figures if figure.variant in PHASES}
-    if READ not in phases:
+    if _READ not in phases:
         return f"{step.label}: it was not read back to the end; nothing is known of the rest."
-    written = _sum(phases.get(WRITE), "app_write_bytes")
+    written = _sum(phases.get(_WRITTEN), "app_write_bytes")
     notes = [
         f"{step.label}, {PHASES[name]}: {format_bytes(written - looked_at)} were not read, too much"
         " gave errors by then; nothing is known of them."
-        for name in (READ, READ_COLD)
+        for name in (_READ, _READ_COLD)
         if (phase := phases.get(name))
         and (looked_at := _sum(phase, "app_read_bytes", "unreadable_bytes")) < written
     ]

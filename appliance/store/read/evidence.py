@@ -1,8 +1,10 @@
 """What a verdict is made of: sums and figures of a campaign, per drive. Reads only."""
 
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass
 
+from appliance.measure.variants import SurfaceVariant, Variant, VerifyVariant, parse_variant
 from appliance.store.read.rows import read_rows
 from appliance.store.steps import StepRow, select_steps
 
@@ -68,14 +70,17 @@ def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str
     """
     rows = connection.execute(
         """
-        SELECT kind, max(found_bytes) FROM (
-            SELECT kind, sum(size_bytes) AS found_bytes FROM lba_range WHERE step_id = ?
-            GROUP BY kind, rtrim(part, '0123456789')
-        ) GROUP BY kind
+        SELECT r.kind, t.kind, r.part, sum(r.size_bytes) FROM lba_range r
+        JOIN step t ON t.id = r.step_id WHERE r.step_id = ? GROUP BY r.kind, r.part
         """,
         (step_id,),
     )
-    return {row[0]: row[1] for row in rows}
+    found: dict[str, Counter[Variant]] = {}
+    for kind, workload, part, size_bytes in rows:
+        this = parse_variant(workload, part)
+        phase = this.whole if isinstance(this, SurfaceVariant | VerifyVariant) else this
+        found.setdefault(kind, Counter())[phase] += size_bytes
+    return {kind: max(phases.values()) for kind, phases in found.items()}
 
 
 def count_ranges(connection: sqlite3.Connection, step_id: int, kind: str) -> int:

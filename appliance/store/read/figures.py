@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
+from appliance.measure.variants import Variant, parse_variant
 from appliance.store.read.rows import read_rows
 
 
@@ -10,7 +11,7 @@ from appliance.store.read.rows import read_rows
 class FigureRow:
     """One figure, with the page cache that it met."""
 
-    variant: str
+    variant: Variant
     metric: str
     value: float
     page_cache: str
@@ -43,10 +44,9 @@ class SampleRow:
 
 
 _FIGURES = """
-    SELECT variant, metric, value, page_cache, page_cache_proof, valid,
-           coalesce(array_mode, '') AS array_mode,
-           coalesce(array_dirty_bytes, 0) AS array_dirty_bytes
-    FROM result WHERE step_id = ? ORDER BY id
+    SELECT t.kind, r.variant, r.metric, r.value, r.page_cache, r.page_cache_proof, r.valid,
+           coalesce(r.array_mode, ''), coalesce(r.array_dirty_bytes, 0)
+    FROM result r JOIN step t ON t.id = r.step_id WHERE r.step_id = ? ORDER BY r.id
 """
 _TICKETS = """
     SELECT pass, page_cache, sum(bytes) AS bytes, sum(seconds) AS seconds FROM tickets
@@ -64,7 +64,12 @@ _SLICES = """
 
 def select_figures(connection: sqlite3.Connection, step_id: int) -> tuple[FigureRow, ...]:
     """All figures of a step, in the order in which they were stored."""
-    return tuple(read_rows(connection, FigureRow, _FIGURES, step_id))
+    return tuple(
+        FigureRow(parse_variant(kind, variant), metric, value, cache, proof, bool(valid), *on_array)
+        for kind, variant, metric, value, cache, proof, valid, *on_array in connection.execute(
+            _FIGURES, (step_id,)
+        )
+    )
 
 
 def select_tickets(connection: sqlite3.Connection, step_id: int) -> tuple[TicketSum, ...]:

@@ -17,8 +17,8 @@ from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
 from appliance.campaign import array_watch, arrays, leftovers, marks
 from appliance.errors import Refusal, StepFailed
+from appliance.measure.variants import CacheMode
 from appliance.plan_model import ArrayPlan
-from appliance.plan_workloads import CacheMode
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.store.arrays import ArrayRow, insert_array, select_array, update_array

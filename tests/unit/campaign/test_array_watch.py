@@ -11,7 +11,7 @@ from appliance.campaign.array_watch import ArrayWatch, judge_counters, read_hit_
 from appliance.campaign.arrays import OpenArray
 from appliance.drives.writable import Unlocked
 from appliance.errors import StepFailed
-from appliance.plan_workloads import CacheMode
+from appliance.measure.variants import CacheMode
 from appliance.progress import Progress
 from appliance.store.steps import ArrayCondition
 from tests.unit.array_plan import ARRAY_PLAN

@@ -10,8 +10,8 @@ import pytest
 from appliance.arrays.model import Array
 from appliance.campaign import prepare_array as module
 from appliance.campaign.prepare_array import install_on_array, settings_name
+from appliance.measure.variants import CacheMode
 from appliance.plan_model import ArrayPlan
-from appliance.plan_workloads import CacheMode
 from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.campaign.world import HDD, SSD, STICK, World
 from tests.unit.drive_calls import SameThread

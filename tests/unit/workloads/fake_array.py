@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import override
 
 from appliance.measure.diskstats import DiskStats
-from appliance.plan_workloads import CacheMode
+from appliance.measure.variants import CacheMode
 from appliance.workloads.base import ArrayControl, MemberCounters
 
 

@@ -8,13 +8,14 @@ import pytest
 
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
+from appliance.measure.variants import SLICES
 from appliance.plan_workloads import SurfacePlan
 from appliance.workloads import surface
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.registry import make_workload
 from appliance.workloads.surface import WHOLE
 from appliance.workloads.surface_kept import FILE, KeptSlice, keep_slice, load_slices
-from appliance.workloads.surface_slices import SLICES, make_slices, part_name
+from appliance.workloads.surface_slices import make_slices, part_name
 from tests.unit.workloads.stops import StoppedError, stop_after
 from tests.unit.workloads.surface_bench import FaultyDrive, make_surface_bench
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
+from appliance.measure.variants import SLICES
 from appliance.stats import find_share_shown
 from appliance.workloads.surface_slices import (
     ALIGNMENT_BYTES,
     CHUNK_BYTES,
     REQUEST_BYTES,
-    SLICES,
     SLOW_FLOOR_S,
     WINDOW_BYTES,
     Piece,

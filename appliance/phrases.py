@@ -1,0 +1,64 @@
+"""What the engine says: English text that knows what it was made of. Pure.
+
+The text is what is printed, stored and compared. Beside it is kept from which words it was made and
+what was put in, so that the interface can say it in another language.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Self
+
+
+def N_(text: str) -> str:  # noqa: N802  # what gettext calls it
+    """`text`, marked for the catalogue of the interface, which translates it where it is drawn."""
+    return text
+
+
+class Phrase(str):
+    """`words` with `fields` put in: its text."""
+
+    __slots__ = ("fields", "words")
+
+    words: str
+    fields: Mapping[str, object]
+
+    def __new__(cls, words: str, /, **fields: object) -> Self:
+        """`words` as the catalogue has them, each `{name}` in it a field."""
+        made = super().__new__(cls, words.format(**fields))
+        made.words, made.fields = words, fields
+        return made
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+
+class KeptPhrase(NamedTuple):
+    """One as it is kept beside its text."""
+
+    text: str
+    words: str
+    fields: str
+    """A JSON object."""
+
+
+def join_phrases(texts: Iterable[str], words: str = "{first}; {rest}") -> str:
+    """Those that are not empty, all in one."""
+    joined = ""
+    for text in filter(None, texts):
+        joined = Phrase(words, first=joined, rest=text) if joined else text
+    return joined
+
+
+def list_phrases(content: object) -> Iterator[KeptPhrase]:
+    """All in `content`, a value for JSON; also those that are put into others."""
+    match content:
+        case Phrase():
+            yield from list_phrases(content.fields)
+            # What JSON does not know is text there as well.
+            yield KeptPhrase(str(content), content.words, json.dumps(content.fields, default=str))
+        case Mapping():
+            for each in content.values():
+                yield from list_phrases(each)
+        case list() | tuple():
+            for each in content:
+                yield from list_phrases(each)

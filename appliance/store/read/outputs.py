@@ -1,0 +1,69 @@
+"""What of a campaign has raw output: boots, and what smartctl said of its drives. Never writes."""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+
+from appliance.store.read.rows import Record, read_records, read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class TriedBootRow:
+    """A boot that came to an end, good or not."""
+
+    cycle_id: int
+    cycle: int
+    charted: bool
+    identity: str
+    has_sample: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HealthOutputRow:
+    """What smartctl said of a drive once."""
+
+    reading_id: int
+    identity: str
+    size_bytes: int
+    """0: nothing."""
+
+
+_TRIED_BOOTS = """
+    SELECT c.id AS cycle_id, c.cycle, c.charted, d.identity, s.cycle_id IS NOT NULL AS has_sample
+    FROM cycle c JOIN drive d ON d.id = c.drive_id
+    LEFT JOIN boot_sample s ON s.cycle_id = c.id
+    WHERE c.campaign_id = ? AND c.state IN ('done', 'failed') ORDER BY c.position
+"""
+_HEALTH = """
+    SELECT h.id AS reading_id, d.identity, length(CAST(h.raw AS BLOB)) AS size_bytes
+    FROM health_reading h JOIN drive d ON d.id = h.drive_id
+    WHERE h.campaign_id = ? AND h.moment = ? ORDER BY h.id
+"""
+
+
+def select_tried_boots(
+    connection: sqlite3.Connection, campaign_id: int
+) -> tuple[TriedBootRow, ...]:
+    """In the order in which they were made."""
+    return tuple(read_rows(connection, TriedBootRow, _TRIED_BOOTS, campaign_id))
+
+
+def select_health_outputs(
+    connection: sqlite3.Connection, campaign_id: int, moment: Literal["before", "after"]
+) -> tuple[HealthOutputRow, ...]:
+    """In the order in which the drives were asked."""
+    return tuple(read_rows(connection, HealthOutputRow, _HEALTH, campaign_id, moment))
+
+
+def select_health_output(connection: sqlite3.Connection, reading_id: int) -> str:
+    """All that smartctl said; empty where that is not there any more."""
+    row = connection.execute(
+        "SELECT raw FROM health_reading WHERE id = ?", (reading_id,)
+    ).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def select_sample(connection: sqlite3.Connection, cycle_id: int) -> Record:
+    """A boot's sample by its columns; empty where it is not there any more."""
+    query = "SELECT * FROM boot_sample WHERE cycle_id = ?"
+    return next(iter(read_records(connection, query, cycle_id)), {})
