@@ -62,18 +62,18 @@ class Campaign:
     autostart: bool = key(
         flag(),
         default=False,
-        says="true: start after a 10 s countdown that any key stops; false: offered on the screen.",
+        says="true: start after a 10 s countdown that any key stops; false: start it by hand.",
     )
     on_finish: Literal["poweroff", "reboot", "tui"] = key(
         one_of("poweroff", "reboot", "tui"),
         default="tui",
-        says="What the machine does when the campaign is done.",
+        says="What the machine does at the end of the campaign.",
     )
     max_celsius: float | None = key(
         whole(30, 100, of="degrees Celsius"),
         name="max_temperature",
         absent=None,
-        says="A workload ends where one of its drives becomes as hot, in °C. "
+        says="A workload fails when one of its drives reaches this temperature, in °C. "
         "Absent: the drive's own limit.",
     )
 
@@ -90,35 +90,35 @@ class PlannedDrive:
     serial: str = key(
         text("the drive's serial number as a text in quotes", most=256),
         absent="",
-        says="The serial number, exactly.",
+        says="The exact serial number.",
     )
     wwn: str = key(
         text("the drive's WWN as a text in quotes", most=256),
         absent="",
-        says="The World Wide Name, exactly.",
+        says="The exact World Wide Name.",
     )
     role: Literal["target", "control", "cache", "backing"] = key(
         one_of("target", "control", "cache", "backing"),
         default="target",
-        says="A target is what the campaign is about; a control is to compare with. "
-        "The array is made of a cache and a backing drive.",
+        says="target: a drive under test; control: a drive for comparison; cache and "
+        "backing: the two drives of the array.",
     )
     erase: str = key(
         text("the drive's serial number once more, as a text in quotes", least=0),
         absent="",
-        says="Releases the drive for writing: repeats its serial number, or its WWN "
-        "where no serial is given. Absent: read-only tests only.",
+        says="Releases the drive for writing: repeats its serial number, or its WWN if no "
+        "serial is given. Absent: read-only tests only.",
     )
     model: str = key(
         text("the drive's model as a text in quotes", most=256),
         absent="",
-        says="The model, exactly. Needed beside erase where the serial number is not "
-        "the drive's own: behind USB bridges and docks.",
+        says="The exact model. Needed with erase if the serial number is not the drive's "
+        "own: behind USB bridges and docks.",
     )
     size_bytes: int = key(
         size(1, None, words="the drive's size in bytes, a whole number"),
         absent=0,
-        says="The size, exactly. Needed where model is.",
+        says="The exact size. Needed if model is.",
     )
     """0: not given."""
 
@@ -156,7 +156,7 @@ class Boot:
     boot_set_bytes: int = key(
         size("1M", "16G", "256M"),
         default="256M",
-        says="Session files read at start-up: bytes, or a text such as 4K, 1M, 2G.",
+        says="How much session data each boot reads: bytes, or a text such as 4K, 1M, 2G.",
     )
     charts: Literal["none", "first-last", "all"] = key(
         one_of("none", "first-last", "all"),
@@ -206,25 +206,25 @@ class ArrayPlan:
     sequential_cutoff_bytes: int = key(
         size(0, _MAX_UINT, words='0 or a size below "4G" such as "4M", or a number of bytes'),
         default=0,
-        says="Longer sequential accesses bypass the cache; 0: none does.",
+        says="Longer sequential accesses bypass the cache; 0: none do.",
         brief="kernel 4M; longer runs bypass",
     )
     congested_read_threshold_us: int = key(
         whole(0, _MAX_UINT, of="microseconds"),
         default=0,
-        says="A cache slower than this is bypassed by reads; 0: never.",
+        says="Reads bypass a cache slower than this; 0: never.",
         brief="kernel 2000; if slower, bypass",
     )
     congested_write_threshold_us: int = key(
         whole(0, _MAX_UINT, of="microseconds"),
         default=0,
-        says="A cache slower than this is bypassed by writes; 0: never.",
+        says="Writes bypass a cache slower than this; 0: never.",
         brief="kernel 20000; if slower, bypass",
     )
     writeback_percent: int = key(
         whole(0, _MAX_WRITEBACK_PERCENT),
         default=10,
-        says="How much of the cache may stay dirty; 0: writes back as fast as it can.",
+        says="How much of the cache may stay dirty; 0: written back as fast as possible.",
         brief="kernel 10; of the cache kept dirty",
     )
     clean_timeout_s: int = key(

@@ -89,8 +89,8 @@ def _iodepth(default: int) -> Any:  # noqa: ANN401 - as above
     return key(
         whole(1, 1024),
         default=default,
-        says="How many I/Os are under way at once.",
-        brief="I/Os under way at once",
+        says="How many I/Os are in flight at once.",
+        brief="I/Os in flight",
     )
 
 
@@ -98,8 +98,8 @@ def _ioengine() -> Any:  # noqa: ANN401 - as above
     return key(
         one_of("io_uring", "libaio", "psync"),
         default="libaio",
-        says="How fio hands its I/Os to the kernel.",
-        brief="how fio asks the kernel",
+        says="How fio submits its I/Os to the kernel.",
+        brief="how fio submits its I/Os",
     )
 
 
@@ -107,7 +107,7 @@ def _free_ram(absent: str) -> Any:  # noqa: ANN401 - as above
     return key(
         size(SMALLEST_FREE_RAM, _LARGEST, "1G"),
         absent=0,
-        says=f"RAM is filled until so much is free. Absent: {absent}.",
+        says=f"RAM is filled until only this much is free. Absent: {absent}.",
         brief="RAM left free by ballast",
     )
 
@@ -138,7 +138,7 @@ class _Workload:
         whole(0, 0xFFFF_FFFF),
         default=1,
         says="The same seed gives the same accesses.",
-        brief="the same: the same accesses",
+        brief="same seed: same accesses",
     )
     filesystem: FileSystem = ""
 
@@ -187,15 +187,15 @@ class FioPlan(_Workload):
     size_bytes: int = key(
         size("1M", _LARGEST, "1G", step=_STEP),
         default="1G",
-        says="What the tests read and write, shared by the jobs: bytes, or a text.",
-        brief="read and written in all",
+        says="How much the tests read and write in total, shared by the jobs: bytes, or a text.",
+        brief="read and written in total",
     )
     """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
     runtime_s: int = key(
         _SECONDS,
         default=60,
         says="The longest a test may take, in seconds.",
-        brief="for a test, at most",
+        brief="longest time for a test",
     )
     """It ends earlier when each block was visited once."""
     numjobs: int = key(
@@ -223,21 +223,21 @@ class FioPlan(_Workload):
     precondition: int = key(
         whole(0, 10),
         default=0,
-        says="How often all is overwritten before the first test.",
-        brief="overwritten so often first",
+        says="How many times everything is overwritten before the first test.",
+        brief="times overwritten first",
     )
     """In sequence."""
     steady_state: bool = key(
         flag(),
         default=False,
         says="Repeat each test until its last five rounds agree by SNIA's rules.",
-        brief="rounds till five are alike",
+        brief="rounds until five agree",
     )
     max_rounds: int = key(
         whole(5, 1000),
         default=DEFAULT_MAX_ROUNDS,
-        says="When to give up waiting for the steady state.",
-        brief="then no steady state is had",
+        says="Give up on the steady state after this many rounds.",
+        brief="then no steady state",
     )
     modes: tuple[CacheMode, ...] = key(
         each_once(
@@ -245,16 +245,16 @@ class FioPlan(_Workload):
             "an array of at least one cache mode",
         ),
         absent=(),
-        says="The array's cache modes to be compared: all tests are done in each, "
-        "with a cache that was emptied and warmed up. Absent: the tests once.",
-        brief="compared; of an array alone",
+        says="The array's cache modes to compare: all tests run in each, with a cache that "
+        "was emptied and warmed up. Absent: the tests run once.",
+        brief="compared; only for an array",
     )
     warm_up_rounds: int = key(
         whole(2, 1000),
         name="warm_up",
         default=DEFAULT_WARM_UP_ROUNDS,
-        says="How often a warm-up reads all of size at most before it is given up.",
-        brief="readings of size, at most",
+        says="How many times a warm-up reads all of size at most before it ends unsettled.",
+        brief="times size is read, at most",
     )
     options: tuple[tuple[str, str], ...] = key(
         pairs(
@@ -350,7 +350,7 @@ class LotteryPlan(_Workload):
             ),
         ),
         default=_TICKETS,
-        says="The files, and how many tickets each is on.",
+        says="The files, and the number of tickets for each.",
         brief="files and their tickets",
     )
     passes: tuple[LotteryPass, ...] = key(
@@ -362,8 +362,8 @@ class LotteryPlan(_Workload):
     repeat: int = key(
         whole(1, 100),
         default=1,
-        says="How often all passes are done: repeats feed the drive.",
-        brief="all passes so often",
+        says="How many times all passes run: repeats feed the drive's cache.",
+        brief="times all passes run",
     )
 
     @property
@@ -393,20 +393,20 @@ class MatrixPlan(_Workload):
     file_sizes_bytes: tuple[int, ...] = key(
         each_once(size("4K", _LARGEST, "1G", step=_STEP), "an array of 1 to 32 sizes", most=32),
         absent=(),
-        says="Absent: three sizes up to twice the RAM that is left free.",
+        says="Absent: three sizes up to twice the free RAM.",
         brief="sizes of the files",
     )
     record_sizes_bytes: tuple[int, ...] = key(
         each_once(size(512, "16M", "64K", power_of_two=True), "an array of 1 to 16 sizes", most=16),
         default=["4K", "64K", "1M"],
-        says="How much is read or written at once.",
+        says="How much is read or written at a time.",
         brief="read or written at once",
     )
     operations: tuple[Operation, ...] = key(
         each_once(one_of(*get_args(Operation)), "an array of at least one operation"),
         default=[*get_args(Operation)],
-        says="What is done with each file in records of each size.",
-        brief="done with each file",
+        says="The operations on each file in records of each size.",
+        brief="operations on each file",
     )
     free_ram_bytes: int = _free_ram("it is not")
     """0: no ballast."""
@@ -440,7 +440,7 @@ class SweepPlan(_Workload):
     set_sizes_bytes: tuple[int, ...] = key(
         each_once(size("1M", _LARGEST, "2G", step=_STEP), "an array of 1 to 64 sizes", most=64),
         absent=(),
-        says="The working sets, in their order.",
+        says="The working sets, in this order.",
         brief="working sets in their order",
     )
     tests: tuple[FioTest, ...] = _tests("The tests on each working set.")
@@ -448,27 +448,27 @@ class SweepPlan(_Workload):
         each_once(flag(), "[false], [true] or [false, true]"),
         default=[False, True],
         says="false: random tests visit each block once; true: any block, any time.",
-        brief="random: blocks repeated",
+        brief="random tests: repeat blocks",
     )
     distribution: tuple[Distribution, ...] = key(
         each_once(one_of(*get_args(Distribution)), 'an array of "uniform", "zipf" or both'),
         default=["uniform"],
-        says="Where random tests go: everywhere alike, or to some blocks more often.",
+        says="Where random tests go: to all blocks equally, or to some more often.",
         brief="where random tests go",
     )
     runtime_s: int = key(
         _SECONDS,
         default=30,
         says="How long each test takes, in seconds.",
-        brief="for a test, at most",
+        brief="longest time for a test",
     )
     iodepth: int = _iodepth(16)
     ioengine: str = _ioengine()
     idle_timeout_s: int = key(
         whole(0, 86_400, of="seconds"),
         default=120,
-        says="Seconds to wait before each read test for the drive to come to rest.",
-        brief="wait for the drive's rest",
+        says="Seconds to wait before each read test for the drive to go idle.",
+        brief="wait until the drive idles",
     )
 
     def complete(self) -> "SweepPlan":
@@ -537,14 +537,14 @@ class SurfacePlan(_Workload):
     sample: float = key(
         number(0.001, 1.0),
         default=1.0,
-        says="How much of the drive is read. Below 1.0: chunks drawn over all of it.",
+        says="How much of the drive is read. Below 1.0: random chunks all over it.",
         brief="share of the drive, 1.0: all",
     )
     max_unreadable_bytes: int = key(
         size(0, _LARGEST, "16M"),
         default="16M",
-        says="More unreadable bytes than this end the step: the drive is hopeless.",
-        brief="more of it ends the step",
+        says="The step ends if more bytes than this are unreadable: the drive is beyond use.",
+        brief="more bytes end the step",
     )
 
     @property
@@ -568,13 +568,13 @@ class VerifyPlan(_Workload):
         ),
         default="all",
         says="How much is written, in pieces over the whole drive; all: every byte.",
-        brief="read and written in all",
+        brief="read and written in total",
     )
     """0: all of it."""
     power_cycle: bool = key(
         flag(),
         default=False,
-        says="true: read once more after the power was off.",
+        says="true: read everything again after a power-off.",
         brief="read again after a power-off",
     )
 

@@ -131,8 +131,8 @@ class KaltstartApp(App[None]):
         if self._kept.crash:
             self.message = drawable(
                 _(
-                    "Internal error, the interface was started anew: {error}. "
-                    "The campaign is not affected."
+                    "Internal error, the interface was restarted: {error}. The campaign is "
+                    "not affected."
                 ).format(error=self._kept.crash)
             )
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
@@ -192,7 +192,7 @@ class KaltstartApp(App[None]):
                 self.run_worker(asyncio.to_thread(_load_later_pages), exit_on_error=False)
         if self._pending.take_late():
             # It is told nevertheless when it comes.
-            self.say(_("The engine has not answered yet. Page 3 shows what it does."))
+            self.say(_("The engine has not answered yet. Page 3 shows what it is doing."))
 
     def _take(self, snapshot: Snapshot) -> None:
         before, self.snapshot = self.snapshot, snapshot
@@ -219,7 +219,7 @@ class KaltstartApp(App[None]):
                 self._go_to(_RUN)
             elif not missed:
                 # What somebody types is meant for the dialog.
-                self._notice = _("A campaign has the machine now: page 3 shows it.")
+                self._notice = _("A campaign is using the machine now: see page 3.")
                 self.say(self._notice)
         self._show_page()
 
@@ -385,7 +385,7 @@ class KaltstartApp(App[None]):
         choices = (("poweroff", _("Power off")), ("reboot", _("Restart")))
         answer = await self.push_screen_wait(Ask(_(" Power "), text, choices))
         if answer is not None and await self.ask_engine(answer) is None:
-            hint = _("Press the machine's power button for a moment: it switches off cleanly too.")
+            hint = _("A short press of the power button also switches the machine off cleanly.")
             self.say(f"{self.message}\n{hint}")
 
     def action_repaint(self) -> None:

@@ -91,17 +91,16 @@ def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
         ]
     then = (
         _(
-            "What is only on the cache drive is written back first; both are drives of their own "
-            "then."
+            "Data that is only on the cache drive is written back first. Then both are "
+            "separate drives again."
         )
         if is_whole
-        else _("Only the drive that is here becomes a drive of its own again.")
+        else _("Only the drive that is here becomes a separate drive again.")
     )
     made = _(
-        "Campaign {id} made an array of these two drives, which were released for it. "
-        "Take it apart?"
+        "Campaign {id} made an array of these two drives, which were released for it. Dismantle it?"
     ).format(id=member.campaign_id)
-    lost = _("WHAT LIES ON THE ARRAY WILL BE LOST. No other drive is touched.")
+    lost = _("EVERYTHING ON THE ARRAY WILL BE LOST. No other drive is touched.")
     return f"{made}\n\n{'\n'.join(lines)}\n\n{then} {lost}"
 
 
@@ -114,7 +113,7 @@ def _describe_answer(drive: DriveRow) -> list[str]:
             return [_("Details: asking the drive ...")]
         case "not answering":
             return [f"{_REMARK}{_('NOT ANSWERING')}{reason}"]
-    return [f"{_REMARK}{_('It could not be asked')}{reason}"]
+    return [f"{_REMARK}{_('It could not be queried')}{reason}"]
 
 
 def _describe_health(health: Health) -> list[str]:

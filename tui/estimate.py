@@ -110,7 +110,7 @@ def find_time_left(
 def describe_time_left(left: TimeLeft, *, has_step: bool) -> str:
     """`Time left (estimate): ...`, or that nothing is known."""
     if not left.learned_from:
-        return _("Time left: unknown yet, nothing like it was done with this stick before")
+        return _("Time left: unknown, this stick has not done such work before")
     parts = []
     if has_step:
         span = _("unknown yet") if left.step_s is None else _name_span(left.step_s)

@@ -33,12 +33,12 @@ SETTINGS = (
     FurtherSetting(
         "campaign",
         "autostart",
-        N_("Kept and copied to plan.toml, it starts by itself, after a countdown."),
+        N_("Saved and copied to plan.toml. It starts automatically after a countdown."),
     ),
     FurtherSetting(
         "campaign",
         "max_temperature",
-        N_("A workload ends where one of its drives becomes as hot, in °C."),
+        N_("A workload fails when one of its drives gets this hot, in °C."),
         absent=N_("empty, the drive's own limit"),
     ),
     FurtherSetting(

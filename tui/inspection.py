@@ -55,10 +55,10 @@ def find_inspection(drives: Sequence[DriveRow], *, at_most: int) -> Inspection:
 def describe_inspection(inspection: Inspection, *, duration: str) -> str:
     """What is done, to which drives, how long it takes, and what is left out."""
     lines = [
-        _("Health, the drive's own short self-test, and {share} of each surface read.").format(
-            share=f"{100 * SHARE_READ:.0f} %"
-        ),
-        _("NOTHING IS WRITTEN TO THEM, so no drive has to be released."),
+        _(
+            "Reads the health data and {share} of each surface, and runs the short self-test."
+        ).format(share=f"{100 * SHARE_READ:.0f} %"),
+        _("NOTHING IS WRITTEN TO THEM, so no release is needed."),
         _("Estimated duration: {duration}").format(duration=duration),
         "",
         *(_describe(drive) for drive in inspection.drives),

@@ -129,7 +129,7 @@ def _describe_clock(ahead_s: int | None) -> str:
 
 def _describe_alarm(alarm_in_s: int | None, *, can_wake: bool) -> str:
     if not can_wake:
-        return _("NOT POSSIBLE: somebody must switch it on each time")
+        return _("NOT POSSIBLE: switch it on by hand each time")
     if alarm_in_s is None or alarm_in_s < 0:
         return _("possible, no alarm is set")
     return _("possible, an alarm is set in {count} min").format(count=alarm_in_s // _MINUTE_S)

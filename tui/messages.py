@@ -16,7 +16,7 @@ def fit_message(message: str, width: int) -> str:
     if len(wrapped) <= MOST_LINES:
         return "\n".join(lines)
     kept = wrapped[: MOST_LINES - 1]
-    more = _("... and {count} lines more; page 3 lists all that was refused").format(
+    more = _("... and {count} more lines; page 3 lists everything refused").format(
         count=len(wrapped) - len(kept)
     )
     return "\n".join([*kept, more])

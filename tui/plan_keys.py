@@ -42,7 +42,7 @@ def explain(key: PlanKey, default: str) -> str:
         case "list" if key.choices:
             may_be = _("some of {words}, with commas").format(words=may_be)
         case "list" if key.name == "on":
-            may_be = _("serial numbers or array, with commas")
+            may_be = _("serial numbers or array, by commas")
         case "list":
             may_be = _("sizes with commas, such as 256M, 4G")
         case "table" if key.default:

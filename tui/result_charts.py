@@ -18,9 +18,9 @@ def draw_boots(drives: Sequence[CampaignDrive], width: int) -> list[str]:
     """A box per drive, and boot time over cycle for each, two side by side, an odd one alone."""
     booted = [drive for drive in drives if drive.times_s]
     boxes = [_make_box(drive) for drive in booted]
-    title = _("Boot s: least, median, most")
+    title = _("Boot s: minimum, median, maximum")
     if any(box.lower is not None for box in boxes):
-        title = _("Boot s: least, quartiles with median, most")
+        title = _("Boot s: minimum, quartiles, median, maximum")
     blocks = [draw_boxes(title, boxes, width=width)]
     half = (width - _GAP) // 2
     timed = [drive for drive in booted if len(drive.times_s) > 1]

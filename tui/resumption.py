@@ -13,8 +13,8 @@ def describe_resumption(
 ) -> str:
     """The question before it goes on, with each drive of `raw_written`, the identities."""
     lines = [
-        _('Go on with campaign {id} "{name}"?').format(id=campaign.id, name=campaign.name) + "\n",
-        _("IT WRITES TO THESE DRIVES AGAIN. What was put on them since may be lost, for good:"),
+        _('Resume campaign {id} "{name}"?').format(id=campaign.id, name=campaign.name) + "\n",
+        _("IT WRITES TO THESE DRIVES AGAIN. Anything put on them since may be lost, for good:"),
     ]
     for raw in raw_written:
         here = next((each for each in drives if raw in {each.raw_serial, each.raw_wwn}), None)

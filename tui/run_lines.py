@@ -36,7 +36,7 @@ def describe_campaign(campaign: Campaign, width: int) -> str:
     text += first if len(text + first) <= width else first.replace(", ", ",\n", 1)
     text += "".join(f"\n{part}" for part in parts[1:])
     if campaign.is_pausing:
-        text += "\n" + _("PAUSES when what runs now is done and stored")
+        text += "\n" + _("PAUSES once the current part is stored")
     if campaign.reason:
         text += "\n" + _("Reason: {reason}").format(reason=say(campaign.reason))
     return text

@@ -30,17 +30,17 @@ def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
 def describe_boots_skip(drive: CampaignDrive) -> str:
     """The question before the boots of a drive are skipped."""
     lines = [
-        _("Skip all boots that {drive} still has to make?").format(drive=drive.booted),
+        _("Skip all remaining boots of {drive}?").format(drive=drive.booted),
         "",
         _("MISSING from the results: {count} of its {planned} boots.").format(
             count=drive.open, planned=drive.planned
         ),
         "",
         _(
-            "What of them is stored stays. They count as skipped by a person, never as passed: its "
-            'verdict has a remark, and says "not measured" where it needs what is missing. The '
-            "campaign goes on with the other drives' boots, and with all steps. This cannot be "
-            "taken back."
+            "Stored boots stay. The others count as skipped by a person, never as passed: "
+            'the drive\'s verdict has a remark, and says "not measured" if it needs the '
+            "missing results. The campaign continues with the other drives' boots, and with "
+            "all steps. This cannot be undone."
         ),
     ]
     return "\n".join(lines)
@@ -60,9 +60,9 @@ def describe_skip(campaign: Campaign, step: Step, snapshot: Snapshot) -> str:
         _describe_missing(step, snapshot),
         "",
         _(
-            "What of it is stored stays. The step counts as skipped by a person, never as passed; "
-            'a verdict says "not measured" where it needs what is missing. '
-            "The campaign goes on with the next step. This cannot be taken back."
+            "What it has stored stays. The step counts as skipped by a person, never as "
+            'passed; a verdict that needs the missing results says "not measured". The '
+            "campaign continues with the next step. This cannot be undone."
         ),
     ]
     return "\n".join(lines)
@@ -73,6 +73,6 @@ def _describe_missing(step: Step, snapshot: Snapshot) -> str:
     if now is None or now.step_id != step.id or not now.part:
         return _("MISSING from the results: all parts of it that are not stored yet.")
     return _(
-        "MISSING from the results: part {number} of {parts} ({part}), which runs now, "
-        "and all behind it."
+        "MISSING from the results: part {number} of {parts} ({part}), which is running, and "
+        "all after it."
     ).format(number=now.part_number, parts=now.parts, part=now.part)

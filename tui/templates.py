@@ -43,7 +43,7 @@ def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
         Template(
             "boots",
             N_("Boot comparison"),
-            N_("a small system started ten times from each drive, cold"),
+            N_("a small system booted ten times from each drive, cold"),
             all_targets,
             {"boot": {}},
             nothing,
@@ -87,7 +87,7 @@ def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "hybrid",
         N_("Hybrid drive"),
-        N_("what its cache learns: boots, lottery, sweep; other drives are controls"),
+        N_("what its cache learns: boots, lottery, sweep; other drives as controls"),
         roles,
         {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
         "" if disks else N_("no disk here can be released"),
@@ -104,10 +104,10 @@ def _make_array(usable: Sequence[DriveRow]) -> Template:
     return Template(
         "array",
         N_("SSD + disk array"),
-        N_("a bcache array beside its two drives: lottery, fio, SQL"),
+        N_("a bcache array and its two drives alone: lottery, fio, SQL"),
         roles,
         {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
-        "" if roles else N_("it takes a disk and a flash drive that can be released"),
+        "" if roles else N_("it needs a disk and a flash drive that can be released"),
     )
 
 

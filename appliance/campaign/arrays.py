@@ -273,7 +273,7 @@ def _part(
             set_uuid=set_uuid,
             tell=hand.tell,
         )
-        remarks = hand.do(part, N_("taking the array apart"))
+        remarks = hand.do(part, N_("dismantling the array"))
         # Nothing else would tell them from other drives in the same docks.
         for marks, mark_uuid in left:
             is_left = marks.leave(mark_uuid)

@@ -588,7 +588,7 @@ class Appliance:
 
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""
-        self.screen.show("running", "Taking the array apart", campaign_id=None)
+        self.screen.show("running", "Dismantling the array", campaign_id=None)
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:

@@ -352,7 +352,7 @@ def _delete_plan(_: Asked, *, file_name: str) -> str:
 
 
 def _take_apart(asked: Asked, *, set_uuid: str) -> None:
-    asked.accept(N_("taking the array apart"))
+    asked.accept(N_("dismantling the array"))
     asked.engine.take_apart(set_uuid)
 
 

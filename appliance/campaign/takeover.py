@@ -34,7 +34,7 @@ def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[s
         record(site, "merged", what=said)
         accept(said)
 
-    screen.show("idle", "Taking over campaigns", campaign_id=None)
+    screen.show("idle", "Importing campaigns", campaign_id=None)
     try:
         room_bytes = read_memory("MemAvailable")
         merge_database(site.connection, FAT / file_name, room_bytes=room_bytes, note=note)

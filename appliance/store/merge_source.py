@@ -24,9 +24,10 @@ it has, and the boot id or time of the last of them: two clones of one stick go 
 """
 
 _OTHER_WAY_ROUND = (
-    "merge the other way round, on the stick it is from, or use its version of Kaltstart"
+    "import in the other direction, on the stick it is from, or use that stick's version of "
+    "Kaltstart"
 )
-_COPY_AGAIN = "copy kaltstart.sqlite from the other stick once more, from its folder reports"
+_COPY_AGAIN = "copy kaltstart.sqlite from the other stick's folder reports again"
 
 _HELD = 3
 """Times its size that a merge takes of the memory at most: the copy, what is inserted, the rows."""

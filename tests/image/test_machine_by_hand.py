@@ -55,7 +55,7 @@ def test_keyboard_and_time_are_set_and_a_shell_gives_the_page_back(out: Path) ->
 
 def _take_over_campaign_and_write_reports(terminal: Terminal) -> None:
     terminal.send("4")
-    terminal.wait_for("m take over")
+    terminal.wait_for("m import")
     terminal.send("m")
     terminal.wait_for("Rack 4 Übernahme.sqlite")
     terminal.send("Enter")

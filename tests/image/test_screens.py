@@ -208,7 +208,7 @@ def _pause_and_skip(machine: Machine, terminal: Terminal, out: Path) -> None:
 def _go_on(terminal: Terminal) -> None:
     """Let the paused campaign go on, which writes."""
     terminal.send("r")
-    terminal.wait_for("Go on and write")
+    terminal.wait_for("Resume and write")
     terminal.send("Tab", "Enter")
 
 

@@ -67,7 +67,7 @@ async def test_charts_and_all_drives_are_shown_beside_a_step(engine: FakeEngine)
         activity = [line.split() for line in text_of(pilot, "#activity").splitlines()]
         assert [HDD.serial, "sda", "0.0", "0.0", "0", "%"] in activity
         assert [SSHD.serial, "sdb", "100.0", "0.0", "0", "%"] in activity
-        assert text_of(pilot, "#left").startswith("Time left: unknown yet")
+        assert text_of(pilot, "#left").startswith("Time left: unknown")
         engine.say()
         await settle(pilot)
         assert text_of(pilot, "#course") == text_of(pilot, "#activity") == ""

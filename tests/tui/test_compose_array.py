@@ -135,7 +135,7 @@ async def test_the_kernels_values_can_be_taken_back_and_leaving_changes_nothing(
         await pick_array(pilot)
         await open_settings(pilot)
         await push(pilot, "#values")
-        assert label_of(pilot, "#values") == "Take those for benchmarking"
+        assert label_of(pilot, "#values") == "Use those for benchmarking"
         await press(pilot, "enter")
         assert text_of(pilot, "#bypass").startswith("For benchmarking")
         await push(pilot, "#cache-mode", 3)

@@ -155,7 +155,7 @@ async def test_a_failing_drive_is_marked_and_one_that_could_not_be_asked_says_wh
         assert "! Health: FAILING, 38 °C" in text_of(pilot, "#details")
         await press(pilot, "down")
         details = text_of(pilot, "#details")
-        assert "! It could not be asked: smartctl ended with 2" in details
+        assert "! It could not be queried: smartctl ended with 2" in details
         assert "Health: the drive gives no verdict of its own, no answer" in details
         rows = drawn(pilot).splitlines()[2:4]
         assert [row.split()[-2:] for row in rows] == [["yes", "!"], ["yes", "!"]]
@@ -217,7 +217,7 @@ async def test_an_array_left_behind_is_taken_apart_after_a_question(engine: Fake
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert f"Array: {OURS['explanation']}" in text_of(pilot, "#details")
-        assert "t take apart" in text_of(pilot, "#keys")
+        assert "t dismantle" in text_of(pilot, "#keys")
         await press(pilot, "t", "enter")
         await finish(pilot, "flow")
         assert engine.requests() == [], "the focus is on Cancel"
@@ -233,9 +233,9 @@ async def test_an_array_left_behind_is_taken_apart_after_a_question(engine: Fake
             "take-apart",
             {"set_uuid": OURS["set_uuid"]},
         )
-        engine.answer("accepted", "taking the array apart")
+        engine.answer("accepted", "dismantling the array")
         await settle(pilot)
-        assert text_of(pilot, "#message") == "Taking apart accepted: taking the array apart"
+        assert text_of(pilot, "#message") == "Dismantling accepted: dismantling the array"
 
 
 async def test_how_taking_apart_ended_is_told(engine: FakeEngine) -> None:
@@ -243,14 +243,14 @@ async def test_how_taking_apart_ended_is_told(engine: FakeEngine) -> None:
     step = {"position": 1, "of": 1, "kind": "array", "device": "array", "part": ""}
     engine.say(
         phase="running",
-        message="Taking the array apart",
+        message="Dismantling the array",
         step=step | {"part_number": 0, "parts": 0},
         progress={"label": "detaching the cache", "done_bytes": 0, "total_bytes": 0},
     )
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert isinstance(pilot.app.screen, RunPage)
-        assert text_of(pilot, "#now") == "The array is taken apart\ndetaching the cache ..."
+        assert text_of(pilot, "#now") == "The array is dismantled\ndetaching the cache ..."
         engine.say(message="The array cannot be taken apart: sda: write error")
         await settle(pilot)
         assert text_of(pilot, "#message") == "The array cannot be taken apart: sda: write error"
@@ -270,7 +270,7 @@ async def test_a_foreign_array_is_explained_and_left_alone(engine: FakeEngine) -
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         assert "that was not made here" in text_of(pilot, "#details")
-        assert "take apart" not in text_of(pilot, "#keys")
+        assert "dismantle" not in text_of(pilot, "#keys")
         assert not pilot.app.screen.query_one("#take-apart").display
         await press(pilot, "t")
         assert text_of(pilot, "#message").startswith("This array was not made here")

@@ -79,7 +79,7 @@ def test_nothing_is_guessed(past: list[Past]) -> None:
         found = left([work(kind, HDD, settings, grows=kind == "surface")], past)
         assert found == TimeLeft(None, 0.0, 1, 0)
         said = describe_time_left(found, has_step=True)
-        assert said == "Time left: unknown yet, nothing like it was done with this stick before"
+        assert said == "Time left: unknown, this stick has not done such work before"
 
 
 def test_what_has_passed_of_the_running_step_is_taken_off() -> None:

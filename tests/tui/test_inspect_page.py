@@ -140,7 +140,7 @@ async def test_a_plan_that_turned_up_while_the_offer_waited_ends_it(engine: Fake
         await settle(pilot)
         await finish(pilot, "flow")
         assert isinstance(pilot.app.screen, DrivesPage)
-        assert "i inspects all" in text_of(pilot, "#message")
+        assert "i still inspects all" in text_of(pilot, "#message")
         await press(pilot, "i")
         await shown(pilot, "#start")
 

@@ -40,7 +40,7 @@ async def test_what_is_composed_is_kept_without_a_release(engine: FakeEngine) ->
         request = await answer(pilot, engine, "accepted", kind="keep-plan")
         await finish(pilot, "check")
         assert isinstance(pilot.app.screen, ComposeDialog), "the form stays"
-        assert "Kept as plans/drive-comparison.toml" in text_of(pilot, "#problem")
+        assert "Saved as plans/drive-comparison.toml" in text_of(pilot, "#problem")
         payload = request.read_payload()
         assert len(engine.requests()) == 1
         assert (payload["name"], payload["replace"]) == ("drive comparison", False)
@@ -76,14 +76,14 @@ async def test_what_could_not_be_kept_is_told_in_the_form_and_not_behind_it(
         await press(pilot, "2", "n", "space", "f3", "f3")
         await answer(pilot, engine, "refused", "KALTSTART is full", kind="keep-plan")
         await finish(pilot, "check")
-        assert text_of(pilot, "#problem") == "Keeping the plan REFUSED: KALTSTART is full"
+        assert text_of(pilot, "#problem") == "Saving the plan REFUSED: KALTSTART is full"
         assert len(engine.requests()) == 1, "F3 bounced"
         engine.connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON request BEGIN SELECT RAISE(ABORT, 'full'); END"
         )
         await press(pilot, "f3")
         await finish(pilot, "check")
-        assert text_of(pilot, "#problem").startswith("It cannot be kept. the request could not")
+        assert text_of(pilot, "#problem").startswith("It cannot be saved. the request could not")
 
 
 async def test_what_has_mistakes_is_not_kept(engine: FakeEngine) -> None:

@@ -28,10 +28,10 @@ async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine)
         await shown(pilot, "#merge")
         text = drawn(pilot)
         for part in (
-            "2 campaigns are taken over, under new numbers:",
+            "2 campaigns are imported, under new numbers:",
             "2026-11-21 03:20  three drives",
             "2026-11-22 06:10  incoming",
-            "1 campaign is not finished and stays where it can go on.",
+            "1 campaign is not finished and stays where it can continue.",
         ):
             assert part in text
         assert "still going" not in text
@@ -43,7 +43,7 @@ async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine)
         await press(pilot, "tab", "enter")
         request = await answer(pilot, engine, "accepted", "2 campaigns taken over", kind="merge")
         assert request.read_payload() == {"file_name": "rack 4.sqlite"}
-        assert text_of(pilot, "#message") == "Taking over accepted: 2 campaigns taken over"
+        assert text_of(pilot, "#message") == "Importing accepted: 2 campaigns taken over"
         assert (folder / "rack 4.sqlite").read_bytes() == before
 
 
@@ -85,11 +85,11 @@ async def test_where_there_is_none_it_is_said_where_to_put_one(engine: FakeEngin
     async with KaltstartApp(engine.port()).run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "4")
-        assert text_of(pilot, "#keys").startswith("m take over")
+        assert text_of(pilot, "#keys").startswith("m import")
         await press(pilot, "m")
         await finish(pilot, "flow")
         assert not isinstance(pilot.app.screen, DatabasesDialog)
-        assert "Copy kaltstart.sqlite there" in text_of(pilot, "#message")
+        assert "copy kaltstart.sqlite from" in text_of(pilot, "#message")
         (engine.run / "fat").write_text("no folder")
         await press(pilot, "m")
         await finish(pilot, "flow")
@@ -149,7 +149,7 @@ async def test_neither_is_done_while_the_engine_does_something_else(
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "4")
-        assert "take over" not in text_of(pilot, "#keys")
+        assert "import" not in text_of(pilot, "#keys")
         await press(pilot, key)
         assert said in text_of(pilot, "#message")
         assert engine.requests() == []

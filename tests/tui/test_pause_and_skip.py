@@ -34,7 +34,7 @@ async def test_a_pause_is_asked_for_shown_and_taken_back(engine: FakeEngine) -> 
         update_pause_asked(engine.connection, 1)
         await settle(pilot)
         assert text_of(pilot, "#message").startswith("Pause accepted: it pauses when")
-        assert "\nPAUSES when what runs now is done" in text_of(pilot, "#campaign")
+        assert "\nPAUSES once the current part is stored" in text_of(pilot, "#campaign")
         assert "s stop now  r do not pause  k skip step" in text_of(pilot, "#keys")
         await press(pilot, "r")
         await finish(pilot, "flow")
@@ -53,7 +53,7 @@ async def test_the_step_that_runs_is_skipped_after_a_question(engine: FakeEngine
         await shown(pilot, "#skip")
         text = " ".join(drawn(pilot).replace("│", " ").split())
         assert f"Skip step 6 of 7: lottery on {SSHD.serial}?" in text
-        assert "MISSING from the results: part 3 of 5 (direct), which runs now, and all" in text
+        assert "MISSING from the results: part 3 of 5 (direct), which is running, and all" in text
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "cancel"
         await press(pilot, "enter")
@@ -93,7 +93,7 @@ async def test_of_a_paused_campaign_the_next_step_is_skipped(engine: FakeEngine)
         await settle(pilot)
         await press(pilot, "3")
         assert "\nReason: paused by a person" in text_of(pilot, "#campaign")
-        assert "r go on  k skip step" in text_of(pilot, "#keys")
+        assert "r resume  k skip step" in text_of(pilot, "#keys")
         await press(pilot, "k")
         await shown(pilot, "#skip")
         assert "all parts of it that are not stored yet" in " ".join(drawn(pilot).split())
@@ -129,11 +129,11 @@ async def test_the_boots_of_the_drive_whose_turn_it_is_are_skipped_before_any_st
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "3")
-        assert "r go on  k skip boots" in text_of(pilot, "#keys")
+        assert "r resume  k skip boots" in text_of(pilot, "#keys")
         await press(pilot, "k")
         await shown(pilot, "#skip")
         text = " ".join(drawn(pilot).replace("│", " ").split())
-        assert f"Skip all boots that {SSHD.serial} still has to make?" in text
+        assert f"Skip all remaining boots of {SSHD.serial}?" in text
         assert "MISSING from the results: 2 of its 2 boots." in text
         assert pilot.app.focused is not None
         assert pilot.app.focused.id == "cancel"
@@ -158,7 +158,7 @@ async def test_the_boots_of_another_drive_are_skipped(engine: FakeEngine) -> Non
         await settle(pilot)
         await shown(pilot, "#other")
         text = " ".join(drawn(pilot).replace("│", " ").split())
-        assert f"Skip all boots that {HDD.serial} still has to make?" in text
+        assert f"Skip all remaining boots of {HDD.serial}?" in text
         assert "MISSING from the results: 1 of its 2 boots." in text
         await press(pilot, "right", "enter")
         await finish(pilot, "flow")

@@ -109,7 +109,7 @@ async def test_a_plan_that_does_not_start_again_does_not_promise_to(
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2")
-        assert f"Starts by itself: {when}\n" in text_of(pilot, "#plan")
+        assert f"Starts automatically: {when}\n" in text_of(pilot, "#plan")
 
 
 async def test_keys_that_would_be_refused_are_not_named(engine: FakeEngine) -> None:
@@ -130,10 +130,10 @@ async def test_the_form_says_what_is_missing(engine: FakeEngine) -> None:
         await settle(pilot)
         await press(pilot, "2", "n")
         form = pilot.app.screen
-        assert "somebody must switch it on" in text_of(pilot, "#hint")
+        assert "switch it on by hand" in text_of(pilot, "#hint")
         form.query_one("#continue").focus()
         await press(pilot, "enter")
-        assert text_of(pilot, "#problem") == "Pick at least one drive (Space)."
+        assert text_of(pilot, "#problem") == "Select at least one drive (Space)."
         form.query_one("DataTable").focus()
         await press(pilot, "space", *["tab"] * 3, "0", "enter")
         form.query_one("#continue").focus()

@@ -42,7 +42,7 @@ async def test_of_a_message_that_is_too_long_it_is_told_that_there_is_more(
         assert "drive 7 is not in this machine" in drawn(pilot)
         app_of(pilot).say("\n".join(reasons))
         await pilot.pause()
-        assert "... and 9 lines more; page 3 lists all that was refused" in drawn(pilot)
+        assert "... and 9 more lines; page 3 lists everything refused" in drawn(pilot)
         assert "[1 Drives]" in drawn(pilot)
 
 

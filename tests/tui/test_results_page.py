@@ -11,18 +11,18 @@ from tui.campaigns import Campaign, Figure, Step
 from tui.screens import results as results_module
 from tui.screens.results import describe_steps
 
-BOOTS = """\
-Boot s: least, quartiles with median, most
-WD-WX41A47H2291                                                   │┤  105.00
-W761CPRN         ├│███████████────────┤                                28.00
-                 27.00                                        106.00
-
-Boot s by cycle: WD-WX41A47H2291        Boot s by cycle: W761CPRN
-120┤▄▄▄   ▄▄▄▄▄▄                        60┤▁▁▁         ███
-   │███   ██████                          │███         ███
-   │███   ██████                          │███▇▇▇▇▇▇▆▆▆███
-  0┤███···██████···                      0┤███████████████
-    #1           #5                        #1           #5"""
+BOOTS = (
+    "Boot s: minimum, quartiles, median, maximum\n"
+    "WD-WX41A47H2291                                                   │┤  105.00\n"
+    "W761CPRN         ├│███████████────────┤                                28.00\n"
+    "                 27.00                                        106.00\n\n"
+    "Boot s by cycle: WD-WX41A47H2291        Boot s by cycle: W761CPRN\n"
+    "120┤▄▄▄   ▄▄▄▄▄▄                        60┤▁▁▁         ███\n"
+    "   │███   ██████                          │███         ███\n"
+    "   │███   ██████                          │███▇▇▇▇▇▇▆▆▆███\n"
+    "  0┤███···██████···                      0┤███████████████\n"
+    "    #1           #5                        #1           #5"
+)
 SIDE_BY_SIDE = """\
 sql side by side, shorter is better
  total
@@ -114,7 +114,7 @@ async def test_what_judged_no_drive_does_not_begin_with_verdicts(engine: FakeEng
         text = text_of(pilot, "#results")
         assert text.startswith("Seconds")
         assert text.split("\n\n")[-1].splitlines() == [
-            "Verdicts, though no step was run to judge the drives",
+            "Verdicts, although no step that judges drives was run",
             f"  {HDD.serial}  accept with remarks",
             "    evidence: surface not read",
         ]

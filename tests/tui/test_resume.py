@@ -111,9 +111,9 @@ async def test_a_paused_campaign_is_shown_and_goes_on_beside_newer_ones(
         engine.say(campaign_id=newest)
         await settle(pilot)
         assert text_of(pilot, "#campaign").endswith(
-            f'Campaign {paused} "bench" is PAUSED: r goes on with it'
+            f'Campaign {paused} "bench" is PAUSED: r resumes it'
         )
-        assert "r go on" in text_of(pilot, "#keys")
+        assert "r resume" in text_of(pilot, "#keys")
         await press(pilot, "r")
         await finish(pilot, "flow")
         assert [each.read_payload() for each in engine.requests()] == [{"campaign_id": paused}]

@@ -179,7 +179,7 @@ async def test_a_bug_behind_a_key_ends_it_and_the_next_one_says_why(
         await settle(pilot)
         assert back_on == page(pilot).NAME
         assert text_of(pilot, "#message") == (
-            "Internal error, the interface was started anew: ZeroDivisionError: oh. "
+            "Internal error, the interface was restarted: ZeroDivisionError: oh. "
             "The campaign is not affected."
         )
         assert app_of(pilot).snapshot != Snapshot()

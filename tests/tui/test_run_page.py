@@ -77,7 +77,7 @@ async def test_a_campaign_started_at_the_other_console_leaves_a_dialog_where_it_
         assert isinstance(pilot.app.screen, ComposeDialog)
         await press(pilot, "escape")
         assert page(pilot).NAME == "plan"
-        assert "page 3 shows it" in text_of(pilot, "#message")
+        assert "see page 3" in text_of(pilot, "#message")
 
 
 async def test_a_running_campaign_is_shown_and_stopped_safely(engine: FakeEngine) -> None:

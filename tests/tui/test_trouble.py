@@ -51,7 +51,7 @@ async def test_what_has_happened_is_seen_though_the_form_hides_the_page(
         await press(pilot, "2", "n")
         engine.say(phase="running", message="Campaign")
         await settle(pilot)
-        assert "A campaign has the machine now: page 3 shows it." in drawn(pilot)
+        assert "A campaign is using the machine now: see page 3." in drawn(pilot)
         reason = "two Kaltstart [sticks] are plugged in, " * 3
         engine.say(phase="refused", error={"message": reason, "hint": "", "exit_code": 5})
         await settle(pilot)
@@ -135,7 +135,7 @@ async def test_a_database_that_is_none_is_told_and_takes_no_request(engine: Fake
         await press(pilot, "p", "right", "enter")
         await finish(pilot, "flow")
         assert "cannot be read" in text_of(pilot, "#message")
-        assert "Press the machine's power button" in text_of(pilot, "#message")
+        assert "A short press of the power button" in text_of(pilot, "#message")
 
 
 async def test_a_bug_in_a_worker_shows_a_message_and_ends_nothing(

@@ -17,9 +17,12 @@ _SUFFIX = ".sqlite"
 _STORE_SAYS = (
     *(N_("it is not a database of Kaltstart"), N_("file is not a database")),
     *(N_("database disk image is malformed"), N_("unable to open database file")),
-    N_("copy kaltstart.sqlite from the other stick once more, from its folder reports"),
+    N_("copy kaltstart.sqlite from the other stick's folder reports again"),
     N_("a newer Kaltstart wrote it"),
-    N_("merge the other way round, on the stick it is from, or use its version of Kaltstart"),
+    N_(
+        "import in the other direction, on the stick it is from, or use that stick's version "
+        "of Kaltstart"
+    ),
 )
 """The words among what it has against a file; the rest is its own."""
 

@@ -65,10 +65,10 @@ def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
     if len(found) != 1:
         told = _("the drive {identity} is not in this machine")
         if found:
-            told = _("the drive {identity} is more than once in this machine")
+            told = _("the drive {identity} appears more than once in this machine")
         yield told.format(identity=shown)
     elif not found[0].releasable:
-        told = _("the drive {identity} cannot be picked here; page 1 says why")
+        told = _("the drive {identity} cannot be selected here; page 1 says why")
         yield told.format(identity=shown)
     elif found[0].raw_identity != identity:
         told = _("the drive {identity} is named by its WWN: the form does so only without a serial")

@@ -25,8 +25,8 @@ from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
 
 _TAB = 8
 _NOTHING = N_(
-    "The stick has no raw output of it: it kept none, or its files were removed, or the campaign"
-    " was taken over from another stick, which has them."
+    "The stick has no raw output of it: none was stored, its files were removed, or the "
+    "campaign was imported from another stick, which has them."
 )
 
 

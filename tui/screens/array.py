@@ -29,8 +29,8 @@ _MODES = {
     "none": N_("none: without the cache"),
 }
 """How bcache writes in each mode."""
-_LOSES_DIRTY = N_("If the cache drive dies, what was not yet written back from it is lost.")
-_LOSES_NOTHING = N_("If the cache drive dies, nothing is lost: the backing drive has all of it.")
+_LOSES_DIRTY = N_("If the cache drive dies, data that was not yet written back is lost.")
+_LOSES_NOTHING = N_("If the cache drive dies, nothing is lost: the backing drive has everything.")
 _BYPASSED = ("sequential_cutoff", "congested_read_threshold_us", "congested_write_threshold_us")
 # drivers/md/bcache: bch_cached_dev_init (4 << 20), bch_cache_set_alloc (2000, 20000).
 _KERNEL = dict(zip(_BYPASSED, ("4M", "2000", "20000"), strict=True))
@@ -38,8 +38,8 @@ _ABSENT = "auto"
 """How a key without a value is shown."""
 _BYPASSES = {
     "nothing": N_("For benchmarking: nothing bypasses the cache (cut-off and thresholds 0)."),
-    "kernel": N_("The kernel's own: long runs bypass the cache, and all does while it is slow."),
-    "own": N_("Your own values say what bypasses the cache; 0: nothing does for that reason."),
+    "kernel": N_("The kernel's own: long runs bypass the cache, everything does while it is slow."),
+    "own": N_("Your own values decide what bypasses the cache; 0: nothing does for that reason."),
 }
 _BYPASSES_SHORT = {
     "nothing": N_("nothing bypasses the cache"),
@@ -268,7 +268,7 @@ class ArrayDialog(Dialog[ArrayAnswer]):
         self.query_one("#bypass", Line).show(_(_BYPASSES[self._settings.bypass]))
         is_kernel = self._other_values() == _KERNEL
         self.query_one("#values", Choice).relabel(
-            _("Take the kernel's own values") if is_kernel else _("Take those for benchmarking")
+            _("Use the kernel's own values") if is_kernel else _("Use those for benchmarking")
         )
 
 

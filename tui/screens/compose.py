@@ -173,7 +173,7 @@ class ComposeDialog(CampaignForm):
         self._keeping = True
         problem = self.query_one("#problem", Line)
         try:
-            problem.show(_("Being kept ..."))
+            problem.show(_("Saving ..."))
             told = await self._doing.keep(composed)
         finally:
             self._keeping = False

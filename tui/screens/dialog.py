@@ -17,7 +17,7 @@ from tui.language import N_, _
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 
-CHANGED = N_("Changed meanwhile, so nothing was done: press it again.")
+CHANGED = N_("Something changed meanwhile, so nothing was done: press the key again.")
 """Where something takes a while, and the box has the keys in that time."""
 
 _NOTICE = 68

@@ -40,18 +40,19 @@ class DrivesPage(Page):
     TITLE: ClassVar[str] = N_("Drives")
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = N_(
-        "All drives of this machine. The list follows what is plugged in and out. Looking at "
-        "drives never changes them: nothing is written to a drive before somebody has typed the "
-        "end of its serial number, or named it in the plan.\n\n"
-        "Offered: whether a campaign may use the drive. Where it says NO, the lines below the "
-        "table say why. asking: it has not told everything yet. not answering: it hangs; the "
-        "others do not wait for it. A ! marks what is worth a look before the drive is used.\n\n"
+        "All drives of this machine, updated as you plug them in and out. Listing drives "
+        "never changes them: nothing is written to a drive until you type the end of its "
+        "serial number, or the plan names it.\n\n"
+        "Offered: whether a campaign may use the drive. If it says NO, the lines below the "
+        "table give the reason. asking: its answers are not complete yet. not answering: it "
+        "hangs; the others do not wait for it. A ! marks what to check before the drive is "
+        "used.\n\n"
         "Up, Down  choose a drive and see its details\n"
-        "d         all that is known of it, to be scrolled with PgUp and PgDn\n"
-        "i         inspect all drives, which writes nothing\n"
+        "d         everything known about it (PgUp and PgDn scroll)\n"
+        "i         inspect all drives; writes nothing\n"
         "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
-        "t         take apart an array that a campaign of this stick left behind; one that was "
-        "not made here is left alone"
+        "t         dismantle an array that a campaign of this stick left behind; an array "
+        "that was not made here is left alone"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "show_all_details", show=False),
@@ -80,7 +81,7 @@ class DrivesPage(Page):
         keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
         if not _is_hindered(snapshot):
             keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
-        return [*keys, ("t", _("take apart"))] if self._may_take_apart(snapshot) else keys
+        return [*keys, ("t", _("dismantle"))] if self._may_take_apart(snapshot) else keys
 
     @override
     def show(self, snapshot: Snapshot) -> None:
@@ -142,7 +143,7 @@ class DrivesPage(Page):
                 self._news.clear()
                 await self._news.wait()
             if is_unasked and not _has_no_work(app.snapshot):
-                app.say(_("There is a plan or a campaign now: i inspects all drives nevertheless."))
+                app.say(_("There is a plan or a campaign now: i still inspects all drives."))
                 return
             app.say("")
             at_most = await asyncio.to_thread(app.port.max_drives)
@@ -186,7 +187,7 @@ class DrivesPage(Page):
         if member is None:
             self.kaltstart.say(_("This drive is in no array."))
         elif not member.ours:
-            self.kaltstart.say(_("This array was not made here: it is not taken apart here."))
+            self.kaltstart.say(_("This array was not made here: it is not dismantled here."))
         elif snapshot.busy:
             self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
         elif not self._may_take_apart(snapshot):
@@ -196,8 +197,8 @@ class DrivesPage(Page):
 
     async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
         text = describe_parting(member, drives)
-        choices = (("take-apart", _("Take apart")),)
-        title = _(" Take the array apart ")
+        choices = (("take-apart", _("Dismantle")),)
+        title = _(" Dismantle the array ")
         answer = await self.app.push_screen_wait(Ask(title, text, choices))
         if answer is not None:
             await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
@@ -231,7 +232,7 @@ class DrivesPage(Page):
     def _show_details(self) -> None:
         drive, snapshot = self._selected(), self.kaltstart.snapshot
         details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
-        button.relabel(_("Take the array apart"))
+        button.relabel(_("Dismantle the array"))
         button.display = self._may_take_apart(snapshot)
         looking = self.query_one("#looking", Line)
         looking.show(_("Still looking for drives ..."))

@@ -69,7 +69,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(_("Drives: Space picks one, c: a control to compare with, a: into an array"))
+        yield Line(_("Drives: Space selects one, c: control for comparison, a: part of an array"))
         yield DriveTable(self._drives)
         with Horizontal(classes="field gap"):
             yield Line(_("Name"))
@@ -91,7 +91,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
             with Horizontal(classes="buttons"):
                 yield Choice(_("Cancel"), id="cancel")
                 yield Choice(_("Continue"), id="continue")
-                yield Line(_("Tab: next  F2: how long  F3: keep  Esc: leave"))
+                yield Line(_("Tab: next  F2: how long  F3: save  Esc: leave"))
 
     def on_mount(self) -> None:
         """Begin with no drive, or with what a template or a kept plan has."""
@@ -204,7 +204,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         """What is missing before there is a plan to check at all."""
         boot = self.query_one(BootRow)
         if not self._roles:
-            return _("Pick at least one drive (Space).")
+            return _("Select at least one drive (Space).")
         if roles.has_members(self._roles) and self._array() is None:
             return _("An array needs a backing drive and a cache drive: press a on a second one.")
         if not self._chosen():
@@ -269,7 +269,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
             told = _("EVERYTHING ON {drives} WILL BE LOST, once you have released each.")
             return told.format(drives=shorten(names, _LOSS_WIDTH))
         if any(work.writes for work in works):
-            return _("EVERYTHING ON THE PICKED DRIVES WILL BE LOST, once you have released each.")
+            return _("EVERYTHING ON THE SELECTED DRIVES WILL BE LOST, once you have released each.")
         return ""
 
     def _array(self) -> ArrayDrives | None:
@@ -299,7 +299,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         loss, has_tests = self._describe_loss(), bool(self._chosen())
         text = _("No test is chosen yet.")
         if has_tests:
-            text = _("NOTHING IS WRITTEN: these tests only read, so no drive has to be released.")
+            text = _("NOTHING IS WRITTEN: these tests only read, so no release is needed.")
         self.query_one("#writes", Line).show(loss or text)
         only_reads = has_tests and not loss
         self.query_one("#continue", Choice).relabel(_("Start") if only_reads else _("Continue"))
@@ -307,10 +307,10 @@ class CampaignForm(Dialog[ComposedCampaign]):
         boot, hint = self.query_one(BootRow), self.query_one("#hint", Line)
         hints = []
         if boot.on and self._array() is not None:
-            hints.append(_("The small system is also installed on the array and started from it."))
+            hints.append(_("The small system is also installed on the array and booted from it."))
         if boot.on and boot.power == "cold" and not self._can_wake:
             hints.append(
-                _("NOTE: this machine cannot wake itself; somebody must switch it on each time.")
+                _("NOTE: this machine cannot wake itself; switch it on by hand each time.")
             )
         chosen = [row for row in self.query(WorkloadRow) if row.on]
         if chosen and not any(row.list_own() for row in chosen):

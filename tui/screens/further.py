@@ -68,7 +68,7 @@ class FurtherDialog(Dialog[Further]):
 
     @override
     def compose_box(self) -> ComposeResult:
-        yield Line(_("Only what is not at its default is written into the plan."))
+        yield Line(_("The plan contains only values that differ from their defaults."))
         for setting in SETTINGS:
             with Horizontal(classes="line gap"):
                 yield Line(setting.key, classes="name")

@@ -28,24 +28,24 @@ async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
     """Have the engine keep it; what came of that."""
     toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
     if toml is None:
-        return f"{_('It cannot be kept.')} {app.message}"
+        return f"{_('It cannot be saved.')} {app.message}"
     file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
     names = await asyncio.to_thread(app.port.list_plans)
     is_there = file_name in map(str.casefold, names)
     if is_there:
         text = _("plans/{name} is on the stick already. Replace it?").format(name=file_name)
         choices = (("replace", _("Replace")),)
-        if await app.push_screen_wait(Ask(_(" Keep the plan "), text, choices)) is None:
-            return _("Not kept.")
+        if await app.push_screen_wait(Ask(_(" Save the plan "), text, choices)) is None:
+            return _("Not saved.")
     payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
     asked = await app.ask_engine("keep-plan", payload)
     if asked is None:
-        return f"{_('It cannot be kept.')} {app.message}"
+        return f"{_('It cannot be saved.')} {app.message}"
     # The page's own message lies under the form.
     answer = await asked
     if answer.state != "accepted":
         return describe_answer(answer)
-    return _("Kept as plans/{name}; it releases no drive. l on the page loads it.").format(
+    return _("Saved as plans/{name} without releases. l on the page loads it.").format(
         name=file_name
     )
 
@@ -54,7 +54,7 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
     """Choose one, then what is to be done with it."""
     names = await asyncio.to_thread(app.port.list_plans)
     if not names:
-        app.say(_("No plan is kept on the stick: F3 keeps one that is composed here."))
+        app.say(_("No plan is saved on the stick. F3 saves one that you compose here."))
         return
     number = await app.push_screen_wait(KeptPlansDialog(names))
     if number is None:
@@ -79,14 +79,14 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
 
 def _ask_what(plan: KeptPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
     delete = ("delete", _("Delete"))
-    adjust = ("adjust", _("Adjust"))
+    adjust = ("adjust", _("Edit"))
     if plan.problems:
         text = "\n".join(f"{number:2}. {each}" for number, each in enumerate(plan.problems, 1))
         title = _(" plans/{name} cannot be started ").format(name=plan.name)
         return Ask(title, text, (delete,), cancel=_("Close"))
     title = f" plans/{plan.name} "
     if any(len(found) != 1 for found in written):
-        told = _("A drive that this plan writes to is more than once in this machine.")
+        told = _("A drive that this plan writes to appears more than once in this machine.")
         if [] in written:
             told = _("A drive that this plan writes to is not in this machine.")
         text = f"{plan.summary}.\n\n{told} {_('It cannot be started.')}"
@@ -113,14 +113,14 @@ async def _adjust(app: "KaltstartApp", plan: KeptPlan, compose: Compose) -> None
         await compose(outline, fits)
     if lost:
         told = _("The form cannot show all of this plan; the rest would be lost:")
-        hint = _("Change the file with another computer. Nothing was changed here.")
+        hint = _("Change the file on another computer. Nothing was changed here.")
         text = "\n".join([told, *(f"  {each}" for each in lost), "", hint])
-        title = _(" plans/{name} cannot be adjusted here ").format(name=plan.name)
+        title = _(" plans/{name} cannot be edited here ").format(name=plan.name)
         await app.push_screen_wait(Ask(title, text, (), cancel=_("Close")))
 
 
 async def _delete(app: "KaltstartApp", file_name: str, shown: str) -> None:
-    text = _("Delete plans/{name} from the stick? It cannot be brought back.").format(name=shown)
+    text = _("Delete plans/{name} from the stick? This cannot be undone.").format(name=shown)
     choices = (("delete", _("Delete")),)
     if await app.push_screen_wait(Ask(_(" Delete a plan "), text, choices)) is not None:
         await app.ask_engine("delete-plan", {"file_name": file_name})

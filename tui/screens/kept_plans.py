@@ -20,7 +20,7 @@ class KeptPlansDialog(Dialog[int]):
     AUTO_FOCUS = "Choice"
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(_(" Plans kept on the stick "))
+        super().__init__(_(" Plans saved on the stick "))
         self._names = names
 
     @override

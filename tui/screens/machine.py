@@ -18,10 +18,10 @@ from tui.widgets.field import Field
 from tui.widgets.line import Line
 
 _SHELL = N_(
-    "A shell as root, on this terminal and in place of the interface, which comes back on this "
-    "page when the shell is left with exit.\n\n"
-    "IN A SHELL NOTHING PROTECTS THE DRIVES. Kaltstart has set them read-only, but root can undo "
-    "that; what is erased by hand stands in no report."
+    "A root shell replaces the interface on this terminal. Type exit to return to this "
+    "page.\n\n"
+    "IN A SHELL NOTHING PROTECTS THE DRIVES. Kaltstart has set them read-only, but root can "
+    "undo that; what you erase by hand appears in no report."
 )
 
 type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
@@ -35,14 +35,14 @@ class MachinePage(Page):
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
         "The machine that the stick is plugged into, and the stick itself.\n\n"
-        "Wake-up: whether its clock can switch it on again after a power-off. Where it cannot, "
+        "Wake-up: whether its clock can switch it on again after a power-off. If it cannot, "
         "cold boots need a person at the machine.\n\n"
-        "Its errors: commands the stick answered with an error, and what its data partition "
-        "remembers. A stick with errors should be copied and replaced: all results are on it.\n\n"
-        "While a campaign runs, nothing here is read anew.\n\n"
-        "k  the keyboard's layout, kept on the stick. A serial line's is its terminal's own\n"
-        "l  the language, kept on the stick too. What the engine itself says, logs and "
-        "reports, and the manual, are in English\n"
+        "Its errors: commands the stick answered with an error, and those its data partition "
+        "has recorded. Copy and replace a stick with errors: all results are on it.\n\n"
+        "While a campaign runs, nothing here is updated.\n\n"
+        "k  the keyboard layout, stored on the stick. A serial line uses its terminal's own\n"
+        "l  the language, also stored on the stick. The engine's own texts, logs, reports "
+        "and the manual are in English\n"
         "t  set the time, in UTC, of the system and of the hardware clock\n"
         "x  a root shell, after a question"
     )
@@ -75,7 +75,7 @@ class MachinePage(Page):
         text = (
             machine.describe(max(40, self.app.size.width - 3), is_past=snapshot.busy)
             if machine
-            else _("The engine has not said anything about the machine yet.")
+            else _("The engine has not reported on the machine yet.")
         )
         self.query_one("#facts", Line).show(text)
 
@@ -135,7 +135,7 @@ class MachinePage(Page):
     async def _ask_shell(self, _machine: Machine) -> None:
         terminal = self.kaltstart.port.terminal
         if not terminal:
-            self.kaltstart.say(_("This is no terminal that a shell could be opened on."))
+            self.kaltstart.say(_("A shell cannot be opened on this terminal."))
             return
         choices = (("shell", _("Open a shell")),)
         if await self.app.push_screen_wait(Ask(_(" Shell "), _(_SHELL), choices)) == "shell":

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tui.app import KaltstartApp
 
 _EVERYWHERE = N_(
-    "1 2 3 4 5  the pages     p  power off or restart     m  the manual"
-    "\nCtrl+L  draw the screen anew and ask the terminal for its size"
+    "1 2 3 4 5  the pages     p  power off or restart     m  the manual\n"
+    "Ctrl+L  redraw the screen and ask the terminal for its size"
 )
 _COLUMNS = 80
 

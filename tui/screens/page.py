@@ -31,19 +31,19 @@ PAGES = (
 )
 _PURPOSES = {
     "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
-    "resume": N_("The campaign goes on in {count} s - press any key to stop it"),
+    "resume": N_("The campaign continues in {count} s - press any key to stop it"),
     "power-off": N_("The machine is powered off in {count} s - press any key to stop it"),
     "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
 }
 _ENGINE_SAYS = (
     *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
     *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
-    *(N_("Reading the drives' health"), N_("Writing the report"), N_("Taking the array apart")),
-    N_("Taking over campaigns"),
+    *(N_("Reading the drives' health"), N_("Writing the report"), N_("Dismantling the array")),
+    N_("Importing campaigns"),
 )
 """The words among what it says; the rest is its own."""
 
-_WAIT = N_("What to do: wait a minute; if this stays, power the machine off and on.")
+_WAIT = N_("What to do: wait a minute; if this remains, power the machine off and on.")
 
 
 def describe_countdown(countdown: Countdown) -> str:

@@ -38,18 +38,18 @@ class PlanPage(Page):
     TITLE: ClassVar[str] = N_("Plan")
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
-        "A plan says which drives are tested and how. It comes as the file plan.toml on the "
-        "stick's partition KALTSTART, written on any computer, or is composed here.\n\n"
+        "A plan says which drives are tested and how. Write it on any computer as the file "
+        "plan.toml on the stick's partition KALTSTART, or compose it here.\n\n"
         "s  start the plan on the stick. The drives it erases are listed first. A plan with "
-        "mistakes cannot be started; each mistake has its line.\n\n"
-        "n  compose a campaign: pick drives and tests. Two drives can be put into an array, to be "
-        "measured beside its parts. Where a test writes, each drive is then "
-        "released by typing the end of its serial number; tests that only read start at once. "
-        "Esc leaves at any point, and nothing happens. F2 says how long each step takes; F5 and F6 "
-        "in the form have more settings.\n\n"
-        "t  the same, begun with a template made from the drives that are here.\n\n"
-        "l  a plan kept on the stick (folder plans; F3 in the form keeps one): start it, adjust "
-        "it in the form, or delete it."
+        "mistakes cannot be started; each mistake is shown with its line.\n\n"
+        "n  compose a campaign: select drives and tests. Two drives can form an array, which "
+        "is measured next to its parts. If a test writes, you release each drive by typing "
+        "the end of its serial number; tests that only read start at once. Esc leaves at any "
+        "point, and nothing happens. F2 shows how long each step takes; F5 and F6 in the "
+        "form have more settings.\n\n"
+        "t  the same, starting from a template for the drives that are here.\n\n"
+        "l  a plan saved on the stick (folder plans; F3 in the form saves one): start it, "
+        "edit it in the form, or delete it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", show=False),
@@ -273,7 +273,7 @@ def describe_plan(snapshot: Snapshot) -> str:
     lines = [
         _("Plan on the stick: {name}").format(name=plan.name),
         plan.summary,
-        _("Starts by itself: {when}").format(when=autostart),
+        _("Starts automatically: {when}").format(when=autostart),
     ]
     if plan.problems:
         lines += ["", _("It cannot run as things are:"), *(f"  {text}" for text in plan.problems)]

@@ -81,7 +81,7 @@ async def show_raw(app: "KaltstartApp", campaign: Campaign) -> None:
     if outputs is None:
         return
     if not outputs:
-        app.say(_("Nothing of this campaign has been kept yet."))
+        app.say(_("No raw output of this campaign has been stored yet."))
         return
     title = _(" Raw output of campaign {id} ").format(id=campaign.id)
     rows = [_describe(each) for each in outputs]

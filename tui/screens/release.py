@@ -137,7 +137,7 @@ class ReleaseDialog(ScrolledDialog[bool]):
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
             yield Choice(_("Release and erase"), id="release")
-            yield Line(_("PgUp/PgDn: all that is on it"), id="more")
+            yield Line(_("PgUp/PgDn: everything on it"), id="more")
 
     def on_key(self, event: events.Key) -> None:
         """What is typed before the field has the focus is not lost without a word."""
@@ -158,7 +158,7 @@ class ReleaseDialog(ScrolledDialog[bool]):
             self.dismiss(True)
             return
         self.query_one("#problem", Line).show(
-            _('Not released: "{typed}" is not how it ends.').format(typed=typed)
+            _('Not released: it does not end in "{typed}".').format(typed=typed)
             if typed
             else _("Not released: type it first.")
         )

@@ -55,17 +55,17 @@ class ResultsPage(Page):
     AUTO_FOCUS = "Table"
     HELP: ClassVar[str] = N_(
         "All campaigns on this stick. Up, Down choose one, Tab goes to its results.\n\n"
-        "Verdicts: whether each drive keeps the limits of the policy. REJECT and remarks have "
-        "their reasons below; the report has every limit with what was measured.\n\n"
-        "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter or "
-        "not. In brackets: not valid; CHARTED: does not count. first/last above 1: it got "
-        "faster. Boxplots: ├ least, █ middle half, │ median, ┤ most. Columns: one per cycle, "
-        "a dot where no time counts.\n\n"
-        "Steps: main figures, and the page cache that was met: cold (the drive answered), warm "
-        "(the RAM did), bypass, bounded, partial; unproven where there is no proof. Bars compare "
-        "what ran on several drives.\n\n"
-        "Enter  raw output    w  write the report again    a  all reports again\n"
-        "m  take over another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
+        "Verdicts: whether each drive is within the limits of the policy. REJECT and remarks "
+        "have their reasons below; the report has every limit with the measured value.\n\n"
+        "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter "
+        "or not. In brackets: not valid; CHARTED: does not count. first/last above 1: it got "
+        "faster. Boxplots: ├ minimum, █ middle half, │ median, ┤ maximum. Columns: one per "
+        "boot, a dot if its time does not count.\n\n"
+        "Steps: main figures, and the state of the page cache: cold (the drive answered), "
+        "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
+        "compare what ran on several drives.\n\n"
+        "Enter  raw output    w  rewrite the report    a  rewrite all reports\n"
+        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("w", "report", show=False),
@@ -91,7 +91,7 @@ class ResultsPage(Page):
 
     @override
     def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
-        other = ("m", _("take over"))
+        other = ("m", _("import"))
         if not snapshot.campaigns:
             return [other] if _may_ask(snapshot) else []
         keys = [("Tab", _("results")), (_("Enter"), _("raw"))]
@@ -265,7 +265,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
     name = min(max([8, *(len(each.drive_serial) for each in campaign.verdicts)]), 28)
     is_plain = campaign.is_judged or not campaign.verdicts
     lines = [
-        _("Verdicts") if is_plain else _("Verdicts, though no step was run to judge the drives")
+        _("Verdicts") if is_plain else _("Verdicts, although no step that judges drives was run")
     ]
     if campaign.judging_problem:
         lines += _wrap(

@@ -34,19 +34,20 @@ class RunPage(Page):
     TITLE: ClassVar[str] = N_("Run")
     AUTO_FOCUS = "VerticalScroll"
     HELP: ClassVar[str] = N_(
-        "The campaign that has the machine: how far it is, and what happens next. Between boots "
-        "the machine powers itself off and on; samples are stored before that, so pulling the "
+        "The running campaign: its progress, and what happens next. Between boots the "
+        "machine powers itself off and on; samples are stored before that, so pulling the "
         "plug loses none.\n\n"
-        "A workload is a step on one drive or on the array, done in parts; each part is stored "
-        'when it is done. "Drive now" is what the drive itself does, without what the RAM answers. '
-        "The charts show its last minutes; a dot stands where nothing is known. Below them is "
-        "every drive of the machine; busy is the share of the time it had something to do.\n\n"
+        "A workload is a step on one drive or on the array. It has parts; each part is "
+        'stored when it is done. "Drive now" is what the drive itself does, without what RAM '
+        "answers. The charts show its last minutes; a dot means that nothing is known. Below "
+        "them is every drive of the machine; busy is the share of time with requests in "
+        "progress.\n\n"
         "Time left is an estimate, from what the same work took before with this stick. "
-        "While a countdown runs, ANY key stops it.\n\n"
-        "h  pause when the part that runs is done and stored; power stays on\n"
-        "s  stop now: the part that runs is measured again later\n"
+        "During a countdown, ANY key stops it.\n\n"
+        "h  pause once the current part is stored; power stays on\n"
+        "s  stop now: the current part is measured again later\n"
         "k  skip what runs, or while paused what is next; asks first\n"
-        "r  go on with a paused campaign; asks first where that writes"
+        "r  resume a paused campaign; asks first if that writes"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "stop", show=False),
@@ -78,7 +79,7 @@ class RunPage(Page):
         if snapshot.busy:
             return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
         if snapshot.paused:
-            return [("r", _("go on")), *skip]
+            return [("r", _("resume")), *skip]
         return []
 
     @override
@@ -90,7 +91,7 @@ class RunPage(Page):
             about = describe_campaign(campaign, width)
         paused = snapshot.paused
         if paused is not None and paused != campaign:
-            about += "\n" + _('Campaign {id} "{name}" is PAUSED: r goes on with it').format(
+            about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
                 id=paused.id, name=paused.name
             )
         self.query_one("#campaign", Line).show(about)
@@ -161,15 +162,15 @@ class RunPage(Page):
     async def _resume(self, campaign: Campaign) -> None:
         app = self.kaltstart
         try:
-            app.say(_("Looking what is still to be done ..."))
+            app.say(_("Checking what is left to do ..."))
             written = await app.call_port(lambda: app.port.find_written(campaign.id))
             if written is None:
                 return
             app.say("")
             if written:
                 text = describe_resumption(campaign, written, app.snapshot.drives)
-                choices = (("resume", _("Go on and write")),)
-                if await app.push_screen_wait(Ask(_(" Go on "), text, choices)) is None:
+                choices = (("resume", _("Resume and write")),)
+                if await app.push_screen_wait(Ask(_(" Resume "), text, choices)) is None:
                     return
             await app.ask_engine("resume", {"campaign_id": campaign.id})
         finally:
@@ -206,7 +207,7 @@ def describe_now(snapshot: Snapshot, width: int) -> str:
 def describe_step(step: StepNow, width: int) -> str:
     """`Step 2 of 7: lottery on LAB-SSD-1` and its part, as large as a text can be."""
     if step.kind == ARRAY:
-        return _("The array is taken apart")
+        return _("The array is dismantled")
     place = _("Step {number} of {count}: {kind} on {device}").format(
         number=step.position, count=step.of, kind=step.kind, device=name_device(step.device)
     )

@@ -30,7 +30,7 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
         return _("A campaign has started meanwhile.")
     found = _find_now(app, drive)
     if len(found) != 1:
-        told = _("The drive {identity} is there more than once.")
+        told = _("The drive {identity} appears more than once.")
         if not found:
             told = _("The drive {identity} is gone.")
         return told.format(identity=drive.identity)
@@ -50,7 +50,7 @@ def find_change(app: "KaltstartApp", drive: DriveRow) -> str:
     ):
         if before != after:
             none = _("none")
-            return _("The drive {identity} is another one now: {change}.").format(
+            return _("The drive {identity} is a different one now: {change}.").format(
                 identity=drive.identity,
                 change=told.format(before=before or none, after=after or none),
             )

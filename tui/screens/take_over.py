@@ -25,16 +25,16 @@ class DatabasesDialog(LinesDialog):
 
 async def take_over(app: "KaltstartApp") -> None:
     """Choose one, look at what it has, agree; then the engine takes that over."""
-    app.say(_("Looking at KALTSTART ..."))
+    app.say(_("Reading KALTSTART ..."))
     found = await app.call_port(app.port.list_databases)
     if found is None:
         return
     if not found:
         app.say(
             _(
-                "No database of another stick is on KALTSTART. Copy kaltstart.sqlite there with "
-                "another computer, from that stick's folder reports; any name that ends in "
-                ".sqlite will do."
+                "KALTSTART holds no database of another stick. On another computer, copy "
+                "kaltstart.sqlite from that stick's folder reports to KALTSTART, under any "
+                "name that ends in .sqlite."
             )
         )
         return
@@ -72,7 +72,7 @@ async def _agree(app: "KaltstartApp", found: FoundDatabase) -> bool:
         text = "\n\n".join(filter(None, (error.message, hint)))
         await app.push_screen_wait(Ask(title, text, (), cancel=_("Close")))
         return False
-    choices = (("merge", _("Take over")),) if offered.campaigns else ()
+    choices = (("merge", _("Import")),) if offered.campaigns else ()
     ask = Ask(title, describe_offer(offered), choices, cancel="" if choices else _("Close"))
     return await app.push_screen_wait(ask) is not None
 
@@ -83,8 +83,8 @@ def describe_offer(offered: Offered) -> str:
     told = _("Nothing in it is new here.")
     if count:
         told = ngettext(
-            "{count} campaign is taken over, under a new number:",
-            "{count} campaigns are taken over, under new numbers:",
+            "{count} campaign is imported, under a new number:",
+            "{count} campaigns are imported, under new numbers:",
             count,
         ).format(count=count)
     lines = [
@@ -103,8 +103,8 @@ def describe_offer(offered: Offered) -> str:
     if offered.unfinished:
         rest.append(
             ngettext(
-                "{count} campaign is not finished and stays where it can go on.",
-                "{count} campaigns are not finished and stay where they can go on.",
+                "{count} campaign is not finished and stays where it can continue.",
+                "{count} campaigns are not finished and stay where they can continue.",
                 offered.unfinished,
             ).format(count=offered.unfinished)
         )

@@ -122,7 +122,7 @@ class BootRow(TestRow):
         super().__init__(
             "boot",
             label=N_("Boot timing"),
-            does=N_("a small system is installed and started"),
+            does=N_("a small system is installed and booted"),
             on=True,
         )
         self._keys = {each.name: each for each in read_keys("boot")}

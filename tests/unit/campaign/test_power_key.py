@@ -95,7 +95,7 @@ def test_who_listened_in_a_countdown_leaves_the_lines_when_something_else_is_sho
     world: World, keyboard: _Keyboard
 ) -> None:
     appliance = _start(world)
-    assert not appliance.screen.countdown("resume", "go on", 1)
+    assert not appliance.screen.countdown("resume", "resume", 1)
     appliance.screen.show("running", "Campaign")
     keyboard.press(_SPACE)
     assert not appliance.screen.is_stopped()

@@ -60,7 +60,7 @@ def test_an_array_of_ours_is_taken_apart(appliance: Appliance, machine: ArrayMac
     assert machine.states() == {SET_UUID: "apart"}
     assert (appliance.status.phase, appliance.status.message) == (
         "idle",
-        "The array is taken apart",
+        "The array is dismantled",
     )
     assert ("take-apart", "the array is taken apart") in machine.world.events()
 
