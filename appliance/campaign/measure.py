@@ -301,15 +301,16 @@ def _look_at_booted(
 def _go_on(site: Site, campaign_id: int, keyboards: Keyboards, *, is_forgetful: bool) -> None:
     """The next boot; off, where the power key was pressed; or back to the appliance.
 
-    For the report, or because somebody stopped the campaign. Off too, where the stick forgets: it
-    may forget that this entry was taken, and a restart would come here again.
+    For the report, or because somebody stopped the campaign. Off too, where the stick forgets and
+    keeps the boot entry: it may forget that it was taken, and a restart would come here again.
     """
     outcome = Outcome.FORGOTTEN if is_forgetful else go_on(site, campaign_id)
     if outcome is Outcome.LEAVING:
         return
     with transaction(site.connection):
         count_power_action(site.connection, campaign_id)
-    is_off = outcome is Outcome.FORGOTTEN or keyboards.is_power_pressed()
+    comes_again = outcome is Outcome.FORGOTTEN and site.this_boot.firmware == "bios"
+    is_off = comes_again or keyboards.is_power_pressed()
     leave(site, power.power_off if is_off else power.reboot)
 
 
