@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
 
-from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -23,7 +22,7 @@ from tui.state import Snapshot
 from tui.step_times import describe_times
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 # Device, size, bus and kind need these columns, and there is a gap after each of seven.
 _FIXED = 8 + 8 + 5 + 5
@@ -220,7 +219,7 @@ class DrivesPage(Page):
         for title, columns in cells.columns:
             table.add_column(title, width=columns + 1)
         for row in cells.rows:
-            table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+            table.add_row(*(make_cell(cell) for cell in row))
         found = _find_again(before, drives) if before else None
         table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
 

@@ -6,7 +6,6 @@ from functools import partial
 from statistics import median
 from typing import ClassVar, override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -30,7 +29,7 @@ from tui.spreads import draw_spreads
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 _LISTED = 4
 _CELL = 8
@@ -165,10 +164,9 @@ class ResultsPage(Page):
         state = max([9, *(len(_(campaign.state)) for campaign in campaigns)])
         for campaign in campaigns:
             table.add_row(
-                Text(
+                make_cell(
                     f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
-                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}",
-                    no_wrap=True,
+                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}"
                 )
             )
         for row, campaign in enumerate(campaigns):
