@@ -36,6 +36,14 @@ def drawable(text: str) -> str:
     return "".join(c if c in ALLOWED else _escape(c) for c in text)
 
 
+def one_line(text: str) -> str:
+    """`text` without line breaks: what comes from elsewhere has none that a page is to make.
+
+    All else in it becomes fit to be drawn where it is drawn, which cannot tell whose a break is.
+    """
+    return text.replace("\n", r"\x0a")
+
+
 def drawable_lines(text: str) -> str:
     """The same of a text of several lines."""
     return "\n".join(map(drawable, text.split("\n")))

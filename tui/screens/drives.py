@@ -9,7 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.drive_facts import ArrayMember, DriveRow
 from tui.drive_texts import describe_drive, describe_parting, fit_lines
 from tui.inspection import Inspection, find_inspection
@@ -277,8 +277,8 @@ def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
     states = [_describe_state(drive) for drive in drives]
     state = max([7, *map(len, states)])
     rest = max(24, width - 2 - _FIXED - state - _GAPS)
-    model = min(max([12, *(len(d.model) for d in drives)]), rest * 5 // 10)
-    serial = min(max([10, *(len(d.identity) for d in drives)]), rest - model)
+    model = min(max([12, *(len(drawable(d.model)) for d in drives)]), rest * 5 // 10)
+    serial = min(max([10, *(len(drawable(d.identity)) for d in drives)]), rest - model)
     widths = {_("Device"): 8, _("Model"): model, _("Serial"): serial, _("Size"): 8, "Bus": 5}
     widths |= {_("Kind"): 5, _("Offered"): state}
     rows = (

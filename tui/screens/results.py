@@ -14,7 +14,7 @@ from appliance.store.read.overview import BootRow
 from tui import language
 from tui.boot_ratios import describe_boot_ratios
 from tui.campaigns import Campaign, CampaignDrive, Figure, Step
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
 from tui.engine_words import name_device, name_role, say
 from tui.language import N_, _
@@ -277,7 +277,7 @@ def describe_verdicts(campaign: Campaign, width: int) -> str:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="      ")
+    return textwrap.wrap(drawable(text), width, initial_indent="    ", subsequent_indent="      ")
 
 
 def describe_steps(steps: tuple[Step, ...], width: int) -> str:
