@@ -20,7 +20,6 @@ from textual.scrollbar import ScrollBar
 from textual.worker import Worker, WorkerState
 
 from tui import priority, terminal
-from tui.charset import drawable
 from tui.journal import tell_bug
 from tui.language import _
 from tui.messages import fit_message
@@ -129,12 +128,9 @@ class KaltstartApp(App[None]):
         if self._kept.page in self.MODES and self._kept.page != self.DEFAULT_MODE:
             self.switch_mode(self._kept.page)
         if self._kept.crash:
-            self.message = drawable(
-                _(
-                    "Internal error, the interface was restarted: {error}. The campaign is "
-                    "not affected."
-                ).format(error=self._kept.crash)
-            )
+            self.message = _(
+                "Internal error, the interface was restarted: {error}. The campaign is not affected."
+            ).format(error=self._kept.crash)
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()
         self.set_interval(TICK_S, self._read_if_due)

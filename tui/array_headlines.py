@@ -6,7 +6,7 @@ from dataclasses import replace
 from appliance.measure.variants import CACHE_MODES, ArrayVariant, FioVariant
 from appliance.store.read.figures import FigureRow
 from tui.campaigns import Figure
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.language import _
 from tui.quantities import show_bytes, show_number
 
@@ -89,7 +89,7 @@ def _describe_warm_ups(rows: Sequence[FigureRow]) -> str:
 def _describe_unclean(rows: Sequence[FigureRow]) -> str:
     """What began while something was only in the cache."""
     met = {
-        drawable(str(row.variant)): row.array_dirty_bytes
+        one_line(str(row.variant)): row.array_dirty_bytes
         for row in rows
         if row.array_dirty_bytes and not is_inner(row)
     }

@@ -3,6 +3,7 @@
 from textwrap import wrap
 
 from tui.campaigns import BootRatio, Campaign
+from tui.charset import drawable
 from tui.language import _
 from tui.ratio_words import say_ratio
 
@@ -17,7 +18,7 @@ def describe_boot_ratios(campaign: Campaign, width: int) -> list[str]:
         return []
     lines = [_("Settled boots side by side, with the interval of their ratio")]
     for text in said:
-        lines += wrap(text, width, initial_indent="  ", subsequent_indent="    ")
+        lines += wrap(drawable(text), width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
 
 

@@ -1,6 +1,6 @@
 """What the database says of a campaign: its boots, steps and verdicts. Pure; reads nothing itself.
 
-Every text is fit to be drawn (see `charset`) except where its name starts with `raw_` or is `toml`.
+Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """
 
 from dataclasses import dataclass

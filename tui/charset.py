@@ -2,7 +2,7 @@
 
 Few enough for a font of 256 glyphs, because in VGA text mode a font of 512 costs half the colours.
 There is room for more, but what joins two columns (lines, blocks) has 32 places in VGA text mode.
-Text from elsewhere goes through `drawable`, so that nothing outside the set reaches a screen.
+What is drawn goes through `drawable` there, in `widgets`; what is cut to a width, before that.
 """
 
 import unicodedata
@@ -36,8 +36,22 @@ def drawable(text: str) -> str:
     return "".join(c if c in ALLOWED else _escape(c) for c in text)
 
 
+def one_line(text: str) -> str:
+    """`text` without line breaks: what comes from elsewhere has none that a page is to make.
+
+    All else in it becomes fit to be drawn where it is drawn, which cannot tell whose a break is.
+    """
+    return text.replace("\n", r"\x0a")
+
+
+def drawable_lines(text: str) -> str:
+    """The same of a text of several lines."""
+    return "\n".join(map(drawable, text.split("\n")))
+
+
 def shorten(text: str, width: int) -> str:
-    """`text` in at most `width` columns, the cut shown by `~`: one column, in every font."""
+    """`text` as it is drawn in `width` columns at most, the cut shown by `~`, in every font."""
+    text = drawable(text)
     return text if len(text) <= width else text[: max(0, width - 1)] + "~"
 
 

@@ -6,6 +6,7 @@ What a person has to act on comes first: a screen shows only so many lines.
 import textwrap
 from collections.abc import Sequence
 
+from tui.charset import drawable
 from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
 from tui.engine_words import name_role, say
 from tui.language import N_, _, ngettext
@@ -66,7 +67,7 @@ def _describe_enclosure(drive: DriveRow) -> list[str]:
 
 def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
     """The lines wrapped, as many as fit; the last one says how many do not and where they are."""
-    wrapped = [part for line in lines for part in textwrap.wrap(line, width) or [""]]
+    wrapped = [part for line in lines for part in textwrap.wrap(drawable(line), width) or [""]]
     if len(wrapped) <= height:
         return "\n".join(lines)
     kept = wrapped[: max(0, height - 1)]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from string import Formatter
 
 from tui.campaigns import ARRAY
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.language import N_, _
 from tui.state import Event
 
@@ -45,7 +45,7 @@ def learn(text: str, words: str, fields: object) -> None:
     """
     with suppress(ValueError, LookupError, TypeError):
         if isinstance(fields, dict) and _is_plain(words) and words.format(**fields) == text:
-            _PHRASES[drawable(text)] = words, fields
+            _PHRASES[one_line(text)] = words, fields
 
 
 def _is_plain(words: str) -> bool:
@@ -82,7 +82,7 @@ def _tell(words: str, fields: Mapping[str, object]) -> str:
 def _say_field(name: str, value: object) -> object:
     if not isinstance(value, str):
         return value
-    text = drawable(value)
+    text = one_line(value)
     if name == "device":
         return name_device(text)
     return say(text) if name in _SAID else text

@@ -19,7 +19,7 @@ from appliance.measure.variants import (
 from appliance.store.read.figures import FigureRow, TicketSum
 from tui.array_headlines import add_hits, is_inner
 from tui.campaigns import Figure
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.field_headlines import METRICS as FIELD_METRICS
 from tui.field_headlines import Draft, draft_selftest, draft_surface, draft_verify
 from tui.language import _
@@ -104,7 +104,7 @@ def _lottery(rows: Sequence[FigureRow], tickets: Sequence[TicketSum]) -> Iterabl
         ratio = " -> ".join(show_number(ratio, ".2f") for ratio in shown)
         touch = _("repeat/first {ratio}").format(ratio=f"{ratio:>5}") if shown else ""
         yield Figure(
-            drawable(name),
+            one_line(name),
             f"{show_rate(rate):>12}  {touch}".rstrip(),
             name_cache([each.page_cache for each in drawn], own),
             valid=all(row.valid for row in own),
@@ -163,7 +163,7 @@ def _sweep(rows: Sequence[FigureRow]) -> Iterable[Figure]:
         least_and_most = sets if len(sets) == 1 else [sets[0], sets[-1]]
         ends = [lines[name][this] for this in least_and_most]
         counts = " -> ".join(show_count(row.value) for row in ends)
-        sizes = " -> ".join(drawable(this.size) for this in least_and_most)
+        sizes = " -> ".join(one_line(this.size) for this in least_and_most)
         figure = _figure(name, f"{counts} IOPS ({sizes})", ends)
         yield replace(figure, short=counts, value=ends[-1].value)
 
@@ -184,7 +184,7 @@ def _show_seconds(row: FigureRow) -> str:
 
 def _figure(name: str, text: str, rows: Sequence[FigureRow], *, value: float = 0.0) -> Figure:
     return Figure(
-        drawable(name),
+        one_line(name),
         text,
         name_cache([row.page_cache for row in rows], rows),
         valid=all(row.valid for row in rows),
@@ -197,7 +197,7 @@ def name_cache(states: Iterable[str], rows: Sequence[FigureRow]) -> str:
     """`cold`, `cold+warm` where parts of it met different states, `cold unproven`."""
     word = "+".join(map(_, _ordered(set(states), _STATES)))
     is_proven = bool(rows) and all(row.page_cache_proof == "proven" for row in rows)
-    return drawable(word if is_proven else f"{word} {_('unproven')}")
+    return one_line(word if is_proven else f"{word} {_('unproven')}")
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:

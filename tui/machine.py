@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tui.charset import drawable, shorten
+from tui.charset import drawable, one_line, shorten
 from tui.language import N_, _
 from tui.quantities import show_number
 
@@ -62,7 +62,7 @@ class Machine:
 
 def _fill(name: str, texts: list[str], width: int) -> list[str]:
     lines: list[str] = []
-    for text in texts:
+    for text in map(drawable, texts):
         if lines and len(lines[-1]) + 2 + len(text) <= width:
             lines[-1] += f", {text}"
         else:
@@ -72,44 +72,44 @@ def _fill(name: str, texts: list[str], width: int) -> list[str]:
 
 def parse_machine(value: dict[str, Any], *, show_size: Callable[[int], str]) -> Machine:
     """All of it; `show_size` writes bytes for people."""
-    layouts = tuple((drawable(key), drawable(_(title))) for key, title in value["layouts"].items())
-    languages = tuple((drawable(key), drawable(name)) for key, name in value["languages"].items())
+    layouts = tuple((key, _(title)) for key, title in value["layouts"].items())
+    languages = tuple((key, name) for key, name in value["languages"].items())
     return Machine(
-        at=drawable(value["at"]),
-        keyboard=drawable(value["keyboard"]),
+        at=value["at"],
+        keyboard=value["keyboard"],
         layouts=layouts,
-        language=drawable(value["language"]),
+        language=value["language"],
         languages=languages,
         facts=(
             _find_hardware(value),
             _find_clocks(value, layouts, languages),
             _find_stick(value, show_size=show_size),
         ),
-        versions=tuple(
-            (drawable(name), drawable(version)) for name, version in value["versions"].items()
-        ),
+        versions=tuple((name, version) for name, version in value["versions"].items()),
     )
 
 
 def _find_hardware(value: dict[str, Any]) -> Lines:
-    model = " ".join(filter(None, (value["vendor"], value["model"])))
-    serial = _(", serial {serial}").format(serial=value["serial"]) if value["serial"] else ""
+    model = one_line(" ".join(filter(None, (value["vendor"], value["model"]))))
+    serial = (
+        _(", serial {serial}").format(serial=one_line(value["serial"])) if value["serial"] else ""
+    )
     count = value["processors"]
     mode = _(_FIRMWARE.get(value["firmware"], value["firmware"]))
     not_told = _("not told")
     return (
-        (_("Machine"), drawable(f"{model or not_told}{serial}")),
-        (_("Processor"), drawable(f"{count} × {value['processor'] or not_told}")),
+        (_("Machine"), f"{model or not_told}{serial}"),
+        (_("Processor"), f"{count} × {value['processor'] or not_told}"),
         ("RAM", f"{show_number(value['ram_bytes'] / (1 << 30), '.1f')} GiB"),
-        (_("Firmware"), drawable(", ".join(filter(None, (mode, value["firmware_version"]))))),
-        ("Secure Boot", drawable(_(value["secure_boot"]))),
+        (_("Firmware"), ", ".join(filter(None, (mode, value["firmware_version"])))),
+        ("Secure Boot", _(value["secure_boot"])),
     )
 
 
 def _find_clocks(value: dict[str, Any], layouts: Lines, languages: Lines) -> Lines:
-    keyboard, language = drawable(value["keyboard"]), drawable(value["language"])
+    keyboard, language = value["keyboard"], value["language"]
     return (
-        (_("System time"), f"{drawable(value['at'])} UTC"),
+        (_("System time"), f"{value['at']} UTC"),
         (_("Hardware clock"), _describe_clock(value["clock_ahead_s"])),
         (_("Wake-up"), _describe_alarm(value["alarm_in_s"], can_wake=value["can_wake"])),
         (_("Keyboard"), f"{keyboard}  {dict(layouts).get(keyboard, '')}".rstrip()),
@@ -139,7 +139,7 @@ def _find_stick(value: dict[str, Any], *, show_size: Callable[[int], str]) -> Li
     read_only = _(", WRITE-PROTECTED") if value["stick_read_only"] else ""
     serial = value["stick_serial"] and _(", serial {serial}").format(serial=value["stick_serial"])
     return (
-        (_("Stick"), drawable(f"{value['stick_model'] or _('not told')}{serial}{read_only}")),
+        (_("Stick"), f"{value['stick_model'] or _('not told')}{serial}{read_only}"),
         (_("Its errors"), _describe_errors(value["stick_errors"], value["data_errors"])),
         ("kaltstart-data", _describe_space(value["data"], show_size=show_size)),
         ("KALTSTART", _describe_space(value["fat"], show_size=show_size)),

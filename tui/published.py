@@ -6,7 +6,7 @@ Pure; a key that is missing is a LookupError.
 import tomllib
 from typing import Any
 
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.engine_status import Countdown, PlannedDrive, Progress, Status, StepNow, StickPlan, Trouble
 
 
@@ -16,25 +16,23 @@ def parse_status(value: dict[str, Any]) -> Status:
     step = value["step"]
     return Status(
         phase=value["phase"],
-        message=drawable(value["message"]),
+        message=value["message"],
         campaign_id=value["campaign_id"],
         countdown=None
         if countdown is None
         else Countdown(countdown["purpose"], int(countdown["remaining_s"])),
         progress=None
         if progress is None
-        else Progress(drawable(progress["label"]), progress["done_bytes"], progress["total_bytes"]),
-        next=drawable(value["next"]),
-        error=None
-        if error is None
-        else Trouble(drawable(error["message"]), drawable(error["hint"])),
+        else Progress(progress["label"], progress["done_bytes"], progress["total_bytes"]),
+        next=value["next"],
+        error=None if error is None else Trouble(error["message"], error["hint"]),
         plan=_parse_stick_plan(value["plan"]),
-        version=drawable(value["version"]),
-        firmware=drawable(value["firmware"]),
+        version=value["version"],
+        firmware=value["firmware"],
         can_wake=value["can_wake"],
         step=None if step is None else _parse_step(step),
         temperatures=tuple(
-            (drawable(identity), float(celsius))
+            (identity, float(celsius))
             for identity, celsius in value.get("temperatures", {}).items()
         ),
     )
@@ -44,10 +42,10 @@ def _parse_step(value: dict[str, Any]) -> StepNow:
     return StepNow(
         position=int(value["position"]),
         of=int(value["of"]),
-        kind=drawable(value["kind"]),
-        device=drawable(value["device"]),
+        kind=value["kind"],
+        device=value["device"],
         step_id=int(value.get("step_id", 0)),
-        part=drawable(value["part"]),
+        part=value["part"],
         part_number=int(value["part_number"]),
         parts=int(value["parts"]),
     )
@@ -57,17 +55,17 @@ def _parse_stick_plan(value: dict[str, Any]) -> StickPlan:
     drives = tomllib.loads(value["toml"]).get("drive", ()) if value["state"] == "valid" else ()
     return StickPlan(
         state=value["state"],
-        name=drawable(value["name"]),
-        summary="\n".join(drawable(line) for line in value["summary"].splitlines()),
-        problems=tuple(drawable(problem) for problem in value["problems"]),
-        warnings=tuple(drawable(warning) for warning in value.get("warnings", ())),
+        name=value["name"],
+        summary=value["summary"],
+        problems=tuple(value["problems"]),
+        warnings=tuple(value.get("warnings", ())),
         autostart=value["autostart"],
         is_known=value.get("is_known", False),
         toml=value["toml"],
         drives=tuple(
             PlannedDrive(
-                identity=drawable(drive.get("serial") or drive.get("wwn", "")),
-                role=drawable(drive.get("role", "target")),
+                identity=one_line(drive.get("serial") or drive.get("wwn", "")),
+                role=drive.get("role", "target"),
                 released=bool(drive.get("erase")),
             )
             for drive in drives

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.drive_facts import ArrayMember, Counter, Details, DriveRow, Health
 
 
@@ -31,14 +31,14 @@ def parse_drives(value: dict[str, Any], *, show_size: Callable[[int], str]) -> D
 def _parse_drive(drive: dict[str, Any], *, show_size: Callable[[int], str]) -> DriveRow:
     details, health = drive.get("details"), drive.get("health")
     return DriveRow(
-        device=drawable(drive["path"].removeprefix("/dev/")),
-        serial=drawable(drive["serial"]),
-        wwn=drawable(drive["wwn"]),
-        model=drawable(drive["model"]),
-        firmware=drawable(drive["firmware"]),
+        device=drive["path"].removeprefix("/dev/"),
+        serial=one_line(drive["serial"]),
+        wwn=one_line(drive["wwn"]),
+        model=one_line(drive["model"]),
+        firmware=drive["firmware"],
         size_bytes=drive["size_bytes"],
-        size=drawable(show_size(drive["size_bytes"])),
-        bus=drawable(drive["transport"]),
+        size=show_size(drive["size_bytes"]),
+        bus=drive["transport"],
         rotational=drive["rotational"],
         logical_block_bytes=drive["logical_block_bytes"],
         physical_block_bytes=drive["physical_block_bytes"],
@@ -48,17 +48,17 @@ def _parse_drive(drive: dict[str, Any], *, show_size: Callable[[int], str]) -> D
         raw_serial=drive["serial"],
         raw_wwn=drive["wwn"],
         offered=drive["offered"],
-        reason=drawable(drive["reason"]),
+        reason=drive["reason"],
         twins=_parse_texts(drive["twins"]),
         write_protected=drive.get("write_protected", False),
         array=_parse_member(drive.get("array")),
-        answer=drawable(drive.get("answer", "answered")),
-        answer_reason=drawable(drive.get("answer_reason", "")),
+        answer=drive.get("answer", "answered"),
+        answer_reason=drive.get("answer_reason", ""),
         details=None if details is None else _parse_details(details),
         health=None if health is None else _parse_health(health),
         raw_model=drive["model"],
-        enclosure_serial=drawable(drive.get("enclosure_serial", "")),
-        serial_doubt=drawable(drive.get("serial_doubt", "")),
+        enclosure_serial=drive.get("enclosure_serial", ""),
+        serial_doubt=drive.get("serial_doubt", ""),
     )
 
 
@@ -67,26 +67,26 @@ def _parse_member(value: dict[str, Any] | None) -> ArrayMember | None:
         return None
     return ArrayMember(
         raw_set_uuid=value["set_uuid"],
-        role=drawable(value["role"]),
+        role=value["role"],
         ours=value["ours"],
         campaign_id=value["campaign_id"],
-        explanation=drawable(value["explanation"]),
+        explanation=value["explanation"],
     )
 
 
 def _parse_details(value: dict[str, Any]) -> Details:
     return Details(
-        form_factor=drawable(value["form_factor"]),
+        form_factor=value["form_factor"],
         rotation_rpm=value["rotation_rpm"],
-        sector_format=drawable(value["sector_format"]),
-        link_now=drawable(value["link_now"]),
-        link_max=drawable(value["link_max"]),
-        write_cache=drawable(value["write_cache"]),
+        sector_format=value["sector_format"],
+        link_now=value["link_now"],
+        link_max=value["link_max"],
+        write_cache=value["write_cache"],
         trim=value["trim"],
-        zoned=drawable(value["zoned"]),
-        hybrid=drawable(value["hybrid"]),
-        security=drawable(value["security"]),
-        partition_table=drawable(value["partition_table"]),
+        zoned=value["zoned"],
+        hybrid=value["hybrid"],
+        security=value["security"],
+        partition_table=value["partition_table"],
         file_systems=_parse_texts(value["file_systems"]),
         findings=_parse_texts(value["findings"]),
     )
@@ -97,18 +97,18 @@ def _parse_health(value: dict[str, Any]) -> Health:
         passed=value["passed"],
         counters=tuple(
             Counter(
-                name=drawable(each["name"].replace("_", " ")),
+                name=each["name"].replace("_", " "),
                 value=float(each["value"]),
-                unit=drawable(each["unit"]),
-                doubt=drawable(each["doubt"]),
+                unit=each["unit"],
+                doubt=each["doubt"],
             )
             for each in value["counters"]
         ),
         temperature_celsius=value["temperature_celsius"],
         limit_celsius=value["limit_celsius"],
-        reason=drawable(value["reason"]),
+        reason=value["reason"],
     )
 
 
 def _parse_texts(values: list[str]) -> tuple[str, ...]:
-    return tuple(map(drawable, values))
+    return tuple(values)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tui.campaigns import Campaign
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.drive_facts import DriveRow
 from tui.language import _
 
@@ -19,5 +19,5 @@ def describe_resumption(
     for raw in raw_written:
         here = next((each for each in drives if raw in {each.raw_serial, each.raw_wwn}), None)
         facts = f"{here.model}, {here.size}, {here.device}" if here else _("NOT in this machine")
-        lines.append(f"  {drawable(raw)}  {facts}")
+        lines.append(f"  {one_line(raw)}  {facts}")
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
 
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.engine_words import name_device
 from tui.language import N_, _
 from tui.ratio_words import say_ratio, say_times
@@ -59,7 +59,9 @@ def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
     for subject, own in groupby(known, key=lambda each: each.subject):
         lines.append(shorten(f"  {_translate(subject)}", width))
         for each in own:
-            lines += wrap(_describe(each), width, initial_indent="    ", subsequent_indent="      ")
+            lines += wrap(
+                drawable(_describe(each)), width, initial_indent="    ", subsequent_indent="      "
+            )
     few = [each for each in ratios if each.interval is None]
     for title, is_single in (
         (_("one value each, so no interval"), True),
@@ -70,7 +72,7 @@ def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
         )
         if names:
             told = f"{title}: {'; '.join(names)}"
-            lines += wrap(told, width, initial_indent="  ", subsequent_indent="    ")
+            lines += wrap(drawable(told), width, initial_indent="  ", subsequent_indent="    ")
     return ["\n".join(lines)]
 
 

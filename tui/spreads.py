@@ -10,7 +10,7 @@ from dataclasses import replace
 from appliance.measure.variants import FioVariant, LotteryVariant
 from appliance.store.read.figures import FigureRow, SampleRow
 from tui.campaigns import Campaign, Spread
-from tui.charset import drawable, shorten
+from tui.charset import one_line, shorten
 from tui.charts import Box, draw_boxes
 from tui.engine_words import name_device
 from tui.headlines import name_cache
@@ -55,7 +55,7 @@ def _find_passes(rows: Sequence[FigureRow], samples: Sequence[SampleRow]) -> Ite
             if (each.pass_name, each.page_cache) == (name, page_cache)
         )
         if len(rates) > 1 and all(row.valid for row in own):
-            yield Spread(drawable(name), name_cache([page_cache], own), "MB/s", rates)
+            yield Spread(one_line(name), name_cache([page_cache], own), "MB/s", rates)
 
 
 def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
@@ -71,7 +71,7 @@ def _find_rounds(rows: Sequence[FigureRow]) -> Iterable[Spread]:
         values = tuple(row.value if is_iops else row.value / 1e6 for row in own)
         if len(values) > 1:
             cache = name_cache({row.page_cache for row in own}, own)
-            yield Spread(drawable(str(variant)), cache, "IOPS" if is_iops else "MB/s", values)
+            yield Spread(one_line(str(variant)), cache, "IOPS" if is_iops else "MB/s", values)
 
 
 def draw_spreads(campaign: Campaign, width: int) -> list[str]:

@@ -1,6 +1,6 @@
 """What the pages show: an immutable snapshot of the engine's state. Pure; reads nothing itself.
 
-Every text is fit to be drawn (see `charset`) except where its name starts with `raw_` or is `toml`.
+Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """
 
 from collections.abc import Mapping

@@ -12,6 +12,7 @@ from appliance.event_texts import tell
 from appliance.keyboard import LAYOUTS
 from appliance.language import LANGUAGES
 from appliance.measure.samples import Result, Ticket
+from appliance.phrases import N_, Phrase
 from appliance.store.connect import open_database
 from appliance.store.events import keep_phrases
 from appliance.store.requests import Request, select_recent_requests, update_request
@@ -120,10 +121,11 @@ class FakeEngine:
 
     def count_down(self, purpose: str = "autostart", remaining_s: int = 10) -> None:
         """A countdown as the engine shows it."""
+        then = Phrase(N_("start campaign {name}"), name="incoming")
         self.say(
             phase="countdown",
-            message="start campaign incoming",
-            next="start campaign incoming",
+            message=then,
+            next=then,
             countdown={"purpose": purpose, "remaining_s": remaining_s},
         )
 

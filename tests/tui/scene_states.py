@@ -1,5 +1,6 @@
 """What an engine is at in the scenes: each function brings one there."""
 
+from appliance.phrases import N_, Phrase
 from appliance.store.pause_and_skip import update_pause_asked
 from tests.tui.asked import ASKING, SILENT, WELL_ASKED
 from tests.tui.fake import FakeEngine
@@ -70,7 +71,7 @@ def prepare_drives(engine: FakeEngine) -> None:
     run_campaign(engine)
     engine.say(
         phase="preparing",
-        message="Writing WD-WX41A47H2291",
+        message=Phrase(N_("Writing {what}"), what="WD-WX41A47H2291"),
         campaign_id=2,
         progress={"label": "WD-WX41A47H2291", "done_bytes": 1_200_000_000, "total_bytes": 2 << 30},
         next="cycle 1 after all drives are written",
@@ -107,7 +108,9 @@ def run_step(engine: FakeEngine) -> None:
     engine.add_event("step-start", kind="lottery", device="W761CPRN", attempt=1)
     engine.say(
         phase="running",
-        message="lottery on W761CPRN: direct",
+        message=Phrase(
+            N_("{kind} on {device}: {what}"), kind="lottery", device="W761CPRN", what="direct"
+        ),
         campaign_id=campaign_id,
         step=_step(6, 7, "lottery", "W761CPRN", part="direct", number=3, parts=5),
         progress={

@@ -2,13 +2,14 @@
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
-from tests.tui.steps import app_of, page, press, settle, text_of
+from tests.tui.steps import app_of, drawn, page, press, settle, text_of
 from tui import app as app_module
 from tui import journal as journal_module
 from tui.app import KaltstartApp
@@ -198,3 +199,17 @@ def test_without_a_journal_nothing_is_lost_but_the_traceback(
 ) -> None:
     monkeypatch.setattr(journal_module, "_JOURNAL", str(tmp_path / "absent"))
     journal_module.tell_bug(ValueError("oh"))
+
+
+async def test_a_text_is_made_harmless_where_it_is_drawn_and_makes_no_line_of_its_own(
+    engine: FakeEngine,
+) -> None:
+    engine.show_drives(replace(HDD, model="Mod\x1bel\nOffered: yes", mountpoints=("/a\nb",)))
+    engine.say(message="\x1b[31m\nall is well")
+    [drive] = engine.port().read_snapshot().drives
+    assert drive.model == "Mod\x1bel\\x0aOffered: yes"
+    async with KaltstartApp(engine.port()).run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        screen = drawn(pilot)
+    assert r"Mod\x1bel\x0aOffered: yes" in screen
+    assert not [line for line in screen.splitlines() if line.lstrip().startswith("all is well")]

@@ -23,7 +23,6 @@ from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
 from tui import language
 from tui.activity import Activity
-from tui.charset import drawable
 from tui.composed import ComposedCampaign, Mistake
 from tui.course import Counters
 from tui.drive_facts import DriveRow
@@ -124,7 +123,7 @@ class Port:
             try:
                 self._stored.read()
             except (KaltstartError, OSError, sqlite3.Error) as error:
-                trouble = trouble or drawable(str(error))
+                trouble = trouble or str(error)
             status, stored = self._status.value, self._stored.value
             rows = found.drives if found else ()
             is_busy = status is not None and status.busy

@@ -8,7 +8,7 @@ from appliance.errors import KaltstartError
 from appliance.plan import find_conflicts, parse_plan
 from appliance.plan_text import compose_plan
 from appliance.problem import Problem
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.composed import ComposedCampaign, Mistake
 from tui.drive_facts import DriveRow
 from tui.port.releases import find_released
@@ -55,7 +55,7 @@ def find_mistake(problem: Problem) -> Mistake:
     index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
     key = next((each for each in path[1:] if isinstance(each, str)), "")
     text = f"{key}: {problem.text}" if key and problem.file else problem.text
-    return Mistake(table, index, drawable(key), drawable(text))
+    return Mistake(table, index, one_line(key), one_line(text))
 
 
 def _to_drive(row: DriveRow) -> Drive:

@@ -10,7 +10,7 @@ from pathlib import Path
 from appliance.errors import StickTrouble, UnusableDatabase
 from appliance.store.connect import open_read_only
 from appliance.store.merge_source import count_campaigns, find_offer, select_identities
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.language import N_, _
 
 _SUFFIX = ".sqlite"
@@ -73,11 +73,11 @@ def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
 
 
 def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
-    shown = drawable(name)
+    shown = one_line(name)
     try:
         count = count_campaigns(folder / name)
     except UnusableDatabase as error:
-        return FoundDatabase(name, shown, size_bytes, problem=drawable(_(error.why)))
+        return FoundDatabase(name, shown, size_bytes, problem=one_line(_(error.why)))
     return FoundDatabase(name, shown, size_bytes, campaigns=count)
 
 
@@ -97,11 +97,11 @@ def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
     except UnusableDatabase as error:
         told = _("KALTSTART: {name} cannot be used: {reason}")
         raise StickTrouble(
-            told.format(name=drawable(name), reason=drawable(_(error.why))),
+            told.format(name=one_line(name), reason=one_line(_(error.why))),
             hint=_(error.what_to_do),
         ) from error
     return Offered(
-        tuple((drawable(each.created_at), drawable(each.name)) for each in offer.new),
+        tuple((one_line(each.created_at), one_line(each.name)) for each in offer.new),
         offer.already_there,
         offer.unfinished,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from appliance.plan import parse_plan
 from appliance.plan_model import ALL_TABLES, DEFAULTS, ArrayPlan, Boot, Campaign
 from appliance.plan_workloads import WorkloadPlan
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.composed import PlanValue
 from tui.drive_facts import DriveRow
 from tui.further import Further
@@ -50,7 +50,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
     campaign = {**DEFAULTS["campaign"], **plan.get("campaign", {})}
     name = campaign["name"]
     return Outline(
-        Template(id="kept", label=drawable(name), does="", roles=roles, tests=tests),
+        Template(id="kept", label=one_line(name), does="", roles=roles, tests=tests),
         name,
         array,
         campaign["on_finish"],
@@ -61,7 +61,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
 
 
 def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
-    shown = drawable(identity)
+    shown = one_line(identity)
     if len(found) != 1:
         told = _("the drive {identity} is not in this machine")
         if found:

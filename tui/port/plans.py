@@ -11,7 +11,7 @@ from appliance.errors import KaltstartError
 from appliance.plan import describe_plan, parse_plan, read_plan
 from appliance.plan_text import quote
 from appliance.problem import Problem
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.language import _
 
 _HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
@@ -51,7 +51,7 @@ def list_plans(folder: Path) -> tuple[str, ...]:
 
 def read_kept_plan(folder: Path, name: str) -> KeptPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
-    shown = drawable(name)
+    shown = one_line(name)
     try:
         text = read_plan(folder / name)
     except KaltstartError as error:
@@ -75,7 +75,7 @@ def read_kept_plan(folder: Path, name: str) -> KeptPlan:
     return KeptPlan(
         shown,
         text,
-        summary=drawable(describe_plan(plan).partition(";")[0]),
+        summary=one_line(describe_plan(plan).partition(";")[0]),
         raw_released=tuple(
             each.identity for each in plan.drives if each.identity in {*written, *own_releases}
         ),
@@ -129,8 +129,8 @@ def _find_identities(toml: str, *, key: str = "") -> tuple[str, ...]:
 
 
 def _reasons(error: Exception) -> tuple[str, ...]:
-    return _show(getattr(error, "problems", ())) or (drawable(str(error)),)
+    return _show(getattr(error, "problems", ())) or (one_line(str(error)),)
 
 
 def _show(problems: Iterable[Problem]) -> tuple[str, ...]:
-    return tuple(drawable(str(each)) for each in problems)
+    return tuple(one_line(str(each)) for each in problems)

@@ -18,7 +18,7 @@ from appliance.store.read.outputs import (
     select_tried_boots,
 )
 from appliance.store.steps import select_steps
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.language import N_, _
 from tui.quantities import show_number
 from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
@@ -87,14 +87,14 @@ class RawOutputs:
             told = _("boot {number}, {drive}")
             if boot.charted:
                 told = _("boot {number} charted, {drive}")
-            owner = told.format(number=boot.cycle, drive=drawable(boot.identity))
+            owner = told.format(number=boot.cycle, drive=one_line(boot.identity))
             if boot.has_sample:
                 yield RawOutput(owner, _("its sample"), "sample", str(boot.cycle_id))
             yield from self._list_files(owner, f"cycle-{boot.cycle_id}")
 
     def _list_steps(self, connection: sqlite3.Connection, campaign_id: int) -> Iterator[RawOutput]:
         for number, step in enumerate(select_steps(connection, campaign_id), start=1):
-            device = drawable(step.device)
+            device = one_line(step.device)
             what = _("{kind} on {device}").format(kind=step.kind, device=device)
             owner = f"{number}. {what}"
             files = tuple(self._list_files(owner, str(step.id)))
@@ -109,7 +109,7 @@ class RawOutputs:
                 inside = path.relative_to(self._folder / folder)
                 yield RawOutput(
                     owner,
-                    drawable(str(inside)),
+                    one_line(str(inside)),
                     "file",
                     str(path.relative_to(self._folder)),
                     path.stat().st_size,
@@ -150,11 +150,11 @@ class RawOutputs:
 
 def _draw(line: bytes) -> str:
     text = line.rstrip(b"\r\n").decode(errors="replace")
-    return drawable(text.expandtabs(_TAB))
+    return one_line(text.expandtabs(_TAB))
 
 
 def _place(output: RawOutput) -> str:
-    return drawable(f"kaltstart-data: raw/{output.raw_key}")
+    return one_line(f"kaltstart-data: raw/{output.raw_key}")
 
 
 def _list_health(
@@ -164,7 +164,7 @@ def _list_health(
         told = _("health after, {drive}")
         if moment == "before":
             told = _("health before, {drive}")
-        owner = told.format(drive=drawable(reading.identity))
+        owner = told.format(drive=one_line(reading.identity))
         if reading.size_bytes:
             key = str(reading.reading_id)
             yield RawOutput(owner, "smartctl", "health", key, reading.size_bytes)

@@ -7,7 +7,7 @@ from appliance.report.ratios import Beside, find_besides
 from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
 from appliance.store.connect import open_read_only
 from appliance.store.read.campaign import select_campaign
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.side_ratios import SideRatio
 
 
@@ -30,10 +30,10 @@ def _convert(one: Side, other: Side, beside: Beside) -> SideRatio:
     interval = ratio and ratio.interval
     count = len(beside.quotients)
     return SideRatio(
-        one=drawable(one.label),
-        other=drawable(other.label),
-        subject=drawable(beside.subject),
-        state=drawable(beside.one.conditions.get(PAGE_CACHE, "")),
+        one=one_line(one.label),
+        other=one_line(other.label),
+        subject=one_line(beside.subject),
+        state=one_line(beside.one.conditions.get(PAGE_CACHE, "")),
         counts=(count, count) if places else (len(beside.one.values), len(beside.other.values)),
         value=ratio.value if ratio else 1.0,
         interval=(interval.low, interval.high) if interval else None,

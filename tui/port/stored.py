@@ -23,7 +23,7 @@ from appliance.units import slug
 from tui import language
 from tui.array_headlines import describe_array
 from tui.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.durations import Durations, make_durations
 from tui.headlines import find_figures, is_shown
 from tui.language import _
@@ -110,7 +110,7 @@ class StoredReader:
                         row.id,
                         row.kind,
                         row.state,
-                        "\n".join(map(drawable, row.answer.splitlines())),
+                        "\n".join(map(one_line, row.answer.splitlines())),
                     )
                     for row in requests.select_recent_requests(connection, limit=_ANSWERS)
                 ),
@@ -180,7 +180,7 @@ class StoredReader:
             verdicts=tuple(map(_draw, verdicts_on_it)),
             is_judged=any(step.kind in JUDGING_KINDS for step in steps_of_it)
             or any(each.verdict == "reject" for each in verdicts_on_it),
-            judging_problem=drawable(judging.problem) if judging else "",
+            judging_problem=one_line(judging.problem) if judging else "",
             report=folder if (self._fat / folder / "report.html").exists() else "",
         )
 
@@ -188,7 +188,7 @@ class StoredReader:
 def _draw[T: DataclassInstance](row: T) -> T:
     """The row with each text fit to be drawn."""
     texts = {name: text for name, text in asdict(row).items() if isinstance(text, str)}
-    return replace(row, **{name: drawable(text) for name, text in texts.items()})
+    return replace(row, **{name: one_line(text) for name, text in texts.items()})
 
 
 def _measure(spread: Spread) -> Spread:
@@ -206,7 +206,7 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
 
 
 def _read_event(row: overview.EventRow) -> Event:
-    event = Event(row.seq, row.at, row.level, drawable(row.event), drawable(row.detail))
+    event = Event(row.seq, row.at, row.level, one_line(row.event), one_line(row.detail))
     # What another version has stored, or the stick has spoilt, is told as it is.
     with suppress(ValueError, LookupError, TypeError, AttributeError):
         fields = json.loads(row.fields or "")

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tui import language
-from tui.charset import drawable
+from tui.charset import one_line
 from tui.engine_words import learn
 from tui.language import _
+
+_AS_IT_IS = {"toml", "summary", "serial", "wwn", "model"}
 
 
 class Watched[T]:
@@ -37,15 +39,26 @@ class Watched[T]:
             self.value = None
             return False
         try:
-            content = json.loads(self._path.read_text())
+            content = _flatten(json.loads(self._path.read_text()))
             learn_phrases(content.get("phrases", ()))
             self.value = self._parse(content)
             self.trouble = ""
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            self.trouble = drawable(
-                _("{name} cannot be read: {error!r}").format(name=self._path.name, error=error)
-            )
+            told = _("{name} cannot be read: {error!r}")
+            self.trouble = told.format(name=self._path.name, error=error)
         return is_new
+
+
+def _flatten(content: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
+    """Each text in one line, but for those that have several, or are compared with others."""
+    match content:
+        case dict():
+            return {name: _flatten(value, name) for name, value in content.items()}
+        case list():
+            return [_flatten(value, key) for value in content]
+        case str() if key not in _AS_IT_IS:
+            return one_line(content)
+    return content
 
 
 def learn_phrases(phrases: Iterable[Sequence[str]]) -> None:

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.language import N_, _
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
@@ -46,7 +46,7 @@ class Dialog[T](ModalScreen[T | None]):
     @override
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = self._title.replace("[", r"\[")
+            box.border_title = drawable(self._title).replace("[", r"\[")
             yield from self.compose_box()
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:

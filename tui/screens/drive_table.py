@@ -11,7 +11,7 @@ from tui.drive_facts import DriveRow
 from tui.engine_words import measure_roles, name_role
 from tui.language import _
 from tui.roles import Role
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 _LISTED = 4
 _WIDTH = 75
@@ -36,7 +36,7 @@ class DriveTable(Table):
         for number in range(len(self._drives)):
             self.add_row(self._row(number, None), key=str(number))
         if not self._drives:
-            self.add_row(Text(_("No drive can be released; page 1 says why.")))
+            self.add_row(make_cell(_("No drive can be released; page 1 says why.")))
 
     def show_roles(self, roles: Mapping[int, Role]) -> None:
         """Which of them is what."""
@@ -63,4 +63,4 @@ class DriveTable(Table):
             f" {drive.size:>7} {_(drive.kind):5} {shorten(drive.device, 7):7}"
             f" {name_role(role) if role else ''}"
         )
-        return Text(shorten(text, _WIDTH), no_wrap=True)
+        return make_cell(shorten(text, _WIDTH))

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, override
 
-from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.drive_facts import ArrayMember, DriveRow
 from tui.drive_texts import describe_drive, describe_parting, fit_lines
 from tui.inspection import Inspection, find_inspection
@@ -23,7 +22,7 @@ from tui.state import Snapshot
 from tui.step_times import describe_times
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 # Device, size, bus and kind need these columns, and there is a gap after each of seven.
 _FIXED = 8 + 8 + 5 + 5
@@ -221,7 +220,7 @@ class DrivesPage(Page):
         for title, columns in cells.columns:
             table.add_column(title, width=columns + 1)
         for row in cells.rows:
-            table.add_row(*(Text(cell, no_wrap=True) for cell in row))
+            table.add_row(*(make_cell(cell) for cell in row))
         found = _find_again(before, drives) if before else None
         table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
 
@@ -279,8 +278,8 @@ def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
     states = [_describe_state(drive) for drive in drives]
     state = max([7, *map(len, states)])
     rest = max(24, width - 2 - _FIXED - state - _GAPS)
-    model = min(max([12, *(len(d.model) for d in drives)]), rest * 5 // 10)
-    serial = min(max([10, *(len(d.identity) for d in drives)]), rest - model)
+    model = min(max([12, *(len(drawable(d.model)) for d in drives)]), rest * 5 // 10)
+    serial = min(max([10, *(len(drawable(d.identity)) for d in drives)]), rest - model)
     widths = {_("Device"): 8, _("Model"): model, _("Serial"): serial, _("Size"): 8, "Bus": 5}
     widths |= {_("Kind"): 5, _("Offered"): state}
     rows = (

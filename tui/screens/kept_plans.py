@@ -6,7 +6,7 @@ from typing import override
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.charset import drawable, shorten
+from tui.charset import shorten
 from tui.language import _
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
@@ -26,7 +26,7 @@ class KeptPlansDialog(Dialog[int]):
     @override
     def compose_box(self) -> ComposeResult:
         for number, name in enumerate(self._names):
-            yield Choice(shorten(drawable(name), _WIDTH), id=f"plan-{number}")
+            yield Choice(shorten(name, _WIDTH), id=f"plan-{number}")
         with Horizontal(classes="buttons"):
             yield Choice(_("Cancel"), id="cancel")
 

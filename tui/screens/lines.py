@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from tui.screens.dialog import Dialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 
 class LinesDialog(Dialog[int]):
@@ -38,7 +37,7 @@ class LinesDialog(Dialog[int]):
     def on_mount(self) -> None:
         """List them."""
         table = self.query_one(Table)
-        table.add_rows([(Text(row, no_wrap=True),) for row in self._rows])
+        table.add_rows([(make_cell(row),) for row in self._rows])
         table.move_cursor(row=self._at)
 
     def on_data_table_row_selected(self, event: Table.RowSelected) -> None:

@@ -11,7 +11,6 @@ from textual.containers import Vertical
 from textual.screen import Screen
 
 from tui import language
-from tui.charset import drawable
 from tui.engine_status import Countdown
 from tui.engine_words import say
 from tui.journal import tell_bug
@@ -68,7 +67,7 @@ def describe_trouble(snapshot: Snapshot) -> str:
         return old + "\n" + _(_WAIT)
     if status is not None and status.phase == "refused":
         return f"{_('REFUSED')}: {status.message}"
-    trouble = drawable(language.find_trouble())
+    trouble = language.find_trouble()
     if status is not None and status.phase != "starting":
         trouble = snapshot.trouble or trouble
     return f"{_('PROBLEM')}: {trouble}" if trouble else ""
@@ -174,7 +173,7 @@ class Page(Screen[None]):
                 _(
                     "Internal error on this page: {error}. The other pages work; "
                     "the campaign is not affected."
-                ).format(error=drawable(repr(error)))
+                ).format(error=repr(error))
             )
             return False
         return True

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
+from tui.charset import drawable
 from tui.drive_facts import DriveRow
 from tui.language import _
 from tui.screens.dialog import ScrolledDialog
@@ -28,13 +29,15 @@ def required_text(drive: DriveRow, others: Iterable[DriveRow]) -> str:
     here. The WWN stands in where there is no serial. Where the serial may be other drives' too,
     the model and the size follow. What is shown is what is typed, escapes included.
     """
-    own = drive.identity
-    endings = {each.identity.casefold() for each in others} - {own.casefold()}
+    own = drawable(drive.identity)
+    endings = {drawable(each.identity).casefold() for each in others} - {own.casefold()}
     length = min(_TYPED, len(own))
     while length < len(own) and any(each.endswith(own[-length:].casefold()) for each in endings):
         length += 1
     ending = own[-length:]
-    return _squeeze(f"{ending} {drive.model} {drive.size}") if drive.serial_doubt else ending
+    return (
+        _squeeze(f"{ending} {drawable(drive.model)} {drive.size}") if drive.serial_doubt else ending
+    )
 
 
 def _squeeze(text: str) -> str:

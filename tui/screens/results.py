@@ -7,7 +7,6 @@ from functools import partial
 from statistics import median
 from typing import ClassVar, override
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -16,7 +15,7 @@ from appliance.store.read.overview import BootRow
 from tui import language
 from tui.boot_ratios import describe_boot_ratios
 from tui.campaigns import Campaign, CampaignDrive, Figure, Step
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.comparisons import describe_comparisons, draw_comparisons
 from tui.engine_words import name_device, name_role, say
 from tui.language import N_, _
@@ -31,7 +30,7 @@ from tui.spreads import draw_spreads
 from tui.state import Snapshot
 from tui.widgets.figures import draw_bar
 from tui.widgets.line import Line
-from tui.widgets.table import Table
+from tui.widgets.table import Table, make_cell
 
 _LISTED = 4
 _CELL = 8
@@ -166,10 +165,9 @@ class ResultsPage(Page):
         state = max([9, *(len(_(campaign.state)) for campaign in campaigns)])
         for campaign in campaigns:
             table.add_row(
-                Text(
+                make_cell(
                     f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
-                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}",
-                    no_wrap=True,
+                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}"
                 )
             )
         for row, campaign in enumerate(campaigns):
@@ -292,7 +290,7 @@ def _split_reasons(reasons: str) -> list[str]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="      ")
+    return textwrap.wrap(drawable(text), width, initial_indent="    ", subsequent_indent="      ")
 
 
 def describe_steps(steps: tuple[Step, ...], width: int) -> str:

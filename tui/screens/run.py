@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from tui.campaigns import ARRAY, Campaign
-from tui.charset import shorten
+from tui.charset import drawable, shorten
 from tui.engine_status import Progress, StepNow
 from tui.engine_words import name_device, say, say_event
 from tui.estimate import describe_time_left
@@ -254,7 +254,7 @@ def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int)
         return _("Temperature: {all}").format(all=f"{temperatures[0][1]:.0f} °C")
     each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
     text = _("Temperature: {all}").format(all=", ".join(each))
-    return textwrap.fill(text, width, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.fill(drawable(text), width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def describe_events(events: tuple[Event, ...], width: int) -> str:

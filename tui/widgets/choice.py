@@ -8,6 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 
+from tui.charset import drawable
+
 
 class Choice(Widget, can_focus=True):
     """Something to press with Enter or Space."""
@@ -42,7 +44,7 @@ class Choice(Widget, can_focus=True):
         name: str = "",
     ) -> None:
         super().__init__(id=id, name=name)
-        self._label = label
+        self._label = drawable(label)
 
     @override
     def render(self) -> Text:
@@ -50,8 +52,8 @@ class Choice(Widget, can_focus=True):
 
     def relabel(self, label: str) -> None:
         """Show another text."""
-        if label != self._label:
-            self._label = label
+        if (shown := drawable(label)) != self._label:
+            self._label = shown
             self.refresh(layout=True)
 
     def action_press(self) -> None:

@@ -2,6 +2,8 @@
 
 from textual.widgets import Static
 
+from tui.charset import drawable_lines
+
 
 class Line(Static):
     """One or more lines without markup: nothing a drive reports can style or link anything."""
@@ -13,14 +15,14 @@ class Line(Static):
         id: str | None = None,  # noqa: A002  # Textual's name for it
         classes: str = "",
     ) -> None:
-        super().__init__(text, id=id, classes=classes, markup=False)
+        super().__init__(drawable_lines(text), id=id, classes=classes, markup=False)
         self.text = text
 
     def show(self, text: str) -> None:
         """Replace the text."""
         if text != self.text:
             self.text = text
-            self.update(text, layout=False)
+            self.update(drawable_lines(text), layout=False)
             if self._has_outgrown():
                 self.refresh(layout=True)
 

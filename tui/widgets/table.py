@@ -3,6 +3,13 @@
 from rich.text import Text
 from textual.widgets import DataTable
 
+from tui.charset import drawable
+
+
+def make_cell(text: str) -> Text:
+    """One line, fit to be drawn."""
+    return Text(drawable(text), no_wrap=True)
+
 
 class Table(DataTable[Text]):
     """Textual's own, drawn right also after it became wider."""
