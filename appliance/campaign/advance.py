@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from appliance.campaign import power
 from appliance.campaign.attempts import find_drive_row, pass_over_kept
 from appliance.campaign.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drive_threads import drive_work
@@ -18,10 +17,8 @@ from appliance.campaign.live_drives import await_drive, find_booted_drives, find
 from appliance.campaign.requests import PAUSED, is_pause_wanted, name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.states import next_cycle
-from appliance.console import announce
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
-from appliance.drives.smart import read_power_cycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
 from appliance.store.clock import timestamp
@@ -55,7 +52,7 @@ def go_on(site: Site, campaign_id: int) -> Outcome:
         cycle = next_cycle(select_cycles(site.connection, campaign_id))
         if cycle is None:
             return Outcome.FINISHED
-        if is_pause_wanted(site.connection, site.this_boot, campaign_id):
+        if is_pause_wanted(site.connection, site.host, campaign_id):
             pause(site, campaign_id, PAUSED)
             return Outcome.PAUSED
         if campaign.power_actions >= campaign.max_power_actions:
@@ -89,15 +86,21 @@ class _Departure:
 def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
     """The drives of the next boot, and their counts. Raises Refusal, StepFailed."""
     array = select_booted_array(site.connection, campaign_id, row)
-    members = [(row, await_drive(partial(find_released_drive, row=row), tell=site.tell))]
+    members = [(row, await_drive(site.host, partial(find_released_drive, row=row), tell=site.tell))]
     if array is not None:
         with suppress(Refusal):  # said below, and that it is the cache
-            cache = await_drive(partial(find_released_drive, row=array.cache), tell=site.tell)
+            cache = await_drive(
+                site.host, partial(find_released_drive, row=array.cache), tell=site.tell
+            )
             members.append((array.cache, cache))
     with drive_work(site, campaign_id, members, tell=site.tell) as hand:
-        booted = await_drive(partial(find_booted_drives, row=row, array=array), hand=hand)
+        booted = await_drive(
+            site.host, partial(find_booted_drives, site.host, row=row, array=array), hand=hand
+        )
         counts = [
-            hand.do(partial(read_power_cycles, drive), "reading its power-cycle count").count
+            hand.do(
+                partial(site.host.drives.read_power_cycles, drive), "reading its power-cycle count"
+            ).count
             for drive in booted.all
         ]
     return _Departure(booted, counts[0], counts[1] if len(counts) > 1 else None)
@@ -123,7 +126,7 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             campaign_id=cycle.campaign_id,
             level="warning",
         )
-    announce(
+    site.host.announce(
         "step-failed",
         id=cycle.campaign_id,
         drive=row.identity,
@@ -163,7 +166,7 @@ def _arm_and_leave(
             level="info",
         )
     try:
-        power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
+        site.host.power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
     except KaltstartError as error:
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED
@@ -172,9 +175,11 @@ def _arm_and_leave(
     if site.countdown("power-off" if off else "reboot", then, COUNTDOWN_S):
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
-    if off and power.can_wake():
+    if off and site.host.power.can_wake():
         try:
-            alarm_at = power.arm_alarm(int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S))
+            alarm_at = site.host.power.arm_alarm(
+                int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S)
+            )
             update_alarm(site.connection, cycle.id, alarm_at=timestamp(alarm_at))
         except (StepFailed, OSError) as error:
             record(site, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
@@ -182,5 +187,5 @@ def _arm_and_leave(
     if site.is_stopped():
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
-    leave(site, power.power_off if off else power.reboot)
+    leave(site, site.host.power.power_off if off else site.host.power.reboot)
     return Outcome.LEAVING

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from appliance import VERSION
-from appliance.stick import RUN
 
 
 @dataclass(slots=True)
@@ -48,9 +47,9 @@ class Status:
     can_wake: bool = False
 
 
-def write_status(status: Status) -> None:
-    """Publish."""
-    write_json(RUN / "status.json", asdict(status))
+def write_status(status: Status, run: Path) -> None:
+    """Publish in the folder `run`."""
+    write_json(run / "status.json", asdict(status))
 
 
 def write_json(path: Path, content: object) -> None:
