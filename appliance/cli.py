@@ -136,6 +136,7 @@ def _drives(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from appliance.campaign.host import read_host
     from appliance.campaign.start import check_plan
     from appliance.campaign.stick_room import check_room
     from appliance.drives.probe import find_drives
@@ -147,7 +148,9 @@ def _check(options: argparse.Namespace) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     drives = find_drives()
-    plan = check_plan(read_plan(options.plan), drives=drives, stick=find_stick(drives))
+    plan = check_plan(
+        read_plan(options.plan), host=read_host(), drives=drives, stick=find_stick(drives)
+    )
     print(f"The plan is good: {describe_plan(plan)}")
     for warning in check_room(plan, drives).warnings:
         print(warning, file=sys.stderr)
@@ -308,17 +311,19 @@ def _engine(options: argparse.Namespace) -> int:
     drives.start()
     # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.
     from appliance.campaign.engine import serve
+    from appliance.campaign.host import read_host
 
-    serve(drives)
+    serve(drives, read_host())
     return 0
 
 
 def _measure(options: argparse.Namespace) -> int:
+    from appliance.campaign.host import read_host
     from appliance.campaign.measure import measure_boot
 
     del options
     try:
-        measure_boot()
+        measure_boot(read_host())
     except KaltstartError:
         raise
     except Exception as error:

@@ -129,7 +129,8 @@ class KaltstartApp(App[None]):
             self.switch_mode(self._kept.page)
         if self._kept.crash:
             self.message = _(
-                "Internal error, the interface was restarted: {error}. The campaign is not affected."
+                "Internal error, the interface was restarted: {error}. "
+                "The campaign is not affected."
             ).format(error=self._kept.crash)
         self._keep_page(self._kept.page or self.DEFAULT_MODE)
         self.read()

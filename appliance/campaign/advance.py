@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from appliance.campaign import power
 from appliance.campaign.attempts import find_drive_row, pass_over_kept
 from appliance.campaign.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drive_threads import drive_work
@@ -20,10 +19,9 @@ from appliance.campaign.resume import describe_absence
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
 from appliance.campaign.started import describe_lost_actions, find_lost_actions
 from appliance.campaign.states import next_cycle
-from appliance.console import announce
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.identity import DriveAbsent
-from appliance.drives.smart import PowerCycles, read_power_cycles
+from appliance.drives.smart import PowerCycles
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignDriveRow, CampaignRow, count_power_action
@@ -89,7 +87,7 @@ def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
     What the stick forgets is asked here as well as at the appliance's start: a measured boot is
     followed by the next one, and the appliance may not start in between.
     """
-    if is_pause_wanted(site.connection, site.this_boot, campaign.id):
+    if is_pause_wanted(site.connection, site.host, campaign.id):
         return Outcome.PAUSED, PAUSED
     if campaign.power_actions >= campaign.max_power_actions:
         limit = N_("{count} restarts are the limit of this campaign")
@@ -98,7 +96,7 @@ def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
         return Outcome.FORGOTTEN, describe_lost_actions(lost)
     if absence := describe_absence(site.connection, campaign.id, boot_id=site.this_boot.boot_id):
         return Outcome.FORGOTTEN, absence
-    if why := power.explain_no_entry(site.this_boot):
+    if why := site.host.power.explain_no_entry(site.this_boot):
         return Outcome.PAUSED, why
     return None
 
@@ -140,15 +138,21 @@ class _Departure:
 def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
     """The drives of the next boot, and their counts. Raises Refusal, StepFailed."""
     array = select_booted_array(site.connection, campaign_id, row)
-    members = [(row, await_drive(partial(find_released_drive, row=row), tell=site.tell))]
+    members = [(row, await_drive(site.host, partial(find_released_drive, row=row), tell=site.tell))]
     if array is not None:
         with suppress(Refusal):  # said below, and that it is the cache
-            cache = await_drive(partial(find_released_drive, row=array.cache), tell=site.tell)
+            cache = await_drive(
+                site.host, partial(find_released_drive, row=array.cache), tell=site.tell
+            )
             members.append((array.cache, cache))
     with drive_work(site, campaign_id, members, tell=site.tell) as hand:
-        booted = await_drive(partial(find_booted_drives, row=row, array=array), hand=hand)
+        booted = await_drive(
+            site.host, partial(find_booted_drives, site.host, row=row, array=array), hand=hand
+        )
         counts = [
-            hand.do(partial(read_power_cycles, drive), "reading its power-cycle count")
+            hand.do(
+                partial(site.host.drives.read_power_cycles, drive), "reading its power-cycle count"
+            )
             for drive in booted.all
         ]
     return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None)
@@ -174,7 +178,7 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             campaign_id=cycle.campaign_id,
             level="warning",
         )
-    announce(
+    site.host.announce(
         "step-failed",
         id=cycle.campaign_id,
         drive=row.identity,
@@ -214,7 +218,7 @@ def _arm_and_leave(
             level="info",
         )
     try:
-        power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
+        site.host.power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
     except KaltstartError as error:
         pause(site, campaign.id, str(error))
         return Outcome.PAUSED
@@ -229,9 +233,11 @@ def _arm_and_leave(
     if site.countdown("power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)):
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
-    if off and power.can_wake():
+    if off and site.host.power.can_wake():
         try:
-            alarm_at = power.arm_alarm(int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S))
+            alarm_at = site.host.power.arm_alarm(
+                int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S)
+            )
             update_alarm(site.connection, cycle.id, alarm_at=timestamp(alarm_at))
         except (StepFailed, OSError) as error:
             record(site, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
@@ -239,5 +245,5 @@ def _arm_and_leave(
     if site.is_stopped():
         pause(site, campaign.id, name_stop(site.connection, campaign.id))
         return Outcome.PAUSED
-    leave(site, power.power_off if off else power.reboot)
+    leave(site, site.host.power.power_off if off else site.host.power.reboot)
     return Outcome.LEAVING

@@ -16,7 +16,7 @@ from appliance.arrays.state import (
     read_state,
 )
 from appliance.campaign.arrays import OpenArray
-from appliance.console import announce
+from appliance.campaign.host import Announce
 from appliance.drives.file_system import find_folder
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats, parse_stat
@@ -43,7 +43,10 @@ _COUNTED = CacheState(
 class ArrayWatch:
     """One array while one step runs on it."""
 
-    def __init__(self, opened: OpenArray, *, plan: ArrayPlan, tell: Progress) -> None:
+    def __init__(
+        self, opened: OpenArray, *, plan: ArrayPlan, tell: Progress, announce: Announce
+    ) -> None:
+        self._announce = announce
         self._array = opened.array
         self._cache = opened.cache
         self._plan = plan
@@ -124,7 +127,7 @@ class ArrayWatch:
 
     def empty_cache(self) -> None:
         """No block of the array is in the cache afterwards."""
-        announce("array", set=self._array.set_uuid, state="emptying")
+        self._announce("array", set=self._array.set_uuid, state="emptying")
         empty_cache(self._array, self._cache, plan=self._plan, tell=self._tell)
 
     def read_members(self) -> MemberCounters:

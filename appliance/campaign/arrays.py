@@ -15,18 +15,17 @@ from appliance.arrays.live import assembled, release_arrays
 from appliance.arrays.make import make_array
 from appliance.arrays.model import Array
 from appliance.arrays.set_uuid import array_set_uuid
-from appliance.arrays.superblock import has_signature, read_superblock
+from appliance.arrays.superblock import has_signature
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import await_drive, find_released_drive, noted_identity
 from appliance.campaign.marks import DriveMarks, check_drive_marks, forget_marks
 from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
-from appliance.console import announce
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.drives.writable import Unlocked, unlocked
+from appliance.drives.writable import Unlocked
 from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
 from appliance.phrases import N_
 from appliance.plan_model import ArrayPlan
@@ -69,11 +68,11 @@ def select_members(site: Site, campaign_id: int) -> MemberRows:
     return MemberRows(backing=rows["backing"], cache=rows["cache"])
 
 
-def find_member(row: CampaignDriveRow, *, tell: Progress) -> Drive:
+def find_member(site: Site, row: CampaignDriveRow, *, tell: Progress) -> Drive:
     """The live drive. Raises Refusal when it is not here or not released."""
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    return await_drive(partial(find_released_drive, row=row), tell=tell)
+    return await_drive(site.host, partial(find_released_drive, row=row), tell=tell)
 
 
 def find_members(site: Site, campaign_id: int, *, tell: Progress) -> list[Member]:
@@ -81,7 +80,7 @@ def find_members(site: Site, campaign_id: int, *, tell: Progress) -> list[Member
     found = []
     for row in select_members(site, campaign_id).both:
         with suppress(Refusal):
-            found.append((row, find_member(row, tell=tell)))
+            found.append((row, find_member(site, row, tell=tell)))
     return found
 
 
@@ -103,9 +102,9 @@ def open_array(
     """
     release(hand)
     members = select_members(site, campaign_id)
-    backing = find_member(members.backing, tell=hand.tell)
+    backing = find_member(site, members.backing, tell=hand.tell)
     with blaming("other"):  # it is the backing drive whose installation or step fails
-        cache = find_member(members.cache, tell=hand.tell)
+        cache = find_member(site, members.cache, tell=hand.tell)
     row = select_array(site.connection, campaign_id)
     if row is None or row.state != "made":
         if not may_make:
@@ -114,7 +113,7 @@ def open_array(
             take_apart_array(site, row, stick=stick, hand=hand)
             members = select_members(site, campaign_id)  # with what was left on them
     with ExitStack() as stack:
-        unlock = partial(_unlock, stack, stick, hand)
+        unlock = partial(_unlock, site, stack=stack, stick=stick, hand=hand)
         targets = unlock(members.backing, backing), unlock(members.cache, cache)
         if row is None or row.state != "made":
             set_uuid = _make(site, campaign_id, members, targets, plan=plan, hand=hand)
@@ -132,9 +131,15 @@ def release(hand: DriveThread) -> None:
 
 
 def _unlock(
-    stack: ExitStack, stick: Stick, hand: DriveThread, row: CampaignDriveRow, drive: Drive
+    site: Site,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    stack: ExitStack,
+    stick: Stick,
+    hand: DriveThread,
 ) -> Unlocked:
-    released = unlocked(
+    released = site.host.drives.unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
@@ -154,7 +159,7 @@ def _make(
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
     for member, target in zip(members.both, targets, strict=True):
-        check_drive_marks(site.connection, campaign_id, member, target.drive, hand=hand)
+        check_drive_marks(site, campaign_id, member, target.drive, hand=hand)
     set_uuid = array_set_uuid(members.backing.slot)
     with ExitStack() as noted:
         for member, target in zip(members.both, targets, strict=True):
@@ -169,7 +174,7 @@ def _make(
                 set_uuid=set_uuid,
             )
             _note(site, campaign_id, "array-making", members, set_uuid)
-        announce("array", id=campaign_id, set=set_uuid, state="making")
+        site.host.announce("array", id=campaign_id, set=set_uuid, state="making")
         make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
         hand.do(make, "making the array")
     with transaction(site.connection):
@@ -178,7 +183,7 @@ def _make(
         for member in members.both:
             forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
         _note(site, campaign_id, "array-made", members, set_uuid)
-    announce("array", id=campaign_id, set=set_uuid, state="made")
+    site.host.announce("array", id=campaign_id, set=set_uuid, state="made")
     return set_uuid
 
 
@@ -192,7 +197,7 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
     """
     release(hand)
     members = select_members(site, row.campaign_id)
-    found, missing = _find_members(members, tell=hand.tell)
+    found, missing = _find_members(site, members, tell=hand.tell)
     by_role = {member.role: member for member in members.both}
     state = "making" if row.state == "making" else "parting"
     try:
@@ -219,11 +224,11 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
             marks.begin(left[-1][1], anew=True)
         elif row.state == "made":
             marks.begin(anew=True)  # it carries nothing, and is to go on doing so
-    announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
+    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
         if not found:
             raise missing[0]
-        remarks = _part(members, found, row.set_uuid, stick=stick, hand=hand, left=left)
+        remarks = _part(site, members, found, row.set_uuid, stick=stick, hand=hand, left=left)
     except KaltstartError as error:
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, state, reason=error.message)
@@ -235,22 +240,25 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
         for remark in remarks:
             _note(site, row.campaign_id, "array-remark", members, remark)
         _note(site, row.campaign_id, f"array-{done}", members, absent or row.set_uuid)
-    announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
+    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
 
 
-def _find_members(members: MemberRows, *, tell: Progress) -> tuple[dict[str, Drive], list[Refusal]]:
+def _find_members(
+    site: Site, members: MemberRows, *, tell: Progress
+) -> tuple[dict[str, Drive], list[Refusal]]:
     """Those that are here by their role, and why the others are not."""
     found: dict[str, Drive] = {}
     missing: list[Refusal] = []
     for member in members.both:
         try:
-            found[member.role] = find_member(member, tell=tell)
+            found[member.role] = find_member(site, member, tell=tell)
         except Refusal as error:
             missing.append(error)
     return found, missing
 
 
 def _part(
+    site: Site,
     members: MemberRows,
     found: Mapping[str, Drive],
     set_uuid: str,
@@ -262,7 +270,9 @@ def _part(
     """Returns what was lost or left alone."""
     with ExitStack() as stack:
         targets = {
-            member.role: _unlock(stack, stick, hand, member, found[member.role])
+            member.role: _unlock(
+                site, member, found[member.role], stack=stack, stick=stick, hand=hand
+            )
             for member in members.both
             if member.role in found
         }
@@ -290,13 +300,15 @@ def _is_part(
     alone, and forget what shows that it is not ours; what comes next would then overwrite it. A
     drive that carries nothing is one that was cleared, or emptied.
     """
-    superblock = hand.do(partial(read_superblock, drive.path), "looking at its superblock")
+    superblock = hand.do(
+        partial(site.host.drives.read_superblock, drive.path), "looking at its superblock"
+    )
     if superblock is not None and superblock.belongs_to(array.set_uuid):
         return True
     if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
         return False
     # Cleared, and used alone while the other could not be; or the making was cut before.
-    if check_drive_marks(site.connection, array.campaign_id, row, drive, hand=hand):
+    if check_drive_marks(site, array.campaign_id, row, drive, hand=hand):
         return False
     if array.state == "making":
         return False  # a version that noted less began to make it
@@ -307,7 +319,7 @@ def _marks_of(
     site: Site, campaign_id: int, row: CampaignDriveRow, *, path: str, hand: DriveThread
 ) -> DriveMarks:
     return DriveMarks(
-        connection=site.connection,
+        site=site,
         campaign_id=campaign_id,
         drive_id=row.drive_id,
         path=path,

@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict
 
-from appliance.campaign import power
 from appliance.campaign.booted_array import compare_settings, select_booted_array
 from appliance.campaign.journal import record
 from appliance.campaign.kept_sample import (
@@ -16,8 +15,6 @@ from appliance.campaign.kept_sample import (
 )
 from appliance.campaign.site import Site, disarm, load_campaign
 from appliance.campaign.states import armed_cycle
-from appliance.campaign.thisboot import read_loader_variable
-from appliance.console import announce
 from appliance.errors import Blame, KaltstartError, Refusal
 from appliance.plan import parse_plan
 from appliance.store.campaigns import (
@@ -67,15 +64,15 @@ def settle_armed(site: Site, campaign_id: int) -> None:
         reason = f"its sample was kept on KALTSTART and is not used: {doubt}"
     elif kept is not None and is_of_it:
         reason = f"its sample could not be stored: {kept.reason}"
-    elif power.entry_is_armed(site.this_boot):
+    elif site.host.power.entry_is_armed(site.this_boot):
         reason = "the boot loader did not take the one-shot entry"
-        power.disarm_entry(site.this_boot)
+        site.host.power.disarm_entry(site.this_boot)
     else:
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
     # Nobody saw what happened: a machine that hangs looks the same as a drive that does.
-    selected = read_loader_variable("LoaderEntrySelected")
+    selected = site.host.power.read_selected_entry()
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
     fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame="other")
     pass_over_kept(site, campaign_id, doubt or "no boot that was due left it")
@@ -205,7 +202,7 @@ def fail_attempt(
                 site.connection, campaign.id, cycle.drive_id, reason=reason, blame=blame
             )
     if cycle.attempts >= campaign.max_attempts:
-        announce(
+        site.host.announce(
             "step-failed", id=campaign.id, drive=drive.identity, cycle=cycle.cycle, reason=reason
         )
 

@@ -1,7 +1,6 @@
 """What one step works on, opened for it: writable if released, with the file system it wants."""
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,14 +16,15 @@ from appliance.campaign.marks import (
     check_file_system,
     forget_marks,
 )
+from appliance.campaign.site import Site
 from appliance.drive_thread import DriveThread
-from appliance.drives.asked_identity import AskedIdentity, ask_again
+from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_again
 from appliance.drives.clear_holders import clear_holders
 from appliance.drives.file_system import make_file_system, mounted
 from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
-from appliance.drives.writable import Unlocked, Writable, unlocked
+from appliance.drives.writable import Unlocked, Writable
 from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
 from appliance.measure.diskstats import DiskStats
 from appliance.phrases import N_
@@ -46,7 +46,7 @@ from appliance.workloads.base import ArrayControl, Bench
 class BenchOrder:
     """What a step wants of what it works on."""
 
-    connection: sqlite3.Connection
+    site: Site
     step: StepRow
     owner: CampaignDriveRow
     """The drive whose marks these are; of an array its backing drive."""
@@ -72,13 +72,15 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     hand, row = order.hand, order.owner
     noted = noted_identity(row)
     if not order.writes:
-        with hand.entered(_held(drive, noted), "opening the drive"):
+        with hand.entered(
+            _held(drive, noted, order.site.host.drives.ask_identity), "opening the drive"
+        ):
             _check_marks(order, drive)
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     if not row.released:
         raise Refusal(f"drive {row.identity} is not released for writing")
-    released = unlocked(
+    released = order.site.host.drives.unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
@@ -97,7 +99,7 @@ def open_array_bench(
 ) -> Iterator[Bench]:
     """The bench on an assembled array, whose drives are unlocked; else as on a drive."""
     check_file_system(
-        order.connection,
+        order.site,
         order.step.campaign_id,
         order.owner.drive_id,
         path=array.path,
@@ -134,7 +136,7 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
     if not order.filesystem:
         # Nothing may take what will be left of it for a whole file system afterwards. A step that
         # goes on has cleared it before its first part; what it wrote since is not to be touched.
-        is_new = not select_parts(order.connection, order.step.id)
+        is_new = not select_parts(order.site.connection, order.step.id)
         opened = _marked if isinstance(target, Unlocked) else _unmarked
         with opened(order, target, is_new=is_new):
             yield replace(bench, writable=True)
@@ -166,7 +168,7 @@ def _make_raw(step: StepRow) -> Path:
 
 
 @contextmanager
-def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
+def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterator[None]:
     """Keep the drive open: its name cannot pass to another one while the block lasts.
 
     It is asked who it is, as before writing: what is read of another disk in the same dock must
@@ -179,7 +181,7 @@ def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
     try:
         check_identity(drive)
         try:
-            ask_again(drive, noted)
+            ask_again(drive, noted, ask=ask)
         except StillRunning as error:
             # Its own step fails; it was not unlocked, so nothing else has to wait for it.
             raise StepFailed(
@@ -192,7 +194,7 @@ def _held(drive: Drive, noted: AskedIdentity | None) -> Iterator[None]:
 
 def _check_marks(order: BenchOrder, drive: Drive) -> None:
     check_drive_marks(
-        order.connection,
+        order.site,
         order.step.campaign_id,
         order.owner,
         drive,
@@ -208,9 +210,9 @@ def _name_device(step: StepRow) -> str:
 
 def _forget_marks(order: BenchOrder) -> None:
     """Those on the array."""
-    with transaction(order.connection):
+    with transaction(order.site.connection):
         forget_marks(
-            order.connection, order.step.campaign_id, order.owner.drive_id, written_over=False
+            order.site.connection, order.step.campaign_id, order.owner.drive_id, written_over=False
         )
 
 
@@ -246,7 +248,7 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
 
 def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
     return DriveMarks(
-        connection=order.connection,
+        site=order.site,
         campaign_id=order.step.campaign_id,
         drive_id=order.owner.drive_id,
         path=target.path,
@@ -255,7 +257,7 @@ def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
 
 
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:
-    kind, connection, step = order.filesystem, order.connection, order.step
+    kind, connection, step = order.filesystem, order.site.connection, order.step
     owner_id = order.owner.drive_id
     known = select_file_system(connection, step.campaign_id, owner_id)
     if known and known.kind == kind:

@@ -3,10 +3,9 @@
 Does nothing but measure; runs from the drive under test.
 """
 
-import time
 from pathlib import Path
 
-from appliance.campaign.thisboot import ThisBoot, monotonic_s
+from appliance.campaign.host import Clock, Host
 from appliance.errors import StepFailed, blame_of, blaming
 from appliance.measure.diskstats import DiskStats, parse_stat
 from appliance.measure.startup import PROPERTIES, Startup, parse_startup
@@ -26,23 +25,24 @@ _DEVICES = Path("/sys/dev/block")
 _MOUNTED_ROOT = Path("/run/systemd/volatile-root")
 
 
-def take_sample(this_boot: ThisBoot, slot: int) -> BootSample:
+def take_sample(host: Host, slot: int) -> BootSample:
     """What this boot took, in all its parts, the session set read at its end. Raises StepFailed."""
+    clock = host.clock
     disk = find_root_disk(slot)
     startup = _wait_for_startup()
-    from_s = monotonic_s()
+    from_s = clock.monotonic_s()
     try:
         read_session_set(mount_session_set(f"/dev/{disk}"))
-        session_s = monotonic_s() - from_s
+        session_s = clock.monotonic_s() - from_s
         stats = _read_stats(disk)
-        io_quiet_s = _wait_for_quiet(disk)
+        io_quiet_s = _wait_for_quiet(disk, clock)
     except (OSError, ValueError) as error:
         raise StepFailed(
             f"the session set on /dev/{disk} cannot be read: {error}",
             blame=blame_of(error) if isinstance(error, OSError) else "drive",
         ) from error
     return BootSample(
-        boot_id=this_boot.boot_id,
+        boot_id=host.this_boot.boot_id,
         boot_s=startup.finish_s + session_s,
         firmware_s=startup.firmware_s,
         loader_s=startup.loader_s,
@@ -97,18 +97,18 @@ def _read_stats(disk: str) -> DiskStats:
     return parse_stat(Path("/sys/class/block", disk, "stat").read_text())
 
 
-def _wait_for_quiet(disk: str) -> float | None:
+def _wait_for_quiet(disk: str, clock: Clock) -> float | None:
     """When the disk's last read before a quiet second was seen.
 
     None when it does not come to rest.
     """
-    give_up_s = monotonic_s() + _QUIET_TIMEOUT_S
-    seen, seen_s = _read_stats(disk).read_ios, monotonic_s()
-    while (now_s := monotonic_s()) < give_up_s:
+    give_up_s = clock.monotonic_s() + _QUIET_TIMEOUT_S
+    seen, seen_s = _read_stats(disk).read_ios, clock.monotonic_s()
+    while (now_s := clock.monotonic_s()) < give_up_s:
         read_ios = _read_stats(disk).read_ios
         if read_ios != seen:
             seen, seen_s = read_ios, now_s
         elif now_s - seen_s >= _QUIET_S:
             return seen_s
-        time.sleep(_POLL_S)
+        clock.sleep(_POLL_S)
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from appliance.arrays.kernel import control, linked, read, set_folder
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.state import format_amount, parse_choice
-from appliance.arrays.superblock import read_superblock
+from appliance.campaign.host import ReadSuperblock
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed
 from appliance.plan_model import ArrayPlan
@@ -66,7 +66,9 @@ def select_booted_array(
     return BootedArray(array.set_uuid, cache)
 
 
-def read_sets(found: Sequence[Drive], *members: Drive) -> dict[str, str]:
+def read_sets(
+    read_superblock: ReadSuperblock, found: Sequence[Drive], *members: Drive
+) -> dict[str, str]:
     """The UUIDs of the sets that drives here belong to, by the drives' paths.
 
     Asks `members`, and of `found` only those that udev says carry a superblock of bcache.

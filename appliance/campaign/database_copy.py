@@ -2,29 +2,27 @@
 
 import sqlite3
 
+from appliance.campaign.host import Host
 from appliance.campaign.journal import Diary, record
-from appliance.campaign.thisboot import ThisBoot
 from appliance.store.copies import is_copy_due, keep_copy
 from appliance.store.events import select_newest_detail
 
 
-def copy_database(
-    connection: sqlite3.Connection, this_boot: ThisBoot, *, is_end: bool = False
-) -> None:
+def copy_database(connection: sqlite3.Connection, host: Host, *, is_end: bool = False) -> None:
     """A copy beside it, where there is room; why none could be made is noted, each reason once."""
     try:
         said = keep_copy(connection, is_end=is_end)
     except (sqlite3.Error, OSError) as error:
         said = str(error)
     if said and said != select_newest_detail(connection, "no-copy"):
-        record(Diary(connection, this_boot), "no-copy", what=said, level="warning")
+        record(Diary(connection, host), "no-copy", what=said, level="warning")
 
 
-def copy_when_due(connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
+def copy_when_due(connection: sqlite3.Connection, host: Host) -> None:
     """The same behind a boot or a step: a campaign may go on for weeks without a start."""
     try:
         is_due = is_copy_due(connection)
     except (sqlite3.Error, OSError):
         is_due = True  # the copy says what is wrong
     if is_due:
-        copy_database(connection, this_boot)
+        copy_database(connection, host)

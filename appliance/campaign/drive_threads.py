@@ -1,20 +1,18 @@
 """The threads in which a campaign's work on its drives is done: see `appliance.drive_thread`."""
 
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
 from appliance.arrays.kernel import control, linked
 from appliance.arrays.model import ArrayStuckError
-from appliance.caches.ballast import release_ballast
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record
 from appliance.campaign.silent_drives import Member
 from appliance.campaign.site import Site
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
-from appliance.drives.file_system import detach_mounts
-from appliance.drives.patience import read_patience_s, read_signs
+from appliance.drives.patience import read_patience_s
 from appliance.errors import Blame, KaltstartError, StepFailed, blaming
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.progress import Progress, tell_nobody
@@ -49,12 +47,14 @@ def drive_work(
         nonlocal blame
         blame = site.silent.note(members, silence, limit_s=limit_s)
         with suppress(KaltstartError):  # the others need the memory
-            release_ballast()
+            site.host.release_ballast()
         with (
             suppress(KaltstartError),
-            side_work("what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S) as hand,
+            side_work(
+                site.host, "what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S
+            ) as hand,
         ):
-            hand.do(partial(detach_mounts, _find_devices(names)), "detaching it")
+            hand.do(partial(site.host.drives.detach_mounts, _find_devices(names)), "detaching it")
         identities = " and ".join(printable(each.identity) for each, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
@@ -71,10 +71,11 @@ def drive_work(
             [Phrase(N_("drive {drive}"), drive=each.identity) for each, _ in members],
             N_("{first} and {rest}"),
         ),
-        read_signs=partial(read_signs, names),
+        read_signs=partial(site.host.drives.read_signs, names),
         limit_s=limit_s,
         tell=tell,
         on_silence=note,
+        clock=site.host.clock.monotonic_s,
     ) as hand:
         try:
             yield hand
@@ -83,7 +84,8 @@ def drive_work(
             raise
         except ArrayStuckError as error:
             in_array = partial(_is_in_array, names)
-            note(Silence(error.message, time.monotonic(), frozenset(names), in_array), limit_s=0)
+            since_s = site.host.clock.monotonic_s()
+            note(Silence(error.message, since_s, frozenset(names), in_array), limit_s=0)
             raise DriveSilentError(error.message, hint=error.hint, blame=blame) from error
 
 
@@ -101,14 +103,23 @@ def _is_in_array(names: Sequence[str]) -> bool:
 
 @contextmanager
 def side_work(
-    what: str, *, tell: Progress, names: Sequence[str] = (), limit_s: float = _UNKNOWN_S
+    host: Host,
+    what: str,
+    *,
+    tell: Progress,
+    names: Sequence[str] = (),
+    limit_s: float = _UNKNOWN_S,
 ) -> Iterator[DriveThread]:
     """The thread for questions that no drive of a campaign is failed for: `what`, in a sentence.
 
     Raises StepFailed where it is left behind, by no drive's fault.
     """
     with DriveThread(
-        what, read_signs=partial(read_signs, names), limit_s=limit_s, tell=tell
+        what,
+        read_signs=partial(host.drives.read_signs, names),
+        limit_s=limit_s,
+        tell=tell,
+        clock=host.clock.monotonic_s,
     ) as hand:
         try:
             yield hand

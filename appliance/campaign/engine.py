@@ -5,7 +5,6 @@ campaign and never restarts the machine.
 """
 
 import sqlite3
-import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,7 @@ from typing import NoReturn
 
 from appliance import VERSION
 from appliance.arrays.live import release_arrays
-from appliance.caches.ballast import release_ballast
 from appliance.caches.bounded import release_bounded
-from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.conditions import store_conditions
@@ -23,9 +20,9 @@ from appliance.campaign.drive_list import DriveList
 from appliance.campaign.drive_threads import side_work
 from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.keys import Keyboards, find_consoles
 from appliance.campaign.leavings import find_unknown_campaign
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.live_drives import noted_identity
@@ -38,6 +35,7 @@ from appliance.campaign.rehearsal import rehearse
 from appliance.campaign.requests import HANDLERS, Accept, Asked, carry_out, name_stop
 from appliance.campaign.resume import describe_absence, resume_campaign
 from appliance.campaign.screen import Screen
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.site import Site, leave, load_campaign, pause, take_back_departure
 from appliance.campaign.start import hash_plan, reasons_of, start_campaign
 from appliance.campaign.started import (
@@ -57,10 +55,7 @@ from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_pla
 from appliance.campaign.stick_room import check_room
 from appliance.campaign.support import keep_crash
 from appliance.campaign.takeover import take_over
-from appliance.campaign.thisboot import read_this_boot
-from appliance.console import announce
 from appliance.drives.file_system import release_mounts
-from appliance.drives.probe import find_drives
 from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
 from appliance.phrases import N_, Phrase, join_phrases
@@ -88,28 +83,28 @@ _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 """Terminals whose interface systemd starts, in any machine."""
 
 
-def serve(drives: DriveList) -> None:
+def serve(drives: DriveList, host: Host) -> None:
     """Run until power goes. Raises only on a bug, after pausing the campaign, and StickTrouble."""
-    status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
+    status = Status(firmware=host.this_boot.firmware, can_wake=host.power.can_wake())
     with suppress(OSError):  # /run may be full; what is armed is still to be settled
-        write_status(status)
-    start_interfaces()
+        write_status(status, host.run)
+    start_interfaces(host)
     try:
-        stick, connection = open_stick()
+        stick, connection = open_stick(host)
     except KaltstartError as error:
-        show_trouble(status, error)
+        show_trouble(status, host, error)
         drives.all_found(None)
         with suppress(KaltstartError):
-            close_guard_without_stick()
-        _wait_for_power_key()  # the list of drives stays alive
+            close_guard_without_stick(host)
+        _wait_for_power_key(host)  # the list of drives stays alive
     drives.all_found(stick)
-    appliance = Appliance(status, stick, connection, drives)
+    appliance = Appliance(status, stick, connection, drives, host)
     try:
         with telling_stick_trouble():
             appliance.work()
     except StickTrouble as error:
         appliance.stop_for_trouble(error)
-        show_trouble(status, error)
+        show_trouble(status, host, error)
         raise
     except Exception as error:
         appliance.pause_after_bug(error)
@@ -117,30 +112,24 @@ def serve(drives: DriveList) -> None:
         raise
 
 
-def start_interfaces() -> None:
+def start_interfaces(host: Host) -> None:
     """On the serial lines that this machine has beside the first one."""
-    for console in find_consoles():
+    for console in host.find_consoles():
         name = Path(console).name
         if name not in _HAVE_ONE:
             with suppress(KaltstartError):
                 run(["systemctl", "start", "--no-block", f"kaltstart-tui@{name}.service"])
 
 
-def wait_for_the_end() -> NoReturn:
-    """Power is about to go, or nothing can be done before it has gone; the database is closed."""
-    while True:
-        time.sleep(1)
-
-
-def _wait_for_power_key() -> NoReturn:
+def _wait_for_power_key(host: Host) -> NoReturn:
     """Nothing can be stored; the machine can still be switched off."""
-    keyboards = Keyboards()
+    keyboards = host.open_keyboards()
     while not keyboards.is_power_pressed():
-        time.sleep(_POLL_S)
-    for action in (power.clear_alarm, power.power_off):
+        host.clock.sleep(_POLL_S)
+    for action in (host.power.clear_alarm, host.power.power_off):
         with suppress(KaltstartError, OSError):
             action()
-    wait_for_the_end()
+    host.power.wait_for_the_end()
 
 
 class Appliance:
@@ -152,16 +141,19 @@ class Appliance:
         stick: Stick,
         connection: sqlite3.Connection,
         drives: DriveList,
+        host: Host,
     ) -> None:
         self.status = status
         self.drives = drives
         self.stick = stick
         self.connection = connection
-        self.this_boot = read_this_boot()
-        self.screen = Screen(status, connection, self.this_boot)
+        self.host = host
+        self.this_boot = host.this_boot
+        self.screen = Screen(status, connection, host)
         self.site = Site(
             connection,
-            self.this_boot,
+            host,
+            SilentDrives(host),
             countdown=self.screen.countdown,
             is_stopped=self.screen.is_stopped,
             tell=self.screen.waiting_progress(),
@@ -177,11 +169,11 @@ class Appliance:
         self._release_leftovers()
         self._machine_drives.close_guard()
         self.machine.restore_keyboard()
-        forget_overwritten_arrays(self.site, find_drives())
+        forget_overwritten_arrays(self.site, self.host.drives.find())
         self._void_old_requests()
         self._machine_drives.note()
         self.machine.publish()
-        announce("ready", version=VERSION, firmware=self.this_boot.firmware)
+        self.host.announce("ready", version=VERSION, firmware=self.this_boot.firmware)
         record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
         self._tidy_firmware()
         if owed := read_owed_pause():
@@ -201,19 +193,19 @@ class Appliance:
             self._answer_requests()
             self._obey_power_key()
             self._look_at_drives()
-            time.sleep(_POLL_S)
+            self.host.clock.sleep(_POLL_S)
 
     def _look_at_drives(self) -> None:
         """What was plugged in or out while nothing runs."""
         if self._machine_drives.note():
             self._machine_drives.close_guard_of_copies()
-            check_stick_plan_again(self.status, stick=self.stick)
+            check_stick_plan_again(self.status, host=self.host, stick=self.stick)
 
     def _tidy_firmware(self) -> None:
         """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
         try:
-            power.clear_alarm()
-            power.hand_over_set("")
+            self.host.power.clear_alarm()
+            self.host.power.hand_over_set("")
             forget_finished(self.connection)
         except (StepFailed, OSError) as error:
             self._warn("not-disarmed", what=str(error))
@@ -221,10 +213,10 @@ class Appliance:
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
-            with side_work("what was left behind", tell=tell_nobody) as hand:
+            with side_work(self.host, "what was left behind", tell=tell_nobody) as hand:
                 for folder in hand.do(release_hushed, _LEFT):
                     self._warn("switches-released", what=folder)
-                if hand.do(release_ballast, _LEFT):
+                if hand.do(self.host.release_ballast, _LEFT):
                     record(self, "ballast-released")
                 hand.do(release_bounded, _LEFT)
                 hand.do(release_mounts, _LEFT)
@@ -240,9 +232,9 @@ class Appliance:
     def _idle(self) -> None:
         if self.status.phase != "idle":
             self.screen.show("idle", "Ready", campaign_id=None)
-        elif time.monotonic() - self._beat_s >= _HEARTBEAT_S:
-            self._beat_s = time.monotonic()
-            write_status(self.status)
+        elif self.host.clock.monotonic_s() - self._beat_s >= _HEARTBEAT_S:
+            self._beat_s = self.host.clock.monotonic_s()
+            write_status(self.status, self.host.run)
             self.machine.publish()
 
     # Campaigns
@@ -288,7 +280,7 @@ class Appliance:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
         try:
-            power.restart_after_panic(wanted=self._may_restart(campaign_id))
+            self.host.power.restart_after_panic(wanted=self._may_restart(campaign_id))
             with self.drives.quiet(self.site.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
@@ -297,7 +289,7 @@ class Appliance:
         except KaltstartError as error:
             self._pause_for(campaign_id, error)
         finally:
-            power.restart_after_panic(wanted=False)
+            self.host.power.restart_after_panic(wanted=False)
 
     def _run_anew(self, campaign_id: int) -> None:
         """The same for one that a person, or its plan, lets run in this boot."""
@@ -328,14 +320,16 @@ class Appliance:
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
             store_health(self.site, campaign_id, "before")
-        store_conditions(self.site, campaign_id, fixed=self.machine.fixed, drives=find_drives())
+        store_conditions(
+            self.site, campaign_id, fixed=self.machine.fixed, drives=self.host.drives.find()
+        )
         if is_new:
             prepare(
                 self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
         outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
         if outcome is Outcome.LEAVING:
-            wait_for_the_end()
+            self.host.power.wait_for_the_end()
         if outcome is Outcome.FINISHED:
             run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
@@ -352,11 +346,11 @@ class Appliance:
             self._warn("no-restart")
             return
         try:
-            power.clear_alarm()
+            self.host.power.clear_alarm()
         except (KaltstartError, OSError) as error:
             # The campaign is done whatever the clock does.
             self._warn("not-disarmed", what=str(error))
-        action = power.power_off if on_finish == "poweroff" else power.reboot
+        action = self.host.power.power_off if on_finish == "poweroff" else self.host.power.reboot
         said = N_("power off") if on_finish == "poweroff" else N_("restart")
         if not self.screen.countdown(
             "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
@@ -366,7 +360,7 @@ class Appliance:
             if self.screen.is_stopped():
                 return
             leave(self.site, action)
-            wait_for_the_end()
+            self.host.power.wait_for_the_end()
 
     def _may_restart(self, campaign_id: int) -> bool:
         """Whether a restart in this campaign leads to no series of them that nobody counts.
@@ -385,8 +379,8 @@ class Appliance:
             self._pause_unfinished(said)
         except (sqlite3.Error, OSError, KaltstartError) as second:
             owe_pause(said)
-            take_back_departure(self.this_boot)
-            announce("campaign-paused", reason=f"{said}; then {second}")
+            take_back_departure(self.host)
+            self.host.announce("campaign-paused", reason=f"{said}; then {second}")
         # Last: where /run is full, this fails too.
         with suppress(sqlite3.Error, OSError, KaltstartError):
             self.screen.show("idle", said[:1].upper() + said[1:])
@@ -402,7 +396,7 @@ class Appliance:
                 self._pause_unfinished(str(error))
         except (sqlite3.Error, OSError, KaltstartError):
             owe_pause(str(error))
-        left = take_back_departure(self.this_boot)
+        left = take_back_departure(self.host)
         if left:
             said = (
                 f"the machine may start by itself, or from a drive ({'; '.join(left)}): "
@@ -455,7 +449,7 @@ class Appliance:
         """Whether nothing but the database could know of an earlier one; told where not."""
         try:
             earlier = find_earlier_start(hash_plan(text)) or find_unknown_campaign(
-                self.connection, parse_plan(text), find_drives()
+                self.connection, self.host, parse_plan(text), self.host.drives.find()
             )
         except KaltstartError as error:
             # A drive that went, or came a second time, since the plan was found good.
@@ -467,7 +461,7 @@ class Appliance:
 
     def _warn_of_room(self, campaign_id: int, text: str) -> str:
         """What may not fit on the stick, for a person; empty where all does."""
-        warnings = check_room(parse_plan(text), find_drives()).warnings
+        warnings = check_room(parse_plan(text), self.host.drives.find()).warnings
         for warning in warnings:
             record(self, "stick-room", what=warning, campaign_id=campaign_id, level="warning")
         return "; ".join(warnings)
@@ -487,10 +481,14 @@ class Appliance:
 
     def _admit(self, text: str) -> int:
         """Store a new campaign, or raise PlanError or Refusal with all reasons."""
-        campaign_id = start_campaign(self.connection, text, drives=find_drives(), stick=self.stick)
+        campaign_id = start_campaign(
+            self.connection, text, host=self.host, drives=self.host.drives.find(), stick=self.stick
+        )
         if text == self.status.plan["toml"]:
             self.status.plan["is_known"] = True
-        announce("campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name)
+        self.host.announce(
+            "campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name
+        )
         image = f"Kaltstart {VERSION}"
         record(self, "campaign-start", what=image, campaign_id=campaign_id)
         self._warn_of_silence(campaign_id)
@@ -498,7 +496,7 @@ class Appliance:
 
     def _warn_of_silence(self, campaign_id: int) -> None:
         """Of released drives that tell nobody who they are: one in its place is not noticed."""
-        in_doubt = {drive.identity for drive in find_drives() if drive.serial_doubt}
+        in_doubt = {drive.identity for drive in self.host.drives.find() if drive.serial_doubt}
         for row in select_campaign_drives(self.connection, campaign_id):
             if row.released and noted_identity(row) is None:
                 record(
@@ -524,12 +522,12 @@ class Appliance:
             if handler and handler.outlives_a_start:
                 self._answer(request)
             else:
-                asked = Asked(self.connection, self.this_boot, request)
+                asked = Asked(self.connection, self.host, request)
                 asked.decline(N_("the machine was restarted"), 3)
 
     def _answer(self, request: Request) -> None:
         """Carry out one request; the answer is stored before anything lengthy begins."""
-        asked = Asked(self.connection, self.this_boot, request, idle_engine=self)
+        asked = Asked(self.connection, self.host, request, idle_engine=self)
         try:
             carry_out(asked)
         except KaltstartError as error:
@@ -569,10 +567,10 @@ class Appliance:
 
     def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
         """The machine, at once."""
-        power.clear_alarm()
+        self.host.power.clear_alarm()
         accept(N_("switching off"))
-        leave(self.site, power.reboot if restart else power.power_off)
-        wait_for_the_end()
+        leave(self.site, self.host.power.reboot if restart else self.host.power.power_off)
+        self.host.power.wait_for_the_end()
 
     def _obey_power_key(self) -> None:
         """Switch off if the key was pressed. What was running has been stopped and stored."""
@@ -580,11 +578,11 @@ class Appliance:
             return
         record(self, "power-key")
         try:
-            power.clear_alarm()
+            self.host.power.clear_alarm()
         except (KaltstartError, OSError) as error:
             self._warn("not-disarmed", what=str(error))
-        leave(self.site, power.power_off)
-        wait_for_the_end()
+        leave(self.site, self.host.power.power_off)
+        self.host.power.wait_for_the_end()
 
     def take_apart(self, set_uuid: str) -> None:
         """An array that was left behind."""

@@ -4,7 +4,6 @@ from appliance.campaign.database_copy import copy_database
 from appliance.campaign.journal import record
 from appliance.campaign.judging import judge_again, judge_campaign, tell_no_verdict
 from appliance.campaign.site import Site
-from appliance.console import announce
 from appliance.errors import StickTrouble
 from appliance.stick import RAW, writable_fat
 from appliance.store.campaigns import update_campaign_state
@@ -83,6 +82,8 @@ def finish(site: Site, campaign_id: int) -> None:
         write_report(site, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end
         record(site, "report-failed", what=str(error), campaign_id=campaign_id, level="error")
-        announce("step-failed", id=campaign_id, kind="report", reason=str(error))
-    copy_database(site.connection, site.this_boot, is_end=True)
-    announce("campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed)
+        site.host.announce("step-failed", id=campaign_id, kind="report", reason=str(error))
+    copy_database(site.connection, site.host, is_end=True)
+    site.host.announce(
+        "campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed
+    )

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from appliance.campaign.drive_threads import side_work
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive, noted_identity
 from appliance.campaign.site import Site
-from appliance.campaign.thisboot import kernel_started_at
 from appliance.drives.asked_identity import check_asked, parse_identity
 from appliance.drives.health import SMARTCTL, Health, parse_health
 from appliance.drives.hidden_capacity import ask_native_size
 from appliance.drives.model import Drive
-from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError
 from appliance.phrases import N_
 from appliance.run import run
@@ -57,14 +56,16 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
     if not rows:
         return
     silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if site.silent.knows(row)}
-    with side_work("the drives' health", tell=site.tell) as hand:
-        readings = hand.do(partial(_ask, rows, silent), f"reading the drives' health, {moment}")
+    with side_work(site.host, "the drives' health", tell=site.tell) as hand:
+        readings = hand.do(
+            partial(_ask, site.host, rows, silent), f"reading the drives' health, {moment}"
+        )
     with transaction(site.connection):
         for row, reading in zip(rows, readings, strict=True):
             health = reading.health
             if moment == "after":
                 before = next((each for each in known if each.drive_id == row.drive_id), None)
-                health = add_hours_doubt(health, before, hours_up(before))
+                health = add_hours_doubt(health, before, hours_up(site.host, before))
             insert_health(
                 site.connection,
                 campaign_id=campaign_id,
@@ -84,13 +85,13 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
                 )
 
 
-def _ask(rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
+def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
     """All at the same time, but for a few: one that hangs holds up nobody else.
 
     `silent`: the drives, by number, that are not asked, and why.
     """
     try:
-        found = find_settled_drives()
+        found = host.drives.find_settled()
     except KaltstartError as error:
         return [_no_reading(error.message) for _ in rows]
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -123,12 +124,12 @@ def _no_reading(reason: str) -> Reading:
     return Reading(Health(None, (), None, None, printable(reason)))
 
 
-def hours_up(before: HealthRow | None) -> float:
+def hours_up(host: Host, before: HealthRow | None) -> float:
     """For how long the drive has had power for certain since it was asked before the campaign.
 
     0 where the machine has been off in between, or may have been.
     """
-    if before is None or parse_timestamp(before.at) < kernel_started_at():
+    if before is None or parse_timestamp(before.at) < host.clock.kernel_started_at():
         return 0.0
     return (parse_timestamp(timestamp()) - parse_timestamp(before.at)) / _SECONDS_PER_HOUR
 

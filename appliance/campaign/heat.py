@@ -3,10 +3,10 @@
 The limit is the plan's, or else the drive's own. Reads the kernel's sensors only.
 """
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from appliance.campaign.host import Clock
 from appliance.errors import StepFailed
 from appliance.measure.temperature import Sensor, TemperatureRecorder, find_sensor
 from appliance.progress import Progress
@@ -30,11 +30,13 @@ class HeatWatch:
         max_celsius: float | None,
         own_limits: Mapping[str, float],
         start_s: float,
+        clock: Clock,
     ) -> None:
         """`stats`: identity → /sys/class/block/X/stat. `max_celsius`: the plan's.
 
         `own_limits` is what drives say of themselves by other ways than the kernel's sensor.
         """
+        self._clock = clock
         self._sensors: dict[str, Sensor] = {}
         for identity, stat in stats.items():
             sensor = find_sensor(stat.parent)
@@ -88,14 +90,14 @@ class HeatWatch:
                 self._rest(identity, limit - REST_CELSIUS, tell)
 
     def _rest(self, identity: str, wanted_celsius: float, tell: Progress) -> None:
-        begun_s = fell_s = looked_s = time.monotonic()
+        begun_s = fell_s = looked_s = self._clock.monotonic_s()
         coolest = celsius = self._sensors[identity].read_celsius()
         while celsius is not None and celsius > wanted_celsius:
-            now_s = time.monotonic()
+            now_s = self._clock.monotonic_s()
             if now_s - fell_s >= _NO_FALL_S or now_s - begun_s >= _REST_TIMEOUT_S:
                 return
             tell(f"{identity} rests: {celsius:.0f} °C", int(now_s - begun_s), _REST_TIMEOUT_S)
-            time.sleep(_POLL_S)
+            self._clock.sleep(_POLL_S)
             if now_s - looked_s >= _LOOK_EVERY_S:
                 looked_s = now_s
                 celsius = self._sensors[identity].read_celsius()

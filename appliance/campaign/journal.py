@@ -7,8 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Protocol
 
-from appliance.campaign.thisboot import ThisBoot, monotonic_s
-from appliance.console import announce
+from appliance.campaign.host import Host
 from appliance.event_texts import tell
 from appliance.store.events import insert_event
 from appliance.store.steps import StepRow
@@ -16,15 +15,15 @@ from appliance.units import printable
 
 
 class Place(Protocol):
-    """Where something happens: what knows this boot and its database."""
+    """Where something happens: what knows the machine and its database."""
 
     @property
     def connection(self) -> sqlite3.Connection:
         """The database."""
 
     @property
-    def this_boot(self) -> ThisBoot:
-        """The boot."""
+    def host(self) -> Host:
+        """The machine, and this boot of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Diary:
     """Such a place and no more."""
 
     connection: sqlite3.Connection
-    this_boot: ThisBoot
+    host: Host
 
 
 def record(
@@ -47,8 +46,8 @@ def record(
     insert_event(
         place.connection,
         campaign_id=campaign_id,
-        boot_id=place.this_boot.boot_id,
-        monotonic_s=monotonic_s(),
+        boot_id=place.host.this_boot.boot_id,
+        monotonic_s=place.host.clock.monotonic_s(),
         level=level,
         event=event,
         detail=printable(tell(event, fields)),
@@ -71,9 +70,8 @@ def record_step(
     )
 
 
-def refuse(place: Place | None, reasons: tuple[str, ...]) -> None:
+def refuse(place: Place, reasons: tuple[str, ...]) -> None:
     """Say no, one console line per reason."""
     for reason in reasons:
-        announce("refused", reason=reason)
-        if place is not None:
-            record(place, "refused", what=reason, level="error")
+        place.host.announce("refused", reason=reason)
+        record(place, "refused", what=reason, level="error")

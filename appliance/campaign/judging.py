@@ -6,7 +6,6 @@ A policy with mistakes judges nothing: the campaign ends as it would, and says w
 from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
-from appliance.console import announce
 from appliance.errors import PlanError
 from appliance.policy import Policy, load_policy, problems_of
 from appliance.stick import FAT
@@ -51,7 +50,9 @@ def judge_campaign(site: Site, campaign_id: int) -> None:
             _store(site, campaign_id, policy, each)
     for each in judged:
         if each.verdict is not None:
-            announce("verdict", id=campaign_id, drive=each.evidence.identity, verdict=each.verdict)
+            site.host.announce(
+                "verdict", id=campaign_id, drive=each.evidence.identity, verdict=each.verdict
+            )
 
 
 def check_policy(site: Site) -> str:
@@ -61,7 +62,7 @@ def check_policy(site: Site) -> str:
     """
     problems = problems_of(POLICY) if POLICY.exists() else ()
     for problem in problems:
-        announce("policy", state="invalid", reason=problem)
+        site.host.announce("policy", state="invalid", reason=problem)
         record(site, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
@@ -88,7 +89,7 @@ def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> 
         for problem in problems:
             record(site, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
     for problem in problems:
-        announce("no-verdict", id=campaign_id, reason=problem)
+        site.host.announce("no-verdict", id=campaign_id, reason=problem)
 
 
 def _keep_old(site: Site, campaign_id: int) -> None:

@@ -17,7 +17,7 @@ import struct
 import termios
 import time
 import tty
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -60,8 +60,8 @@ class Consoles:
     What is said reaches all of them, a key on any of them counts.
     """
 
-    def __init__(self, paths: Sequence[str] | None = None) -> None:
-        self._paths = find_consoles() if paths is None else paths
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
         self._open: dict[str, int] = {}
         self._modes: dict[int, list[Any]] = {}
 
@@ -145,7 +145,8 @@ class Keyboards:
     Each look reads what came since the last one, so it can be asked at any time; nothing waits.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path = _INPUT) -> None:
+        self._folder = folder
         self._open: dict[Path, int] = {}
         self._has_key = False
         self._has_power = False
@@ -162,7 +163,7 @@ class Keyboards:
         return self._has_power
 
     def _look(self) -> None:
-        for path in _INPUT.glob("event*"):
+        for path in self._folder.glob("event*"):
             if path not in self._open and _may_have_keys(path.name):
                 with suppress(OSError):
                     self._open[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -187,7 +188,16 @@ class Keyboards:
 class Listener:
     """Hears keys from a countdown of the appliance on, whatever has become of the interface."""
 
-    def __init__(self, run: Path, keyboards: Keyboards) -> None:
+    def __init__(
+        self,
+        run: Path,
+        keyboards: Keyboards,
+        *,
+        find_consoles: Callable[[], tuple[str, ...]],
+        time_s: Callable[[], float],
+    ) -> None:
+        self._find_consoles = find_consoles
+        self._time_s = time_s
         self._run = run
         self._keyboards = keyboards
         self._consoles = Consoles([path for path in find_consoles() if not self._is_alive(path)])
@@ -212,7 +222,7 @@ class Listener:
     def is_pressed(self) -> bool:
         """Whether a key was pressed since the last time."""
         # An interface may fall silent in the countdown, or come back.
-        for path in find_consoles():
+        for path in self._find_consoles():
             if self._is_alive(path):
                 self._consoles.remove(path)
             else:
@@ -226,7 +236,7 @@ class Listener:
         except OSError:
             return False
         # By the wall clock, as file times are; set back, a beat of the future is none either.
-        return abs(time.time() - beat_s) < _SILENT_S
+        return abs(self._time_s() - beat_s) < _SILENT_S
 
 
 def _may_have_keys(name: str) -> bool:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from appliance.arrays.set_uuid import slot_of_set
-from appliance.arrays.superblock import read_superblock
 from appliance.campaign.drive_threads import SHORT_S, side_work
-from appliance.drives.file_system import read_file_system_uuid
+from appliance.campaign.host import Host
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
@@ -22,7 +21,6 @@ from appliance.progress import tell_nobody
 from appliance.run import StillRunning
 from appliance.store.arrays import knows_set
 from appliance.store.campaigns import knows_cut, knows_mark, knows_table
-from appliance.workloads.drive_ends import read_ends
 from appliance.workloads.reference_os import SLOTS, root_partuuid
 
 
@@ -38,7 +36,7 @@ class _Left:
 
 
 def find_unknown_campaign(
-    connection: sqlite3.Connection, plan: Plan, drives: Sequence[Drive]
+    connection: sqlite3.Connection, host: Host, plan: Plan, drives: Sequence[Drive]
 ) -> str:
     """Why a plan must not start automatically on drives that it erases; empty where it may.
 
@@ -48,7 +46,7 @@ def find_unknown_campaign(
         if not planned.released:
             continue
         drive = find_by_identity(drives, serial=planned.serial, wwn=planned.wwn)
-        if _carries_unknown(connection, drive):
+        if _carries_unknown(connection, host, drive):
             return Phrase(
                 N_(
                     "The plan does not start by itself: drive {drive} carries what a campaign "
@@ -59,15 +57,17 @@ def find_unknown_campaign(
     return ""
 
 
-def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
+def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -> bool:
     if any(root_partuuid(slot) in drive.partition_uuids for slot in range(1, SLOTS + 1)):
         return not knows_table(connection, drive.disk_uuid)
     try:
-        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
+        with side_work(
+            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+        ) as hand:
             if drive.file_system == "bcache":
-                set_uuid = hand.do(partial(_read_own_set, drive), "looking at its superblock")
+                set_uuid = hand.do(partial(_read_own_set, host, drive), "looking at its superblock")
                 return bool(set_uuid) and not knows_set(connection, set_uuid)
-            left = hand.do(partial(_read_left, drive), "looking at both its ends")
+            left = hand.do(partial(_read_left, host, drive), "looking at both its ends")
     except (StepFailed, StillRunning):
         return False  # what it is asked next, before it is written to, finds that out
     if left.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):
@@ -75,19 +75,19 @@ def _carries_unknown(connection: sqlite3.Connection, drive: Drive) -> bool:
     return any(not knows_mark(connection, uuid) for uuid in left.uuids)
 
 
-def _read_own_set(drive: Drive) -> str:
+def _read_own_set(host: Host, drive: Drive) -> str:
     """UUID of the array made by a campaign; empty for somebody else's."""
-    superblock = read_superblock(drive.path)
+    superblock = host.drives.read_superblock(drive.path)
     if superblock is None or slot_of_set(superblock.set_uuid) is None:
         return ""
     return superblock.set_uuid
 
 
-def _read_left(drive: Drive) -> _Left:
+def _read_left(host: Host, drive: Drive) -> _Left:
     """Whatever a step on the bare drive, or on a file system of its own, left there."""
-    ends = read_ends(drive.path)
+    ends = host.drives.read_ends(drive.path)
     uuids = [uuid for uuid in ends.table_uuids if is_own(uuid)]
     if drive.file_system:
-        made = read_file_system_uuid(drive.path)
+        made = host.drives.read_file_system_uuid(drive.path)
         uuids += [made] if is_own(made) else []
     return _Left(tuple(uuids), ends.has_pattern)

@@ -9,6 +9,7 @@ from functools import partial
 from appliance.arrays.superblock import read_superblock
 from appliance.campaign.arrays import find_members, take_apart_array
 from appliance.campaign.drive_threads import SHORT_S, drive_work, side_work
+from appliance.campaign.host import Host, ReadSuperblock
 from appliance.campaign.journal import record
 from appliance.campaign.live_drives import find_released_drive
 from appliance.campaign.site import Site
@@ -41,7 +42,10 @@ class ArrayMember:
 
 
 def find_array_members(
-    connection: sqlite3.Connection | None, drives: Sequence[Drive]
+    connection: sqlite3.Connection | None,
+    drives: Sequence[Drive],
+    *,
+    read: ReadSuperblock = read_superblock,
 ) -> dict[str, ArrayMember]:
     """By path, what each drive with a superblock of bcache belongs to.
 
@@ -54,7 +58,7 @@ def find_array_members(
     members = {}
     for drive in carriers:
         try:
-            superblock = read_superblock(drive.path)
+            superblock = read(drive.path)
         except KaltstartError:
             continue  # a drive that does not answer now
         if superblock is None:
@@ -101,7 +105,7 @@ def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
             continue
         here = [_find(drives, member) for member in _members_of(site.connection, row)]
         found = [drive for drive in here if drive is not None]
-        if len(found) < len(here) or any(_carries(drive, row) for drive in found):
+        if len(found) < len(here) or any(_carries(site.host, drive, row) for drive in found):
             continue
         with transaction(site.connection):
             update_array(site.connection, row.set_uuid, "apart", reason="no longer on its drives")
@@ -122,18 +126,20 @@ def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
         return None
 
 
-def _carries(drive: Drive, row: ArrayRow) -> bool:
+def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
     """Whether the array may still be on the drive."""
     try:
-        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
-            return hand.do(partial(_shows, drive, row), "looking at its superblock")
+        with side_work(
+            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+        ) as hand:
+            return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
     except StepFailed:
         return True
 
 
-def _shows(drive: Drive, row: ArrayRow) -> bool:
+def _shows(host: Host, drive: Drive, row: ArrayRow) -> bool:
     try:
-        superblock = read_superblock(drive.path)
+        superblock = host.drives.read_superblock(drive.path)
     except KaltstartError:
         return True
     if superblock is None:

@@ -3,7 +3,6 @@
 Reads only. Must never take a path for an identity, nor a drive of the same serial for the same one.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,12 +14,11 @@ from appliance.campaign.booted_array import (
     read_sets,
 )
 from appliance.campaign.drive_threads import side_work
-from appliance.campaign.thisboot import monotonic_s
+from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
-from appliance.drives.probe import find_settled_drives
 from appliance.errors import Refusal, StepFailed
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
@@ -53,7 +51,7 @@ def noted_identity(row: CampaignDriveRow) -> AskedIdentity | None:
 
 
 def find_booted_drives(
-    found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
+    host: Host, found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
 ) -> BootedDrives:
     """The live drive of a campaign that carries its reference OS, and alone carries it.
 
@@ -63,7 +61,7 @@ def find_booted_drives(
     drive = find_released_drive(found, row)
     wanted = root_partuuid(row.slot)
     if array is None:
-        check_sets(read_sets(found), row, members=None)
+        check_sets(read_sets(host.drives.read_superblock, found), row, members=None)
         known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
         if wanted not in drive.partition_uuids or not known:
             raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
@@ -76,7 +74,9 @@ def find_booted_drives(
                 f"drive {row.identity} is not booted without its cache: {error.message}"
             ) from error
         members = LiveMembers(array.set_uuid, drive, cache)
-        check_sets(read_sets(found, drive, cache), row, members=members)
+        check_sets(
+            read_sets(host.drives.read_superblock, found, drive, cache), row, members=members
+        )
         booted = BootedDrives(drive, array, cache)
     # While an array runs, its partitions are shown below both its drives.
     others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
@@ -90,6 +90,7 @@ def find_booted_drives(
 
 
 def await_drive[T](
+    host: Host,
     find: Callable[[Sequence[Drive]], T],
     *,
     tell: Progress = tell_nobody,
@@ -101,15 +102,15 @@ def await_drive[T](
     where `find` asks drives. Raises Refusal, StepFailed, and what `tell` raises.
     """
     if hand is None:
-        with side_work("what udev knows", tell=tell) as own:
-            return await_drive(find, hand=own)
-    give_up_s = monotonic_s() + _DRIVE_WAIT_S
+        with side_work(host, "what udev knows", tell=tell) as own:
+            return await_drive(host, find, hand=own)
+    give_up_s = host.clock.monotonic_s() + _DRIVE_WAIT_S
     while True:
         try:
-            return hand.do(lambda: find(find_settled_drives()), N_("looking for the drives"))
+            return hand.do(lambda: find(host.drives.find_settled()), N_("looking for the drives"))
         except DriveSilentError:
             raise
         except (Refusal, StepFailed):
-            if monotonic_s() >= give_up_s:
+            if host.clock.monotonic_s() >= give_up_s:
                 raise
-        hand.do(partial(time.sleep, _DRIVE_POLL_S), N_("looking for the drives"))
+        hand.do(partial(host.clock.sleep, _DRIVE_POLL_S), N_("looking for the drives"))

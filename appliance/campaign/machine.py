@@ -28,7 +28,7 @@ from appliance.machine_facts import (
 )
 from appliance.phrases import N_, Phrase
 from appliance.run import run
-from appliance.stick import DATA, FAT, RUN, Stick
+from appliance.stick import DATA, FAT, Stick
 from appliance.store.connect import SCHEMA_VERSION
 from appliance.store.events import select_campaign_at_work
 from appliance.sysfs import read_text
@@ -86,7 +86,9 @@ class Machine:
             self._published = facts
             layouts = {name: layout.title for name, layout in LAYOUTS.items()}
             choices = {"layouts": layouts, "languages": LANGUAGES}
-            write_json(RUN / "machine.json", asdict(self._fixed) | asdict(facts) | choices)
+            write_json(
+                self._site.host.run / "machine.json", asdict(self._fixed) | asdict(facts) | choices
+            )
 
     def set_time(self, text: str) -> str:
         """Raises Refusal, StepFailed, and ValueError where that is no time. Returns the answer."""

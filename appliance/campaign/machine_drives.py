@@ -3,13 +3,13 @@
 Notes each in the database, makes read-only what is not, and knows whether any that is needed came.
 """
 
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.drive_threads import SHORT_S, side_work
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
@@ -18,8 +18,7 @@ from appliance.campaign.steps import has_planned_steps
 from appliance.drive_thread import DriveThread
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
-from appliance.drives.probe import find_drives
-from appliance.drives.writable import close_guard, is_unguarded
+from appliance.drives.writable import is_unguarded
 from appliance.errors import Refusal, StepFailed
 from appliance.progress import Progress, tell_nobody
 from appliance.stick import Stick, find_root_disks
@@ -31,16 +30,16 @@ _POLL_S = 0.25
 _CLOSING = "making it read-only"
 
 
-def close_guard_without_stick() -> None:
+def close_guard_without_stick(host: Host) -> None:
     """Make all drives read-only but those this system runs from, where no stick can be used.
 
     udev's rule spares what carries the stick's table, and that may be a copy on somebody's drive.
     """
     spared = find_root_disks()
-    for drive in find_drives() if spared else ():
+    for drive in host.drives.find() if spared else ():
         if is_unguarded(drive, spared=spared):
-            with suppress(StepFailed), _side_work(drive, tell_nobody) as hand:
-                hand.do(partial(close_guard, drive), _CLOSING)
+            with suppress(StepFailed), _side_work(host, drive, tell_nobody) as hand:
+                hand.do(partial(host.drives.close_guard, drive), _CLOSING)
 
 
 class MachineDrives:
@@ -48,6 +47,7 @@ class MachineDrives:
 
     def __init__(self, site: Site, stick: Stick, listed: DriveList) -> None:
         self._site = site
+        self._host = site.host
         self._stick = stick
         self._listed = listed
         self._noted: tuple[Drive, ...] = ()
@@ -68,7 +68,7 @@ class MachineDrives:
 
     def close_guard(self, *, tell: Progress = tell_nobody) -> None:
         """Make read-only what is writable; record it, and what did not let itself be."""
-        self._close_guard(find_drives(), tell)
+        self._close_guard(self._host.drives.find(), tell)
 
     def close_guard_of_copies(self) -> None:
         """The same for what carries the stick's table alone: udev's rule spares it.
@@ -76,7 +76,7 @@ class MachineDrives:
         All others have just been plugged in, and the rule may not be through with them.
         """
         table_uuid = self._stick.drive.disk_uuid
-        copies = [drive for drive in find_drives() if drive.disk_uuid == table_uuid]
+        copies = [drive for drive in self._host.drives.find() if drive.disk_uuid == table_uuid]
         self._close_guard(copies, tell_nobody)
 
     def _close_guard(self, drives: Sequence[Drive], tell: Progress) -> None:
@@ -89,8 +89,8 @@ class MachineDrives:
     def _close(self, drive: Drive, tell: Progress) -> None:
         name = drive.identity or drive.path
         try:
-            with _side_work(drive, tell) as hand:
-                hand.do(partial(close_guard, drive), _CLOSING)
+            with _side_work(self._host, drive, tell) as hand:
+                hand.do(partial(self._host.drives.close_guard, drive), _CLOSING)
         except StepFailed:
             self._deaf.add(drive)
             self._warn("not-guarded", drive=name)
@@ -110,14 +110,15 @@ class MachineDrives:
         # An array that waits to be taken apart must not keep the campaign from its end.
         if not boots_left and not has_planned_steps(self._site, campaign_id):
             return True
-        give_up_s = time.monotonic() + _DRIVES_WAIT_S
-        while not (here := self._any_is_here(campaign_id)) and time.monotonic() < give_up_s:
+        clock = self._host.clock
+        give_up_s = clock.monotonic_s() + _DRIVES_WAIT_S
+        while not (here := self._any_is_here(campaign_id)) and clock.monotonic_s() < give_up_s:
             self._site.tell("waiting for a drive of the campaign", 0, 0)
-            time.sleep(_POLL_S)
+            clock.sleep(_POLL_S)
         return here
 
     def _any_is_here(self, campaign_id: int) -> bool:
-        drives = find_drives()
+        drives = self._host.drives.find()
         for row in select_campaign_drives(self._site.connection, campaign_id):
             try:
                 find_by_identity(drives, serial=row.serial, wwn=row.wwn)
@@ -130,6 +131,6 @@ class MachineDrives:
         record(self._site, event, drive=drive, campaign_id=campaign_id, level="warning")
 
 
-def _side_work(drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:
+def _side_work(host: Host, drive: Drive, tell: Progress) -> AbstractContextManager[DriveThread]:
     name = drive.identity or drive.path
-    return side_work(f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)
+    return side_work(host, f"drive {name}", tell=tell, names=[drive.name], limit_s=SHORT_S)

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from appliance.campaign.drive_threads import SHORT_S, side_work
+from appliance.campaign.host import Host
+from appliance.campaign.site import Site
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.drives.file_system import read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
 from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
@@ -36,7 +37,6 @@ from appliance.workloads.drive_content import (
     describe_foreign,
     format_content,
     parse_content,
-    read_content,
 )
 from appliance.workloads.reference_os import root_partuuid
 
@@ -50,7 +50,7 @@ _IF_IT_MAY_BE_ERASED = (
 class DriveMarks:
     """The marks of one drive of a campaign, which is unlocked at `path`."""
 
-    connection: sqlite3.Connection
+    site: Site
     campaign_id: int
     drive_id: int
     path: str
@@ -81,9 +81,11 @@ class DriveMarks:
     ) -> None:
         """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
         found = self._read()
-        with transaction(self.connection):
+        with transaction(self.site.connection):
             if anew:
-                forget_marks(self.connection, self.campaign_id, self.drive_id, written_over=True)
+                forget_marks(
+                    self.site.connection, self.campaign_id, self.drive_id, written_over=True
+                )
             self._store(
                 mark_uuid,
                 content=replace(found, sha256="", making=frozenset(making)),
@@ -107,7 +109,7 @@ class DriveMarks:
         self, mark_uuid: str, *, mark_sha256: str = "", content: DriveContent | None = None
     ) -> None:
         """By what the drive is to be known from now on."""
-        with transaction(self.connection):
+        with transaction(self.site.connection):
             self._store(mark_uuid, mark_sha256=mark_sha256, content=content)
 
     def _store(
@@ -119,7 +121,7 @@ class DriveMarks:
         written_over: bool = False,
     ) -> None:
         update_marks(
-            self.connection,
+            self.site.connection,
             self.campaign_id,
             self.drive_id,
             mark_uuid=mark_uuid,
@@ -130,7 +132,7 @@ class DriveMarks:
 
     def _read(self) -> DriveContent:
         """Nothing where it cannot be read. Raises DriveSilentError."""
-        read = partial(read_content, self.path)
+        read = partial(self.site.host.drives.read_content, self.path)
         try:
             return self.hand.do(read, "looking at what it carries", must=True)
         except DriveSilentError:
@@ -139,20 +141,24 @@ class DriveMarks:
             return DriveContent()
 
 
-def note_content(drive: Drive) -> str:
+def note_content(host: Host, drive: Drive) -> str:
     """What is on a drive when it is released, as it is stored.
 
     Of one that does not give its ends, what udev knows: its table's GUID, and a file system.
     """
     try:
-        with side_work(drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S) as hand:
-            return format_content(hand.do(partial(read_content, drive.path), "looking at it"))
+        with side_work(
+            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+        ) as hand:
+            return format_content(
+                hand.do(partial(host.drives.read_content, drive.path), "looking at it")
+            )
     except (StepFailed, StillRunning):
         return f"{drive.disk_uuid}/{drive.file_system}"
 
 
 def check_drive_marks(
-    connection: sqlite3.Connection,
+    site: Site,
     campaign_id: int,
     row: CampaignDriveRow,
     drive: Drive,
@@ -167,7 +173,7 @@ def check_drive_marks(
     left, with no pause and no older database in between.
     """
     has_made = check_file_system(
-        connection,
+        site,
         campaign_id,
         row.drive_id,
         path=drive.path,
@@ -179,7 +185,9 @@ def check_drive_marks(
     has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
     noted = parse_content(row.noted_content)
     if has_left or noted is not None:
-        found = hand.do(partial(read_content, drive.path), "looking at what it carries")
+        found = hand.do(
+            partial(site.host.drives.read_content, drive.path), "looking at what it carries"
+        )
         if has_left:
             _check_left(row, found, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
         elif noted is not None:
@@ -270,7 +278,7 @@ def _check_content(row: CampaignDriveRow, drive: Drive) -> None:
 
 
 def check_file_system(
-    connection: sqlite3.Connection,
+    site: Site,
     campaign_id: int,
     drive_id: int,
     *,
@@ -282,10 +290,11 @@ def check_file_system(
 
     Raises Refusal when what is at `path`, called `name`, carries another one by now.
     """
-    made = select_file_system(connection, campaign_id, drive_id)
+    made = select_file_system(site.connection, campaign_id, drive_id)
     if made is None:
         return False
-    if hand.do(partial(read_file_system_uuid, path), "looking at its file system") != made.uuid:
+    read = partial(site.host.drives.read_file_system_uuid, path)
+    if hand.do(read, "looking at its file system") != made.uuid:
         raise Refusal(f"{name} no longer carries the file system made on it", blame="drive")
     return True
 

@@ -5,11 +5,9 @@ fails, the appliance is next and knows from the database what was due.
 """
 
 import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from appliance.campaign import power
 from appliance.campaign.advance import Outcome, find_forgotten_power_ons, go_on
 from appliance.campaign.attempts import fail_attempt
 from appliance.campaign.boot_sample import find_root_disk, take_sample
@@ -25,17 +23,17 @@ from appliance.campaign.booted_array import (
 )
 from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drive_threads import drive_work, side_work
-from appliance.campaign.journal import record, refuse
+from appliance.campaign.host import Host
+from appliance.campaign.journal import record
 from appliance.campaign.kept_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
 from appliance.campaign.keys import Consoles, Keyboards
 from appliance.campaign.live_drives import find_booted_drives, find_released_drive
 from appliance.campaign.sample_store import Due, store_sample
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.site import Countdown, Site, leave, pause
 from appliance.campaign.states import armed_cycle
-from appliance.campaign.thisboot import ThisBoot, monotonic_s, read_this_boot
 from appliance.drives.identity import DriveAbsent
 from appliance.drives.model import Drive
-from appliance.drives.probe import find_settled_drives
 from appliance.errors import (
     KaltstartError,
     Refusal,
@@ -68,30 +66,31 @@ _STICK_WAIT_S = 300
 _STICK_POLL_S = 2
 
 
-def measure_boot() -> None:
+def measure_boot(host: Host) -> None:
     """Measure this boot, store the sample, go on with the campaign."""
-    this_boot = read_this_boot()
+    this_boot = host.this_boot
     if this_boot.slot is None:
         raise Refusal("this is not a measured boot", hint="the appliance starts those by itself")
-    sample = _try_sample(this_boot, this_boot.slot)
+    sample = _try_sample(host, this_boot.slot)
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
     try:
-        drives, stick = _await_stick()
+        drives, stick = _await_stick(host)
         repaired = mount_data(stick, min_free_bytes=0)
         mount_fat(stick)
         connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     except KaltstartError as error:
-        refuse(None, (error.message,))
+        host.announce("refused", reason=error.message)
         if stick is not None:
-            _keep(this_boot, stick, drives, sample, reason=error.message)
-        _give_back(this_boot, unmount_all)
+            _keep(host, stick, drives, sample, reason=error.message)
+        _give_back(host, unmount_all)
         return
-    with Consoles() as consoles:
-        keyboards = Keyboards()
+    with host.open_consoles() as consoles:
+        keyboards = host.open_keyboards()
         site = Site(
             connection,
-            this_boot,
+            host,
+            SilentDrives(host),
             countdown=_ask(consoles, keyboards),
             is_stopped=lambda: consoles.key_pressed(within_s=0) or keyboards.is_power_pressed(),
         )
@@ -103,30 +102,30 @@ def measure_boot() -> None:
         except (StickTrouble, sqlite3.Error) as error:
             # Where the sample was stored before, what is kept here is known by its boot.
             said = error.message if isinstance(error, StickTrouble) else str(error)
-            refuse(None, (said,))
-            _keep(this_boot, stick, drives, sample, reason=said)
-            _give_back(this_boot, connection.close)
+            host.announce("refused", reason=said)
+            _keep(host, stick, drives, sample, reason=said)
+            _give_back(host, connection.close)
 
 
-def _await_stick() -> tuple[Sequence[Drive], Stick]:
+def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
     It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
     put that right. Raises StickTrouble.
     """
-    give_up_s = monotonic_s() + _STICK_WAIT_S
+    give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
     while True:
-        drives = find_settled_drives()
+        drives = host.drives.find_settled()
         try:
             return drives, find_stick(drives)
         except StickTrouble as error:
-            if monotonic_s() >= give_up_s:
+            if host.clock.monotonic_s() >= give_up_s:
                 raise
             if error.message != told:
                 told = error.message
-                refuse(None, (f"{told}: the sample waits for it",))
-        time.sleep(_STICK_POLL_S)
+                host.announce("refused", reason=f"{told}: the sample waits for it")
+        host.clock.sleep(_STICK_POLL_S)
 
 
 def _store(
@@ -140,7 +139,7 @@ def _store(
     due = _find_due(site, slot)
     if due is None:
         record(site, "unexpected-boot", slot=slot, level="warning")
-        _give_back(site.this_boot, site.connection.close)
+        _give_back(site.host, site.connection.close)
         return
     campaign, cycle, row = due
     forgotten = ""
@@ -162,22 +161,22 @@ def _store(
         )
     else:
         count = store_sample(site, due, booted, sample)
-        copy_when_due(site.connection, site.this_boot)
+        copy_when_due(site.connection, site.host)
         forgotten = find_forgotten_power_ons(site, row, campaign.id, count)
     if forgotten:
         pause(site, campaign.id, forgotten)
     _go_on(site, campaign.id, keyboards, is_forgetful=bool(forgotten))
 
 
-def _try_sample(this_boot: ThisBoot, slot: int) -> BootSample | KaltstartError:
+def _try_sample(host: Host, slot: int) -> BootSample | KaltstartError:
     try:
-        return take_sample(this_boot, slot)
+        return take_sample(host, slot)
     except KaltstartError as error:
         return error
 
 
 def _keep(
-    this_boot: ThisBoot,
+    host: Host,
     stick: Stick,
     drives: Sequence[Drive],
     sample: BootSample | KaltstartError,
@@ -187,21 +186,22 @@ def _keep(
     """On KALTSTART, what the database does not take."""
     try:
         mount_fat(stick)
+        this_boot = host.this_boot
         slot = this_boot.slot or 0
         keep_sample(
             KeptSample(
                 boot_id=this_boot.boot_id,
                 entry=entry_name(slot, charted=this_boot.charted),
                 reason=sample.message if isinstance(sample, KaltstartError) else reason,
-                root=_find_root(slot, drives),
+                root=_find_root(host, slot, drives),
                 sample=None if isinstance(sample, KaltstartError) else sample,
             )
         )
     except (KaltstartError, OSError) as error:
-        refuse(None, (str(error),))
+        host.announce("refused", reason=str(error))
 
 
-def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
     """What this boot came from; None where it is not known: no sample is taken then."""
     try:
         disk = find_root_disk(slot)
@@ -211,7 +211,7 @@ def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
         drive, cache, set_uuid = members
         if cache is None:
             return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
-        with side_work("the array", tell=tell_nobody) as hand:
+        with side_work(host, "the array", tell=tell_nobody) as hand:
             reading = partial(read_settings, drive, set_uuid=set_uuid)
             settings = hand.do(reading, "reading how it runs")
         return KeptRoot(
@@ -221,24 +221,24 @@ def _find_root(slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
         return None
 
 
-def _give_back(this_boot: ThisBoot, let_go: Callable[[], None]) -> None:
+def _give_back(host: Host, let_go: Callable[[], None]) -> None:
     """A boot that cannot be used: back to the appliance, where a person is told.
 
     If the boot entry could not be taken back, a restart would come here again, for ever: off then.
     On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
     nothing else would count the restarts: off as well.
     """
-    is_taken_back = this_boot.firmware != "bios"
+    is_taken_back = host.this_boot.firmware != "bios"
     try:
-        power.disarm_entry(this_boot)
+        host.power.disarm_entry(host.this_boot)
     except KaltstartError:
         is_taken_back = False
     let_go()
     if is_taken_back:
-        power.reboot()
+        host.power.reboot()
     else:
-        power.clear_alarm()
-        power.power_off()
+        host.power.clear_alarm()
+        host.power.power_off()
 
 
 def _find_due(site: Site, slot: int) -> Due | None:
@@ -269,7 +269,7 @@ def _find_booted(
     try:
         members = [(row, find_released_drive(drives, row))]
         with drive_work(site, campaign.id, members, tell=tell_nobody) as hand:
-            look = partial(_look_at_booted, row, drives, array=array, plan=plan)
+            look = partial(_look_at_booted, site.host, row, drives, array=array, plan=plan)
             return hand.do(look, "looking at what this system was started from")
     except DriveAbsent as error:
         error.blame = "drive"  # this very system was started from it
@@ -277,13 +277,14 @@ def _find_booted(
 
 
 def _look_at_booted(
+    host: Host,
     row: CampaignDriveRow,
     drives: Sequence[Drive],
     *,
     array: BootedArray | None,
     plan: ArrayPlan | None,
 ) -> BootedDrives:
-    booted = find_booted_drives(drives, row, array=array)
+    booted = find_booted_drives(host, drives, row, array=array)
     disk = find_root_disk(row.slot)
     check_root(disk, booted, row)
     if array is not None:
@@ -311,6 +312,7 @@ def _go_on(site: Site, campaign_id: int, keyboards: Keyboards, *, is_forgetful: 
         count_power_action(site.connection, campaign_id)
     comes_again = outcome is Outcome.FORGOTTEN and site.this_boot.firmware == "bios"
     is_off = comes_again or keyboards.is_power_pressed()
+    power = site.host.power
     leave(site, power.power_off if is_off else power.reboot)
 
 

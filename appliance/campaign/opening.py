@@ -8,11 +8,9 @@ from functools import partial
 
 from appliance import fat
 from appliance.campaign.database_copy import copy_database
+from appliance.campaign.host import Host
 from appliance.campaign.journal import Diary, record
 from appliance.campaign.status import Status, write_status
-from appliance.campaign.thisboot import read_this_boot
-from appliance.console import announce
-from appliance.drives.probe import find_settled_drives
 from appliance.errors import KaltstartError, StickTrouble
 from appliance.stick import (
     DATABASE,
@@ -37,15 +35,15 @@ from appliance.store.mending import Mended, mend_rows
 _MAX_TOLD = 20
 
 
-def open_stick() -> tuple[Stick, sqlite3.Connection]:
+def open_stick(host: Host) -> tuple[Stick, sqlite3.Connection]:
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
     Raises StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
     """
-    stick = find_stick(find_settled_drives())
+    stick = find_stick(host.drives.find_settled())
     if not stick.data_path:
         make_data_partition(stick)
-        stick = find_stick(find_settled_drives())
+        stick = find_stick(host.drives.find_settled())
     try:
         repaired = mount_data(stick)
     except StickTrouble:
@@ -61,24 +59,24 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
         hint="wait until that is done, and restart the machine",
     )
     try:
-        connection = _open_database(repaired, mended)
+        connection = _open_database(host, repaired, mended)
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
     return stick, connection
 
 
-def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
+def _open_database(host: Host, repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
     connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
         with _telling_unreadable():
-            diary = Diary(connection, read_this_boot())
+            diary = Diary(connection, host)
             mend_rows(connection, note=partial(_note_mended, diary))
             if repaired:
                 record(diary, "data-repaired", what=repaired, level="warning")
             for note in mended:
                 record(diary, "kaltstart-mended", what=note, level="warning")
-            copy_database(connection, diary.this_boot)
+            copy_database(connection, host)
     except BaseException:
         connection.close()
         raise
@@ -124,12 +122,12 @@ def _restore_seed() -> tuple[str, ...]:
     return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
 
 
-def show_trouble(status: Status, error: KaltstartError) -> None:
+def show_trouble(status: Status, host: Host, error: KaltstartError) -> None:
     """Say on every console and on the screen why this stick cannot be used."""
     status.phase = "refused"
     status.message = error.message
     status.countdown = status.progress = status.step = None
     status.error = {"message": error.message, "hint": error.hint, "exit_code": error.exit_code}
-    announce("refused", reason=str(error))
+    host.announce("refused", reason=str(error))
     with suppress(OSError):  # /run may be full
-        write_status(status)
+        write_status(status, host.run)

@@ -5,9 +5,11 @@ here.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 from uuid import UUID
 
 from appliance import sysfs
@@ -105,6 +107,11 @@ def entry_is_armed(this_boot: ThisBoot) -> bool:
     if this_boot.firmware == "bios":
         return bool(_read_grubenv().get("next_entry", ""))
     return bool(read_loader_variable("LoaderEntryOneShot"))
+
+
+def read_selected_entry() -> str:
+    """Which entry the boot loader started; empty where it does not say."""
+    return read_loader_variable("LoaderEntrySelected")
 
 
 def _write_grubenv(values: dict[str, str]) -> None:
@@ -225,3 +232,9 @@ def reboot() -> None:
     """Restart at once, through the firmware."""
     unmount_all()
     run(["systemctl", "--force", "reboot"])
+
+
+def wait_for_the_end() -> NoReturn:
+    """Power is about to go, or nothing can be done before it has gone; the database is closed."""
+    while True:
+        time.sleep(1)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from appliance.campaign import power
 from appliance.campaign.arrays import find_members
 from appliance.campaign.drive_threads import drive_work
 from appliance.campaign.journal import record
@@ -11,8 +10,6 @@ from appliance.campaign.marks import DriveMarks, check_drive_marks
 from appliance.campaign.prepare_array import install_on_array
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.step_run import hold_if_asked
-from appliance.console import announce
-from appliance.drives.writable import unlocked
 from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.phrases import N_
 from appliance.plan import parse_plan
@@ -47,7 +44,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
         for cycle in select_cycles(site.connection, campaign_id)
         if cycle.state == "planned"
     }
-    if to_boot and (why := power.explain_no_entry(site.this_boot)):
+    if to_boot and (why := site.host.power.explain_no_entry(site.this_boot)):
         raise Refusal(why)  # somebody formatted KALTSTART while the campaign was paused
     for row in select_campaign_drives(site.connection, campaign_id):
         if boot is None or row.drive_id not in to_boot or row.installed_at or row.failed_reason:
@@ -82,7 +79,7 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                     campaign_id=campaign_id,
                     level="error",
                 )
-            announce(
+            site.host.announce(
                 "refused" if isinstance(error, Refusal) else "step-failed",
                 id=campaign_id,
                 drive=row.identity,
@@ -122,20 +119,20 @@ def _install(
             )
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
-        drive = await_drive(partial(find_released_drive, row=row), tell=site.tell)
+        drive = await_drive(site.host, partial(find_released_drive, row=row), tell=site.tell)
         record(site, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
         note = partial(record, site, campaign_id=campaign_id)
         with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
-            released = unlocked(
+            released = site.host.drives.unlocked(
                 drive,
                 stick=stick.drive,
                 released_identity=row.identity,
                 noted=noted_identity(row),
             )
             with hand.entered(released, N_("unlocking the drive")) as target:
-                check_drive_marks(site.connection, campaign_id, row, target.drive, hand=hand)
+                check_drive_marks(site, campaign_id, row, target.drive, hand=hand)
                 marks = DriveMarks(
-                    connection=site.connection,
+                    site=site,
                     campaign_id=campaign_id,
                     drive_id=row.drive_id,
                     path=target.path,

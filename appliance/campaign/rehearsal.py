@@ -3,12 +3,10 @@
 import math
 from contextlib import suppress
 
-from appliance.campaign import power
 from appliance.campaign.advance import DEFAULT_WAKE_MARGIN_S, Outcome
 from appliance.campaign.journal import record
 from appliance.campaign.requests import name_stop
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign, pause
-from appliance.campaign.thisboot import kernel_started_at
 from appliance.phrases import N_
 from appliance.store.campaigns import count_power_action, update_rehearsed, update_wake_margin
 from appliance.store.clock import parse_timestamp
@@ -29,7 +27,7 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
     campaign = load_campaign(site, campaign_id)
     cycles = select_cycles(site.connection, campaign_id)
     cold = any(cycle.power == "cold" and cycle.state == "planned" for cycle in cycles)
-    if campaign.wake_margin_s is not None or not cold or not power.can_wake():
+    if campaign.wake_margin_s is not None or not cold or not site.host.power.can_wake():
         return None
     if campaign.rehearsed_at is None:
         if site.countdown(
@@ -44,13 +42,13 @@ def rehearse(site: Site, campaign_id: int) -> Outcome | None:
         if site.is_stopped():
             pause(site, campaign_id, name_stop(site.connection, campaign_id))
             return Outcome.PAUSED
-        leave(site, power.reboot)
+        leave(site, site.host.power.reboot)
         return Outcome.LEAVING
     # From the request to the kernel's next start: firmware and loader are in it, so it errs on the
     # long side.
     took_s = 0.0
     with suppress(ValueError):  # a time that the stick has spoilt
-        took_s = kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
+        took_s = site.host.clock.kernel_started_at() - parse_timestamp(campaign.rehearsed_at)
     known = 0 < took_s < _MAX_REHEARSAL_S and not is_time_set_since(
         site.connection, campaign_id, "rehearsal"
     )

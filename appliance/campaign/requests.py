@@ -13,12 +13,11 @@ from inspect import get_annotations
 from typing import Any, Protocol
 
 from appliance.campaign.finish import write_report_again
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record, record_step
 from appliance.campaign.kept_plans import delete_plan, keep_plan
 from appliance.campaign.machine import Machine
 from appliance.campaign.site import Site, take_back_departure
-from appliance.campaign.thisboot import ThisBoot
-from appliance.console import announce
 from appliance.errors import KaltstartError, PlanError, Refusal
 from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import (
@@ -92,7 +91,7 @@ class Asked:
     """A request that is being answered."""
 
     connection: sqlite3.Connection
-    this_boot: ThisBoot
+    host: Host
     request: Request
     idle_engine: Engine | None = None
     running_id: int | None = None
@@ -182,16 +181,14 @@ def _check(name: str, value: object, wanted: type) -> object:
     return value
 
 
-def answer_beside_campaign(
-    connection: sqlite3.Connection, this_boot: ThisBoot, *, step_id: int
-) -> Wanted:
+def answer_beside_campaign(connection: sqlite3.Connection, host: Host, *, step_id: int) -> Wanted:
     """Answer all requests while a campaign has the machine; the most urgent that was granted.
 
     `step_id` is the step that runs, 0 where none does.
     """
     most = Wanted.NOTHING
     for request in select_new_requests(connection):
-        asked = Asked(connection, this_boot, request, running_id=step_id)
+        asked = Asked(connection, host, request, running_id=step_id)
         wanted = _answer(asked)
         if wanted is not None and request.kind == Kind.KEEP_RUNNING and most is Wanted.PAUSE:
             most = Wanted.NOTHING
@@ -199,7 +196,7 @@ def answer_beside_campaign(
     return most
 
 
-def is_pause_wanted(connection: sqlite3.Connection, this_boot: ThisBoot, campaign_id: int) -> bool:
+def is_pause_wanted(connection: sqlite3.Connection, host: Host, campaign_id: int) -> bool:
     """Whether the campaign is to pause; hears of pauses only, and leaves all else to who asks next.
 
     For a boot in which no interface runs: a pause, or a stop, may have been asked for while power
@@ -207,7 +204,7 @@ def is_pause_wanted(connection: sqlite3.Connection, this_boot: ThisBoot, campaig
     """
     for request in select_new_requests(connection):
         if request.kind in {Kind.STOP, Kind.PAUSE, Kind.KEEP_RUNNING}:
-            _answer(Asked(connection, this_boot, request))
+            _answer(Asked(connection, host, request))
     return is_pause_asked(connection, campaign_id)
 
 
@@ -295,7 +292,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
         asked.accept(
             Phrase(N_("{kind} on {device} is skipped"), kind=step.kind, device=step.device)
         )
-    announce(
+    asked.host.announce(
         "step-skipped",
         id=step.campaign_id,
         step=step.id,
@@ -316,7 +313,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
         raise Refusal(f"campaign {campaign_id} is not paused: nothing was skipped")
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not take back is tried once more.
-    for reason in take_back_departure(asked.this_boot):
+    for reason in take_back_departure(asked.host):
         record(asked, "not-disarmed", what=reason, level="warning")
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
@@ -332,7 +329,9 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
             level="warning",
         )
         asked.accept(f"{said} skipped")
-    announce("boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON)
+    asked.host.announce(
+        "boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON
+    )
 
 
 def _merge(asked: Asked, *, file_name: str) -> None:

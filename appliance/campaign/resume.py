@@ -2,7 +2,6 @@
 
 import sqlite3
 
-from appliance.campaign import power
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site, load_campaign
 from appliance.campaign.states import max_power_actions
@@ -63,7 +62,7 @@ def resume_campaign(site: Site, campaign_id: int) -> None:
     if running is not None and running.state != "paused":
         raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
     left = sum(cycle.state == "planned" for cycle in select_cycles(site.connection, campaign_id))
-    if left and (why := power.explain_no_entry(site.this_boot)):
+    if left and (why := site.host.power.explain_no_entry(site.this_boot)):
         raise Refusal(why)
     # Not each of them wants the power off, but none more than once.
     verifying = sum(

@@ -7,18 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.campaign import power
 from appliance.campaign.booted_array import BootedDrives
 from appliance.campaign.journal import record
 from appliance.campaign.site import Site
-from appliance.campaign.thisboot import monotonic_s
-from appliance.console import announce
 from appliance.drives.smart import (
     ColdProof,
     PowerCycles,
     join_proofs,
     judge_coldness,
-    read_power_cycles,
 )
 from appliance.errors import KaltstartError, StepFailed
 from appliance.phrases import N_
@@ -49,13 +45,15 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
 
     Returns how often the drive was switched on, by its own count.
     """
+    host = site.host
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
     if cycle.alarm_at:
         # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
         with suppress(StepFailed, ValueError):
-            skew_s = power.read_rtc_s() - monotonic_s() - parse_timestamp(cycle.alarm_at)
+            started_at = host.power.read_rtc_s() - host.clock.monotonic_s()
+            skew_s = started_at - parse_timestamp(cycle.alarm_at)
     sample = replace(sample, wake_skew_s=skew_s)
     with transaction(site.connection):
         insert_sample(
@@ -66,7 +64,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             cold_reason=N_("the drive's power-cycle count was not read"),
         )
     befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
-    afters = [read_power_cycles(drive) for drive in booted.all]
+    afters = [host.drives.read_power_cycles(drive) for drive in booted.all]
     proofs: dict[str, ColdProof] = {}
     lost_power: list[str] = []
     for drive, before, after in zip(booted.all, befores, afters, strict=False):
@@ -108,7 +106,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
         for planned in select_cycles(site.connection, campaign.id)
         if planned.charted == cycle.charted
     )
-    announce(
+    site.host.announce(
         "cycle-done",
         id=campaign.id,
         drive=row.identity,

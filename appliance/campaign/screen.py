@@ -1,14 +1,14 @@
 """What people see of the engine, and what they can ask for at any moment while something runs."""
 
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import Protocol
 
-from appliance.campaign.keys import Keyboards, Listener
+from appliance.campaign.host import Host
+from appliance.campaign.keys import Listener
 from appliance.campaign.requests import Wanted, answer_beside_campaign
 from appliance.campaign.status import Status, write_status
 from appliance.campaign.step_run import (
@@ -16,10 +16,8 @@ from appliance.campaign.step_run import (
     StepPosition,
     StoppedByPersonError,
 )
-from appliance.campaign.thisboot import ThisBoot
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
-from appliance.stick import RUN
 from appliance.units import printable
 
 _POLL_S = 0.25
@@ -36,12 +34,13 @@ class _Limited(Protocol):
 class Screen:
     """The status for the interface, and its requests while something runs."""
 
-    def __init__(self, status: Status, connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
+    def __init__(self, status: Status, connection: sqlite3.Connection, host: Host) -> None:
         self._status = status
         self._connection = connection
-        self._this_boot = this_boot
+        self._host = host
+        self._clock = host.clock
         self._gives_up_s: float | None = None
-        self._keyboards = Keyboards()
+        self._keyboards = host.open_keyboards()
         self._listener: Listener | None = None
         """From a countdown on, until power goes or something else is shown."""
         self._listening = ExitStack()
@@ -61,7 +60,7 @@ class Screen:
         self._status.next = ""
         for key, value in more.items():
             setattr(self._status, key, value)
-        write_status(self._status)
+        write_status(self._status, self._host.run)
 
     def countdown(self, purpose: str, then: str, seconds: int) -> bool:
         """Count down on the screens; any key stops it, by a request or without the interface.
@@ -70,7 +69,14 @@ class Screen:
         """
         self._wait_for_interface()
         self._stop_listening()
-        self._listener = self._listening.enter_context(Listener(RUN, self._keyboards))
+        self._listener = self._listening.enter_context(
+            Listener(
+                self._host.run,
+                self._keyboards,
+                find_consoles=self._host.find_consoles,
+                time_s=self._clock.time_s,
+            )
+        )
         if self._count(self._listener, purpose, then, seconds):
             self._stop_listening()
             return True
@@ -88,9 +94,9 @@ class Screen:
             listener.say(
                 f"Kaltstart: {purpose} in {left_s} s: {printable(then)}. Any key stops it."
             )
-            until_s = time.monotonic() + 1
-            while time.monotonic() < until_s:
-                time.sleep(_POLL_S)
+            until_s = self._clock.monotonic_s() + 1
+            while self._clock.monotonic_s() < until_s:
+                self._clock.sleep(_POLL_S)
                 # Here is a safe point: to pause is to stop.
                 if self.is_stopped():
                     return True
@@ -118,12 +124,17 @@ class Screen:
         Without one, go on in the end; of those that never come, only once.
         """
         if self._gives_up_s is None:
-            self._gives_up_s = time.monotonic() + _INTERFACE_WAIT_S
-        while not _can_press_keys() and time.monotonic() < self._gives_up_s:
-            time.sleep(_POLL_S)
+            self._gives_up_s = self._clock.monotonic_s() + _INTERFACE_WAIT_S
+        while not self._can_press_keys() and self._clock.monotonic_s() < self._gives_up_s:
+            self._clock.sleep(_POLL_S)
+
+    def _can_press_keys(self) -> bool:
+        """Whoever stands at a terminal; on the others the interface is still being loaded."""
+        run = self._host.run
+        return (run / "tui-ready").exists() and not any(run.glob("tui-starting-*"))
 
     def _answer_requests(self, step_id: int = 0) -> Wanted:
-        wanted = answer_beside_campaign(self._connection, self._this_boot, step_id=step_id)
+        wanted = answer_beside_campaign(self._connection, self._host, step_id=step_id)
         return Wanted.STOP if self.is_power_key_pressed() else wanted
 
     def writing_progress(self) -> Callable[[str, int, int], None]:
@@ -187,7 +198,7 @@ class Screen:
 
         def call(what: object, show: Callable[[], None], *, step_id: int = 0) -> None:
             nonlocal asked_s, shown_s, shown
-            now_s = time.monotonic()
+            now_s = self._clock.monotonic_s()
             if now_s - asked_s >= _POLL_S:
                 asked_s = now_s
                 match self._answer_requests(step_id):
@@ -200,8 +211,3 @@ class Screen:
                 show()
 
         return call
-
-
-def _can_press_keys() -> bool:
-    """Whoever stands at a terminal; on the others the interface is still being loaded."""
-    return (RUN / "tui-ready").exists() and not any(RUN.glob("tui-starting-*"))

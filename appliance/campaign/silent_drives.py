@@ -3,13 +3,12 @@
 A drive is asked again as soon as what hung in the kernel has come back, or it was plugged in anew.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, Silence
 from appliance.drives.model import Drive
-from appliance.drives.probe import read_number
 from appliance.errors import Blame
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress
@@ -36,7 +35,8 @@ class _Entry:
 class SilentDrives:
     """By the campaign's drives. For the engine's thread alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host) -> None:
+        self._host = host
         self._entries: dict[int, _Entry] = {}
 
     def note(self, members: Sequence[Member], silence: Silence, *, limit_s: float) -> Blame:
@@ -45,14 +45,14 @@ class SilentDrives:
         Returns whose fault it is for the first of them. Not that of a drive which has no request
         under way while another one has, or another one is silent: they share a kernel.
         """
-        at = timestamp(time.time() - (time.monotonic() - silence.since_s))
+        at = timestamp(self._host.clock.time_s() - self._silent_s(silence))
         is_alone = not silence.devices and not self.names
         blames: list[Blame] = []
         for row, drive in members:
             is_it = is_alone or drive.name in silence.devices
             blames.append("drive" if is_it else "other")
             self._entries[row.drive_id] = _Entry(
-                silence, limit_s, at, read_device(drive), blames[-1]
+                silence, limit_s, at, self._read_device(drive), blames[-1]
             )
         return blames[0] if blames else "other"
 
@@ -65,9 +65,9 @@ class SilentDrives:
         entry = self._entries.get(row.drive_id)
         if entry is None:
             return
-        while self._is_held(entry, drive) and _left_s(entry) > 0:
+        while self._is_held(entry, drive) and self._silent_s(entry.silence) < entry.limit_s:
             tell(Phrase(N_("waiting for drive {drive}"), drive=row.identity), 0, 0)
-            time.sleep(_POLL_S)
+            self._host.clock.sleep(_POLL_S)
         if not self._is_held(entry, drive):
             del self._entries[row.drive_id]
             return
@@ -94,16 +94,12 @@ class SilentDrives:
             entry.device[0] for entry in self._entries.values() if entry.silence.is_held()
         )
 
-    @staticmethod
-    def _is_held(entry: _Entry, drive: Drive) -> bool:
-        return entry.silence.is_held() and entry.device == read_device(drive)
+    def _is_held(self, entry: _Entry, drive: Drive) -> bool:
+        return entry.silence.is_held() and entry.device == self._read_device(drive)
 
+    def _read_device(self, drive: Drive) -> tuple[str, str]:
+        """What tells a drive from one that was plugged in later."""
+        return drive.name, self._host.drives.read_number(drive.name)
 
-def read_device(drive: Drive) -> tuple[str, str]:
-    """What tells a drive from one that was plugged in later."""
-    return drive.name, read_number(drive.name)
-
-
-def _left_s(entry: _Entry) -> float:
-    """Of the time that the kernel may still take."""
-    return entry.limit_s - (time.monotonic() - entry.silence.since_s)
+    def _silent_s(self, silence: Silence) -> float:
+        return self._host.clock.monotonic_s() - silence.since_s

@@ -2,16 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-from appliance.campaign import power
+from appliance.campaign.host import Host
 from appliance.campaign.journal import record
 from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.started import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.thisboot import ThisBoot
-from appliance.console import announce
 from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.progress import Progress, tell_nobody
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
@@ -30,15 +29,20 @@ LastLook = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a campaign is being run: this boot, its database, and the way to ask a person."""
+    """Where a campaign is being run: the machine, its database, and the way to ask a person."""
 
     connection: sqlite3.Connection
-    this_boot: ThisBoot
+    host: Host
+    silent: SilentDrives
     countdown: Countdown
     is_stopped: LastLook = lambda: False
     tell: Progress = tell_nobody
     """What the campaign waits for between its steps; raises when a person asks for a stop."""
-    silent: SilentDrives = field(default_factory=SilentDrives)
+
+    @property
+    def this_boot(self) -> ThisBoot:
+        """The boot it is run in."""
+        return self.host.this_boot
 
 
 def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
@@ -66,21 +70,21 @@ def pause(site: Site, campaign_id: int, reason: str) -> None:
         clear_pause_asked(site.connection, campaign_id)
         record(site, "campaign-paused", what=reason, campaign_id=campaign_id)
     disarm(site)
-    announce("campaign-paused", id=campaign_id, reason=reason)
+    site.host.announce("campaign-paused", id=campaign_id, reason=reason)
 
 
 def disarm(site: Site) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
-    for reason in take_back_departure(site.this_boot):
+    for reason in take_back_departure(site.host):
         record(site, "not-disarmed", what=reason, level="warning")
 
 
-def take_back_departure(this_boot: ThisBoot) -> tuple[str, ...]:
+def take_back_departure(host: Host) -> tuple[str, ...]:
     """No one-shot entry and no alarm, without the database; why what could not be taken back."""
     # The alarm first: of a stick that is gone the loader's tool may not even start.
     steps: tuple[Callable[[], None], ...] = (
-        power.clear_alarm,
-        partial(power.disarm_entry, this_boot),
+        host.power.clear_alarm,
+        partial(host.power.disarm_entry, host.this_boot),
     )
     reasons = []
     for take_back in steps:

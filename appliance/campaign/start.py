@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import astuple
 
 from appliance.arrays.set_uuid import slot_of_set
-from appliance.arrays.superblock import read_superblock
 from appliance.caches.ballast import read_memory
-from appliance.campaign import power
+from appliance.campaign.host import Host
 from appliance.campaign.marks import note_content
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
-from appliance.campaign.thisboot import read_this_boot
-from appliance.drives.asked_identity import ask_identity, check_asked
+from appliance.drives.asked_identity import check_asked
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
@@ -58,7 +56,7 @@ def hash_plan(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
+def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) -> Plan:
     """The plan, if it can be run here and now.
 
     Raises PlanError or Refusal with everything that is wrong.
@@ -75,7 +73,7 @@ def check_plan(text: str, *, drives: Sequence[Drive], stick: Stick) -> Plan:
     )
     if plan.boot is not None:
         problems += _find_unbootable(plan, drives)
-        if no_entry := power.explain_no_entry(read_this_boot()):
+        if no_entry := host.power.explain_no_entry(host.this_boot):
             problems += (Problem(("boot",), no_entry, kind="conflict"),)
     if refusal := check_room(plan, drives).refusal:
         problems += (Problem((), refusal, kind="conflict"),)
@@ -113,10 +111,10 @@ def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
 
 
 def start_campaign(
-    connection: sqlite3.Connection, text: str, *, drives: Sequence[Drive], stick: Stick
+    connection: sqlite3.Connection, text: str, *, host: Host, drives: Sequence[Drive], stick: Stick
 ) -> int:
     """Store a new campaign in state `preparing`; return its id. Raises PlanError or Refusal."""
-    plan = check_plan(text, drives=drives, stick=stick)
+    plan = check_plan(text, host=host, drives=drives, stick=stick)
     running = select_unfinished_campaign(connection)
     if running is not None and running.state != "paused":
         raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
@@ -126,15 +124,16 @@ def start_campaign(
         for planned in plan.drives
     ]
     asked = {
-        planned.identity: _ask(drive, is_released=planned.released) for planned, drive in chosen
+        planned.identity: _ask(host, drive, is_released=planned.released)
+        for planned, drive in chosen
     }
     contents = {
-        planned.identity: note_content(drive) for planned, drive in chosen if planned.released
+        planned.identity: note_content(host, drive) for planned, drive in chosen if planned.released
     }
     # An array carries its slot's number too, booted or not.
     needs_slots = plan.boot is not None or plan.array is not None
     slots = (
-        _free_slots(drives, [drive for _, drive in chosen])
+        _free_slots(host, drives, [drive for _, drive in chosen])
         if needs_slots
         else range(1, len(chosen) + 1)
     )
@@ -192,14 +191,14 @@ def start_campaign(
     return campaign_id
 
 
-def _ask(drive: Drive, *, is_released: bool) -> tuple[str, str, str, int]:
+def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str, int]:
     """What the drive itself answers now, to be compared before each step.
 
     Raises Refusal where it is not who the kernel takes it for, or is released and hangs.
     """
     try:
         # Once more: one that spins up answers late, and what it says now guards it from here on.
-        asked = ask_identity(drive) or ask_identity(drive)
+        asked = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
     except StillRunning as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
@@ -241,13 +240,13 @@ def describe(drive: Drive) -> NewDrive:
     )
 
 
-def _free_slots(drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
+def _free_slots(host: Host, drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
     """Slots that no drive in the machine carries from an earlier campaign.
 
     A slot that one of the chosen drives carries comes last: should that drive's installation
     fail, it would carry the slot of another one.
     """
-    carried = {drive.path: _carried_slots(drive) for drive in drives}
+    carried = {drive.path: _carried_slots(host, drive) for drive in drives}
     others = {slot for drive in drives if drive not in chosen for slot in carried[drive.path]}
     own = {slot for drive in chosen for slot in carried[drive.path]}
     free = [slot for slot in range(1, SLOTS + 1) if slot not in others]
@@ -261,12 +260,12 @@ def _free_slots(drives: Sequence[Drive], chosen: Sequence[Drive]) -> list[int]:
     return free
 
 
-def _carried_slots(drive: Drive) -> set[int]:
+def _carried_slots(host: Host, drive: Drive) -> set[int]:
     """The slots whose boot entries would start what is on the drive, or register its array."""
     slots = {slot for slot in range(1, SLOTS + 1) if root_partuuid(slot) in drive.partition_uuids}
     if drive.file_system == "bcache":
         try:
-            superblock = read_superblock(drive.path)
+            superblock = host.drives.read_superblock(drive.path)
         except (StepFailed, StillRunning):
             superblock = None  # what cannot be read here, no measured boot can read either
         slot = slot_of_set(superblock.set_uuid) if superblock else None

@@ -11,7 +11,6 @@ from typing import Any
 
 from appliance import VERSION
 from appliance.phrases import list_phrases
-from appliance.stick import RUN
 
 
 @dataclass(slots=True)
@@ -50,9 +49,9 @@ class Status:
     can_wake: bool = False
 
 
-def write_status(status: Status) -> None:
-    """Publish."""
-    write_json(RUN / "status.json", asdict(status))
+def write_status(status: Status, run: Path) -> None:
+    """Publish in the folder `run`."""
+    write_json(run / "status.json", asdict(status))
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:

@@ -8,7 +8,6 @@ from functools import partial
 
 from appliance.campaign.journal import record_step
 from appliance.campaign.site import Site
-from appliance.console import announce
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.measure.samples import Result
@@ -71,7 +70,7 @@ def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
             site.connection, step.id, "failed", reason=printable(reason), blame="drive"
         )
         record_step(site, step, "step-failed", what=reason, level="error")
-    announce(
+    site.host.announce(
         "step-failed",
         id=step.campaign_id,
         step=step.id,

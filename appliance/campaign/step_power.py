@@ -4,20 +4,19 @@ As with the boots: the row first, then the count, the countdown that any key sto
 power goes. Must never let a restart pass for a power-off.
 """
 
-import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from appliance.campaign import power
+from appliance.campaign.host import Power
 from appliance.campaign.journal import record_step
 from appliance.campaign.site import COUNTDOWN_S, Site, leave, load_campaign
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.model import Drive
 from appliance.drives.shutdown import Hush, hush
-from appliance.drives.smart import PowerCycles, judge_coldness, read_power_cycles
+from appliance.drives.smart import PowerCycles, judge_coldness
 from appliance.errors import KaltstartError, StepFailed
 from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignRow, count_power_action
@@ -93,7 +92,7 @@ class StepPower:
             self._take_back(hushed)
             raise
         if is_leaving:
-            _await_the_end()
+            self.site.host.power.wait_for_the_end()
         self._take_back(hushed)
 
     def _leave(
@@ -129,12 +128,12 @@ class StepPower:
             update_power_off_left(connection, power_off_id)
         if site.is_stopped():
             self.take_back(part)
-            power.clear_alarm()
+            site.host.power.clear_alarm()
             return False
         # Nobody can be told anything, nor ask for anything: the database is closed by then.
         last = partial(self._write_last, write_last)
         with self.hand.unheard():
-            leave(site, partial(_go, last, hushed, self.hand))
+            leave(site, partial(_go, site.host.power, last, hushed, self.hand))
         return True
 
     def _take_back(self, hushed: Hush | None) -> None:
@@ -143,7 +142,7 @@ class StepPower:
                 self.hand.do(hushed.take_back, _SWITCHES, must=True)
 
     def _read_power_cycles(self) -> PowerCycles:
-        asking = partial(read_power_cycles, self.drive)
+        asking = partial(self.site.host.drives.read_power_cycles, self.drive)
         return self.hand.do(asking, "reading its power-cycle count")
 
     def take_back(self, part: str) -> None:
@@ -153,7 +152,7 @@ class StepPower:
 
     def _write_last(self, write_last: Callable[[], None]) -> None:
         """A countdown lies behind the unlocking: the drive is asked again who it is."""
-        ask_again(self.drive, self.noted)
+        ask_again(self.drive, self.noted, ask=self.site.host.drives.ask_identity)
         write_last()
 
     def _select(self, part: str) -> PowerOffRow | None:
@@ -184,6 +183,7 @@ class StepPower:
             )
 
     def _arm_alarm(self, margin_s: int) -> None:
+        power = self.site.host.power
         if not power.can_wake():
             return
         try:
@@ -216,7 +216,9 @@ def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
     return f"power-off {last.cold_proof}, {last.manner}: {last.cold_reason}"
 
 
-def _go(write_last: Callable[[], None], hushed: Hush | None, hand: DriveThread) -> None:
+def _go(
+    power: Power, write_last: Callable[[], None], hushed: Hush | None, hand: DriveThread
+) -> None:
     """The stick is let go of: nothing can be stored any more.
 
     Where the drive does not take the last write, the machine stays on, and the step begins anew.
@@ -229,8 +231,3 @@ def _go(write_last: Callable[[], None], hushed: Hush | None, hand: DriveThread) 
 
     last = partial(hand.do, write_and_fall_silent, "the last write")
     power.cut_power(last, abrupt=hushed is not None)
-
-
-def _await_the_end() -> None:
-    while True:
-        time.sleep(1)

@@ -1,11 +1,11 @@
 """What looks at the devices beside a step, and where that is stored."""
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from appliance.campaign.heat import HeatWatch
+from appliance.campaign.site import Site
 from appliance.campaign.subject import OpenSubject
 from appliance.drive_thread import DriveThread
 from appliance.errors import blaming
@@ -26,7 +26,7 @@ class StepRecorders:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        site: Site,
         step: StepRow,
         opened: OpenSubject,
         *,
@@ -34,6 +34,7 @@ class StepRecorders:
         hand: DriveThread,
     ) -> None:
         """`hand` asks the sensors: some wait for their drive."""
+        connection = site.connection
         start_s = select_activity_end_s(connection, step.id)
         self._is_planned_limit = max_celsius is not None
         self._is_guarding = False
@@ -60,6 +61,7 @@ class StepRecorders:
                 if row.limit_celsius is not None
             },
             start_s=start_s,
+            clock=site.host.clock,
         )
         self._heat = hand.do(watch, _SENSORS)
 

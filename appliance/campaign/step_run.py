@@ -24,7 +24,6 @@ from appliance.campaign.step_given_up import store_found
 from appliance.campaign.step_power import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.step_recorders import StepRecorders
 from appliance.campaign.subject import OpenSubject, Subject
-from appliance.console import announce
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
 from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
@@ -201,7 +200,7 @@ class StepRun:
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
         recorders = StepRecorders(
-            connection, step, opened, max_celsius=self.max_celsius, hand=self._hand
+            self.site, step, opened, max_celsius=self.max_celsius, hand=self._hand
         )
         for said in recorders.describe_heat():
             record_step(self.site, self.step, "step-temperature", what=said)
@@ -230,7 +229,9 @@ class StepRun:
             self._store_rest()
             update_step_ended(connection, step.id, "done")
             record_step(self.site, self.step, "step-done")
-        announce("step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind)
+        self.site.host.announce(
+            "step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind
+        )
 
     def _end_array(self, *, is_whole: bool) -> tuple[Result, ...]:
         """What bcache counted in the step, where there is an array."""
@@ -386,7 +387,7 @@ class StepRun:
         earlier = self._count_earlier()
         owner = self.subject.owner
         return BenchOrder(
-            connection=self.site.connection,
+            site=self.site,
             step=self.step,
             owner=owner,
             filesystem=self.plan.filesystem,

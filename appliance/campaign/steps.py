@@ -13,7 +13,6 @@ from appliance.campaign.step_run import (
     hold_if_asked,
 )
 from appliance.campaign.subject import ArraySubject, DriveSubject, Subject
-from appliance.console import announce
 from appliance.drives.selftest import find_blame
 from appliance.errors import KaltstartError, Refusal, StepFailed
 from appliance.plan import Plan, parse_plan
@@ -116,7 +115,7 @@ def _leave_no_array(site: Site, campaign_id: int, *, stick: Stick, show: ShowSte
             take_apart_array(site, row, stick=stick, hand=hand)
     except (StepFailed, Refusal) as error:
         record(site, "array-left", what=str(error), campaign_id=campaign_id, level="error")
-        announce("step-failed", id=campaign_id, kind="array", reason=error.message)
+        site.host.announce("step-failed", id=campaign_id, kind="array", reason=error.message)
 
 
 def _run_step(run: StepRun) -> None:
@@ -126,7 +125,7 @@ def _run_step(run: StepRun) -> None:
         _fail(run.site, run.step, error)
     except SkippedByPersonError:
         return
-    copy_when_due(run.site.connection, run.site.this_boot)
+    copy_when_due(run.site.connection, run.site.host)
 
 
 def _is_over(site: Site, step: StepRow) -> bool:
@@ -152,7 +151,7 @@ def _fail(site: Site, step: StepRow, error: KaltstartError) -> None:
             blame=blame,
         )
         record_step(site, step, "step-failed", what=str(error), level="error")
-    announce(
+    site.host.announce(
         "step-failed",
         id=step.campaign_id,
         step=step.id,

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from appliance.campaign.host import Host
 from appliance.campaign.journal import refuse
 from appliance.campaign.site import Site
 from appliance.campaign.start import Refusals, check_plan, hash_plan, reasons_of
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import check_room
-from appliance.drives.probe import find_drives
 from appliance.errors import KaltstartError, PlanError
 from appliance.plan import describe_plan, parse_plan, read_plan
 from appliance.plan_conflicts import find_doubtful_releases
@@ -50,9 +50,9 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         return None
     is_known = knows_plan(site.connection, hash_plan(text))
     problems: tuple[str, ...] = ()
-    drives = find_drives()
+    drives = site.host.drives.find()
     try:
-        plan = check_plan(text, drives=drives, stick=stick)
+        plan = check_plan(text, host=site.host, drives=drives, stick=stick)
     except Refusals as error:
         # Nothing in it has to be corrected: a drive is missing, or holds too little.
         plan, problems = parse_plan(text), reasons_of(error)
@@ -98,14 +98,14 @@ def _find_misnamed() -> str:
     return next((printable(name) for name in names if name.casefold() in meant), "")
 
 
-def check_stick_plan_again(status: Status, *, stick: Stick) -> None:
+def check_stick_plan_again(status: Status, *, host: Host, stick: Stick) -> None:
     """Tell the interface whether the plan can be run now that other drives are here."""
     if status.plan["state"] != "valid":
         return
     problems: tuple[str, ...] = ()
-    drives = find_drives()
+    drives = host.drives.find()
     try:
-        plan = check_plan(status.plan["toml"], drives=drives, stick=stick)
+        plan = check_plan(status.plan["toml"], host=host, drives=drives, stick=stick)
         status.plan["warnings"] = list(check_room(plan, drives).warnings)
     except Refusals as error:
         problems = reasons_of(error)

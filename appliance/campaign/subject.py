@@ -79,13 +79,17 @@ class DriveSubject:
 
     def find(self, tell: Progress) -> None:
         """The live drive of this step."""
-        self._drive = await_drive(partial(find_released_drive, row=self.owner), tell=tell)
+        self._drive = await_drive(
+            self.site.host, partial(find_released_drive, row=self.owner), tell=tell
+        )
         self._beside = None
         if self._array is not None:
             rows = select_members(self.site, self.step.campaign_id).both
             other = next(row for row in rows if row.drive_id != self.step.drive_id)
             with suppress(Refusal):  # the array is taken apart without it
-                live = await_drive(partial(find_released_drive, row=other), tell=tell)
+                live = await_drive(
+                    self.site.host, partial(find_released_drive, row=other), tell=tell
+                )
                 self._beside = other, live
 
     @property
@@ -143,7 +147,7 @@ class ArraySubject:
     def find(self, tell: Progress) -> None:
         """Both drives."""
         rows = select_members(self.site, self.step.campaign_id).both
-        self._members = [(row, find_member(row, tell=tell)) for row in rows]
+        self._members = [(row, find_member(self.site, row, tell=tell)) for row in rows]
 
     @property
     def owner(self) -> CampaignDriveRow:
@@ -168,7 +172,14 @@ class ArraySubject:
             hand=hand,
         ) as opened:
             watch = hand.do(
-                partial(ArrayWatch, opened, plan=self.plan, tell=hand.tell), "looking at the array"
+                partial(
+                    ArrayWatch,
+                    opened,
+                    plan=self.plan,
+                    tell=hand.tell,
+                    announce=self.site.host.announce,
+                ),
+                "looking at the array",
             )
             names = (self.step.device, members.cache.identity, members.backing.identity)
             yield OpenSubject(

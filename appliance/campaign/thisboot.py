@@ -1,7 +1,6 @@
 """Facts about the boot this program runs in. Reads only."""
 
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,13 +50,3 @@ def read_loader_variable(name: str) -> str:
     except OSError:
         return ""
     return raw[4:].decode("utf-16-le", "replace").rstrip("\0")
-
-
-def monotonic_s() -> float:
-    """Seconds since the kernel started."""
-    return time.monotonic()
-
-
-def kernel_started_at() -> float:
-    """When the kernel started, by the wall clock, in seconds since the epoch."""
-    return time.time() - time.monotonic()

@@ -8,7 +8,7 @@ there is. Reads only.
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from appliance.drives.health import find_complaint, number, parse_answer, part
 from appliance.drives.model import Drive
@@ -83,9 +83,18 @@ def _wwn(data: dict[str, Any]) -> str:
     return _text(data, "logical_unit_id")
 
 
-def ask_again(drive: Drive, noted: AskedIdentity | None) -> None:
+class AskIdentity(Protocol):
+    """How a drive is asked: `ask_identity`."""
+
+    def __call__(self, drive: Drive, *, timeout_s: float | None = ...) -> AskedIdentity | None:
+        """Ask `drive` who it is."""
+
+
+def ask_again(
+    drive: Drive, noted: AskedIdentity | None, *, ask: AskIdentity = ask_identity
+) -> None:
     """Ask `drive` who it is, and check it as `check_asked` does. Raises Refusal, StillRunning."""
-    check_asked(drive, noted, ask_identity(drive, timeout_s=None if noted else TIMEOUT_S))
+    check_asked(drive, noted, ask(drive, timeout_s=None if noted else TIMEOUT_S))
 
 
 def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:

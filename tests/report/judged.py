@@ -11,8 +11,8 @@ from pathlib import Path
 
 from appliance.campaign.gathering import gather_evidence
 from appliance.campaign.judging import judge_campaign
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.site import Site
-from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.health import Counter, Health, parse_health
 from appliance.evidence import Figure
 from appliance.measure.samples import LbaRange, Result, SliceSample
@@ -24,6 +24,7 @@ from appliance.store.ranges import insert_ranges, insert_slices
 from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step
+from tests.unit.campaign.world import World
 
 SMART = Path(__file__).parents[1] / "fixtures/smart"
 BYPASS = states.BYPASS.read()
@@ -176,8 +177,8 @@ def add_judged(connection: sqlite3.Connection) -> None:
 
 def make_site(connection: sqlite3.Connection) -> Site:
     """Where a campaign is judged: no machine is needed for it."""
-    this_boot = ThisBoot(boot_id="boot-9", slot=None, charted=False, firmware="uefi")
-    return Site(connection, this_boot, countdown=lambda *_: False)
+    host = World(Path("/nowhere"), boot_id="boot-9").host()
+    return Site(connection, host, SilentDrives(host), countdown=lambda *_: False)
 
 
 def add_conditions(connection: sqlite3.Connection, links: Mapping[str, str]) -> None:

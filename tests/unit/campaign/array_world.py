@@ -15,7 +15,7 @@ import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import array_watch, arrays, leftovers, marks
+from appliance.campaign import array_watch, arrays, marks
 from appliance.errors import Refusal, StepFailed
 from appliance.measure.variants import CacheMode
 from appliance.plan_model import ArrayPlan
@@ -270,21 +270,20 @@ class ArrayMachine(Machine):
     def take_over_array(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand in for bcache wherever the campaign's code reaches for it."""
         self.add_device(NAME)
+        self.world.access = replace(
+            self.world.access,
+            read_superblock=self.read_superblock,
+            read_content=self._read_content,
+        )
         (self.folder / "block" / NAME / "size").write_text("4096\n")
         for target, name, replacement in (
-            (arrays, "announce", self.world.announce),
-            (array_watch, "announce", self.world.announce),
-            (arrays, "unlocked", self.unlocked),
             (arrays, "make_array", self.make_array),
             (arrays, "assembled", self.assembled),
             (arrays, "take_apart", self.take_apart),
             (arrays, "release_arrays", lambda **_: None),
-            (arrays, "read_superblock", self.read_superblock),
             (arrays, "has_signature", self._is_signed),
             (arrays, "make_table_uuid", self._make_table_uuid),
             (marks, "leave_mark", self._leave_mark),
-            (marks, "read_content", self._read_content),
-            (leftovers, "read_superblock", self.read_superblock),
             (array_watch, "_BLOCK", self.folder / "block"),
             (array_watch, "find_folder", lambda _: _BenchFolder(self)),
             (array_watch, "run_watched", self._run_watched),

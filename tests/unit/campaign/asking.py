@@ -1,13 +1,12 @@
 """A person at the keys while a campaign's steps run: for tests."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import requests, screen
 from appliance.campaign.screen import Screen
 from appliance.campaign.status import Status
 from appliance.store.connect import open_database, transaction
@@ -26,14 +25,12 @@ def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Two steps of two parts each, watched by the engine's own screen."""
     machine = Machine(world, tmp_path)
     machine.take_over(monkeypatch, HDD, SSD)
-    monkeypatch.setattr(requests, "announce", world.announce)
-    monkeypatch.setattr(screen, "write_status", lambda _: None)
     seconds = count()
-    monkeypatch.setattr(screen, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     world.make_campaign()
     machine.add_steps(HDD, SSD)
     site = world.site()
-    machine.show = Screen(Status(), site.connection, site.this_boot).step_progress()
+    host = replace(site.host, clock=replace(world.clock, monotonic_s=lambda: next(seconds)))
+    machine.show = Screen(Status(), site.connection, host).step_progress()
     return machine
 
 

@@ -1,14 +1,12 @@
 """A call to a drive that does not come back, within a campaign on a machine that is not there."""
 
 import threading
-from dataclasses import dataclass, field
-from functools import partial
-from types import SimpleNamespace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-import pytest
-
-from appliance.campaign import drive_threads, silent_drives
-from appliance.drive_thread import DriveThread, Signs
+from appliance.campaign.host import Clock
+from appliance.drive_thread import Signs
+from tests.unit.campaign.world import World
 
 
 @dataclass
@@ -43,16 +41,11 @@ class Hang:
             self.now_s += 60.0
         return self.now_s
 
-    def read_signs(self, names: list[str]) -> dict[str, Signs]:
+    def read_signs(self, names: Sequence[str]) -> dict[str, Signs]:
         """Nothing moves."""
         return {name: Signs((0,), int(name in self.under_way)) for name in names}
 
-    def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Stand in for the clock and for the kernel's counters."""
-        monkeypatch.setattr(drive_threads, "DriveThread", partial(DriveThread, clock=self.clock))
-        monkeypatch.setattr(drive_threads, "read_signs", self.read_signs)
-        monkeypatch.setattr(
-            silent_drives,
-            "time",
-            SimpleNamespace(monotonic=self.clock, time=lambda: 1.8e9, sleep=lambda _: None),
-        )
+    def take_over(self, world: World) -> None:
+        """Be the clock and the kernel's counters of a machine."""
+        world.clock = Clock(monotonic_s=self.clock, time_s=lambda: 1.8e9, sleep=lambda _: None)
+        world.access = replace(world.access, read_signs=self.read_signs)

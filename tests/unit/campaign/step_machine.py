@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from appliance.campaign import bench, marks, step_given_up, step_run, steps, subject
+from appliance.campaign import bench, step_run, steps, subject
 from appliance.campaign.step_run import ShowStep
 from appliance.campaign.steps import run_steps
 from appliance.drives import file_system, patience
@@ -216,6 +216,11 @@ class Machine:
         """Stand in for `drives` wherever the steps' code reaches for them."""
         for drive in drives:
             self.add_device(drive.name)
+        self.world.access = replace(
+            self.world.access,
+            unlocked=self.unlocked,  # type: ignore[arg-type] # what stands in for a drive
+            read_file_system_uuid=lambda path: self.on_drive.get(path, ""),
+        )
 
         @contextmanager
         def mounted(path: str, kind: str) -> Iterator[Path]:
@@ -224,7 +229,7 @@ class Machine:
             yield folder
 
         @contextmanager
-        def held(drive: Drive, _noted: object) -> Iterator[None]:
+        def held(drive: Drive, *_: object) -> Iterator[None]:
             self.log.append(f"hold {drive.path}")
             yield
 
@@ -244,16 +249,11 @@ class Machine:
             self.on_drive[target.path] = uuid
 
         for target, name, replacement in (
-            (steps, "announce", self.world.announce),
-            (step_run, "announce", self.world.announce),
-            (step_given_up, "announce", self.world.announce),
-            (bench, "unlocked", self.unlocked),
             (bench, "_held", held),
             (bench, "mounted", mounted),
             (bench, "make_file_system", make_file_system),
             (bench, "make_file_system_uuid", lambda: f"uuid-{self.made + 1}"),
             (bench, "clear_holders", self._clear),
-            (marks, "read_file_system_uuid", lambda path: self.on_drive.get(path, "")),
             (step_run, "make_workload", lambda _: self),
             (steps, "parse_plan", self._parse_plan),
             (subject, "_BLOCK", self.folder / "block"),

@@ -2,10 +2,10 @@
 
 import sqlite3
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import live_drives, power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.resume import resume_campaign
@@ -64,9 +64,7 @@ def test_a_drive_is_left_alone_for_as_long_as_the_plan_asks_for(
     assert "power-off" not in world.log
 
 
-def test_the_database_is_closed_before_power_goes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_database_is_closed_before_power_goes(world: World) -> None:
     said: list[str] = []
 
     def power_off() -> None:
@@ -76,7 +74,7 @@ def test_the_database_is_closed_before_power_goes(
 
     world.make_campaign()
     site = world.site()
-    monkeypatch.setattr(power, "power_off", power_off)
+    world.during["power_off"] = power_off
     go_on(site, 1)
     assert len(said) == 1
 
@@ -123,14 +121,12 @@ def test_without_a_clock_that_wakes_somebody_has_to(world: World) -> None:
     assert world.power_rows[0][1][0].alarm_at is None
 
 
-def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def arm_alarm(after_s: int) -> float:
-        raise StepFailed(f"the clock did not take an alarm in {after_s} s")
+def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(world: World) -> None:
+    def arm_alarm() -> NoReturn:
+        raise StepFailed("the clock did not take an alarm in 60 s")
 
     world.make_campaign()
-    monkeypatch.setattr(power, "arm_alarm", arm_alarm)
+    world.during["arm_alarm"] = arm_alarm
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.log[-1] == "power-off"
     assert world.events()[-1] == (
@@ -157,7 +153,7 @@ def test_an_entry_the_firmware_does_not_keep_pauses(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    monkeypatch.setattr(power, "arm_entry", lambda _, entry, **__: fail_to_leave(entry))
+    world.during["arm_entry"] = lambda: fail_to_leave("measure-01")
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert world.campaign().reason == "measure-01 failed"
     assert world.states() == ["planned"] * 4
@@ -272,7 +268,7 @@ def test_a_drive_that_is_slow_to_come_up_is_waited_for(
     def find_settled_drives() -> tuple[Drive, ...]:
         return world.drives if world.now_s - started_s >= 15 else world.drives[1:]
 
-    monkeypatch.setattr(live_drives, "find_settled_drives", find_settled_drives)
+    world.access = replace(world.access, find_settled=find_settled_drives)
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned", "planned", "planned"]
     assert 15 <= world.now_s - started_s < 20
@@ -291,7 +287,7 @@ def test_drives_that_cannot_be_listed_pause_and_cost_no_cycle(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    monkeypatch.setattr(live_drives, "find_settled_drives", lambda: fail_to_leave("lsblk"))
+    world.access = replace(world.access, find_settled=lambda: fail_to_leave("lsblk"))
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert (world.campaign().state, world.campaign().reason) == ("paused", "lsblk failed")
     assert world.states() == ["planned"] * 4
@@ -330,7 +326,7 @@ def test_a_campaign_whose_next_boot_no_loader_could_start_pauses_before_power_go
 ) -> None:
     """Somebody formatted KALTSTART while it was paused: three attempts of each boot would fail."""
     world.make_campaign()
-    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    world.no_entry = "KALTSTART is exfat"
     assert go_on(world.site(), 1) is Outcome.PAUSED
     assert "power-off" not in world.log
     assert world.campaign().reason == "KALTSTART is exfat"
@@ -343,7 +339,7 @@ def test_a_campaign_is_resumed_only_if_its_boots_can_be_started(
 ) -> None:
     world.make_campaign(state="paused")
     world.site().connection.execute("UPDATE cycle SET state = ?", (state,))
-    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    world.no_entry = "KALTSTART is exfat"
     if state == "planned":
         with pytest.raises(Refusal, match="KALTSTART is exfat"):
             resume_campaign(world.site(), 1)

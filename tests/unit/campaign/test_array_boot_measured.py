@@ -6,7 +6,6 @@ import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign import boot_sample, measure
-from appliance.campaign.measure import measure_boot
 from appliance.drives.model import Drive
 from appliance.errors import StepFailed
 from appliance.plan_model import ArrayPlan
@@ -56,7 +55,7 @@ def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_a_boot_from_an_array_is_its_backing_drives(booted_array: World) -> None:
-    measure_boot()
+    booted_array.measure()
     (boot,) = booted_array.boots()
     assert (boot["drive_serial"], boot["drive_role"], boot["valid"]) == ("LAB-HDD-1", "backing", 1)
 
@@ -90,7 +89,7 @@ def test_an_array_was_cold_only_where_both_its_drives_were(
     booted_array.counts = {
         path: count for path, count in zip(paths, after, strict=True) if count is not None
     }
-    measure_boot()
+    booted_array.measure()
     (boot,) = booted_array.boots()
     assert (boot["cold_proof"], boot["cold_reason"], boot["valid"]) == (proof, reason, 1)
     with booted_array.looking() as connection:
@@ -114,7 +113,7 @@ def test_an_array_was_warm_only_where_both_its_drives_were(
         "UPDATE cycle SET power = 'warm', power_cycles_before = 3, cache_power_cycles_before = 7"
     )
     booted_array.counts = dict(zip((HDD.path, SSD.path), after, strict=True))
-    measure_boot()
+    booted_array.measure()
     (boot,) = booted_array.boots()
     assert (boot["cold_proof"], boot["cold_reason"], boot["valid"]) == (proof, reason, valid)
 
@@ -123,7 +122,7 @@ def test_a_boot_from_another_installation_on_the_array_is_not_stored(
     booted_array: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure, "read_table_uuid", lambda _: install_uuid(2))
-    measure_boot()
+    booted_array.measure()
     assert booted_array.boots() == []
     attempts = [detail for event, detail in booted_array.events() if event == "attempt-failed"]
     assert attempts[0].endswith("the array of drive LAB-HDD-1 carries another reference OS")
@@ -136,7 +135,7 @@ def test_a_boot_with_other_settings_than_the_plans_is_not_stored(
         raise StepFailed(f"{backing.name} {set_uuid} does not run in {plan.cache_mode}")
 
     monkeypatch.setattr(measure, "check_settings", check_settings)
-    measure_boot()
+    booted_array.measure()
     assert booted_array.boots() == []
     attempts = [detail for event, detail in booted_array.events() if event == "attempt-failed"]
     set_uuid = booted_array.sets[HDD.path]

@@ -43,6 +43,7 @@ def test_an_array_boots_by_its_backing_drives_entry(arrayed: World) -> None:
     assert [cycle.cache_power_cycles_before for cycle in arrayed.cycles()] == [31, None]
 
 
+OTHER = replace(SSD, path="/dev/sde", serial="OTHER", wwn="", file_system="bcache")
 OTHER_SET = array_set_uuid(1)
 """Of another campaign, perhaps of another stick, and of the same slot."""
 
@@ -63,6 +64,8 @@ def test_a_boot_that_would_not_start_this_array_alone_is_not_made(
     arrayed: World, sets: dict[str, str], reason: str
 ) -> None:
     arrayed.sets = sets
+    others = (replace(OTHER, path=path) for path in sets if path not in {HDD.path, SSD.path})
+    arrayed.drives = (*arrayed.drives, *others)
     assert go_on(arrayed.site(), 1) is Outcome.LEAVING
     assert arrayed.states() == ["failed", "armed"]
     assert reason in arrayed.cycles()[0].reason
@@ -106,7 +109,8 @@ def test_an_array_that_is_not_made_is_not_booted(arrayed: World, state: str) -> 
 
 def test_a_drive_is_not_booted_where_its_slot_would_start_an_array(world: World) -> None:
     world.make_campaign(cycles=1)
-    world.sets = {"/dev/sde": array_set_uuid(1)}
+    world.drives = (*world.drives, OTHER)
+    world.sets = {OTHER.path: array_set_uuid(1)}
     assert go_on(world.site(), 1) is Outcome.LEAVING
     assert world.states() == ["failed", "armed"]
     assert "would also start the array on /dev/sde" in world.cycles()[0].reason

@@ -31,14 +31,14 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
 def watch(machine: ArrayMachine) -> ArrayWatch:
     """Of that array, with 4 MiB dirty."""
     machine.dirty_bytes = 4 << 20
-    return watched(lambda *_: None)
+    return watched(machine, lambda *_: None)
 
 
-def watched(tell: Progress) -> ArrayWatch:
+def watched(machine: ArrayMachine, tell: Progress) -> ArrayWatch:
     """The array of HDD and SSD."""
     cache = cast("Unlocked", SimpleNamespace(path=SSD.path, drive=SSD))
     opened = OpenArray(Array("the-set", NAME, HDD.name, SSD.name), cache)
-    return ArrayWatch(opened, plan=ARRAY_PLAN, tell=tell)
+    return ArrayWatch(opened, plan=ARRAY_PLAN, tell=tell, announce=machine.world.announce)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_stop_reaches_the_writing_back_of_ram(machine: ArrayMachine) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        watched(stop).come_to_rest()
+        watched(machine, stop).come_to_rest()
     assert said == ["writing back what is in RAM"]
     assert machine.log == []
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from appliance.campaign import power
 from appliance.campaign.advance import go_on
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.gathering import gather_evidence
@@ -158,7 +157,7 @@ def test_a_pause_is_stored_before_the_machine_is_touched(
 ) -> None:
     world.make_campaign()
     go_on(world.site(), 1)
-    monkeypatch.setattr(power, "disarm_entry", lambda _: fail_to_leave("bootctl"))
+    world.during["disarm_entry"] = lambda: fail_to_leave("bootctl")
     pause(world.site(), 1, "stopped by a key")
     assert world.campaign().state == "paused"
     assert world.states() == ["planned"] * 4

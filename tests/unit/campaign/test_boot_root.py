@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import boot_sample
+from appliance.campaign.host import Clock
 from appliance.errors import StepFailed
 from appliance.measure.diskstats import DiskStats
 from appliance.workloads.reference_os import root_partuuid
@@ -100,9 +101,8 @@ def test_quiet_is_the_last_read_before_a_quiet_second(
 ) -> None:
     disk = Disk(reads)
     monkeypatch.setattr(boot_sample, "_read_stats", disk.read_stats)
-    monkeypatch.setattr(boot_sample, "monotonic_s", lambda: disk.now_s)
-    monkeypatch.setattr("appliance.campaign.boot_sample.time.sleep", disk.sleep)
-    measured_s = boot_sample._wait_for_quiet("sda")
+    clock = Clock(monotonic_s=lambda: disk.now_s, time_s=lambda: disk.now_s, sleep=disk.sleep)
+    measured_s = boot_sample._wait_for_quiet("sda", clock)
     if quiet_s is None:
         assert measured_s is None
     else:

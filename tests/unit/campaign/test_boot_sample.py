@@ -1,6 +1,7 @@
 """The sample of a measured boot: what is stored of it, and how it is known that it was cold."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,7 @@ def store(world: World, *, slot: int = 1, charted: bool = False, drive: Drive = 
     store_sample(site, due, BootedDrives(drive), SAMPLE)
 
 
-def test_the_sample_is_committed_before_the_drive_is_asked(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_is_committed_before_the_drive_is_asked(world: World) -> None:
     seen: list[tuple[list[str], list[dict[str, object]]]] = []
 
     def read_power_cycles(drive: Drive) -> PowerCycles:
@@ -51,7 +50,7 @@ def test_the_sample_is_committed_before_the_drive_is_asked(
     world.make_campaign()
     world.counts = {HDD.path: 41}
     start_measured(world)
-    monkeypatch.setattr(sample_store, "read_power_cycles", read_power_cycles)
+    world.access = replace(world.access, read_power_cycles=read_power_cycles)
     store(world)
     ((states, (boot,)),) = seen
     assert states == ["done", "planned", "planned", "planned"]
@@ -59,15 +58,13 @@ def test_the_sample_is_committed_before_the_drive_is_asked(
     assert boot["cold_reason"] == "the drive's power-cycle count was not read"
 
 
-def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drive_that_hangs_costs_the_proof_and_not_the_sample(world: World) -> None:
     def read_power_cycles(drive: Drive) -> PowerCycles:
         raise KeyboardInterrupt  # the plug is pulled
 
     world.make_campaign()
     start_measured(world)
-    monkeypatch.setattr(sample_store, "read_power_cycles", read_power_cycles)
+    world.access = replace(world.access, read_power_cycles=read_power_cycles)
     with pytest.raises(KeyboardInterrupt):
         store(world)
     (boot,) = world.boots()

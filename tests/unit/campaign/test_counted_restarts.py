@@ -2,34 +2,30 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, power, screen
+from appliance.campaign import engine, power
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
 from appliance.store.requests import insert_request, select_new_requests
 from appliance.store.steps import insert_step
-from tests.unit.campaign.world import HDD, STICK, World
+from tests.unit.campaign.world import HDD, STICK, OffError, World
 
 _ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
 def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
     (world.path.parent / "efivars").mkdir()
     world.make_campaign([HDD])
-    return Appliance(Status(), STICK, open_database(world.path), DriveList())
+    return Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
 
 
 def _see(world: World, seen: list[tuple[bool, int]]) -> Callable[[Appliance, int], None]:
@@ -184,11 +180,11 @@ def test_a_stop_after_the_last_countdown_keeps_the_power_on(
 
     monkeypatch.setattr(engine, "store_health", lambda *_: None)
     monkeypatch.setattr(engine, "finish", lambda *_: None)
-    monkeypatch.setattr(engine, "wait_for_the_end", lambda: None)
     appliance._let_run_by_person.add(1)
     monkeypatch.setattr(appliance.screen, "countdown", countdown)
     appliance.connection.execute("UPDATE campaign SET on_finish = ?", (on_finish,))
-    appliance._finish(1)
+    with nullcontext() if is_stopped else pytest.raises(OffError):
+        appliance._finish(1)
     action = "power-off" if on_finish == "poweroff" else "reboot"
     assert world.log == (["clear alarm"] if is_stopped else ["clear alarm", action])
     assert world.campaign().power_actions == 1

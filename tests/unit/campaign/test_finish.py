@@ -30,7 +30,6 @@ def fat(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return reports / f"{campaign_id}-rack-4"
 
     (tmp_path / "fat").mkdir()
-    monkeypatch.setattr(module, "announce", world.announce)
     monkeypatch.setattr(module, "writable_fat", writable_fat)
     monkeypatch.setattr("appliance.report.export.export_campaign", export_campaign)
     return tmp_path / "fat"

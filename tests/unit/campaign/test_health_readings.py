@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -44,7 +45,7 @@ def asked(world: World, behind: dict[str, str], monkeypatch: pytest.MonkeyPatch)
         return Finished(tuple(command), 0, json.dumps(said), "")
 
     monkeypatch.setattr(health, "run", run)
-    monkeypatch.setattr(health, "find_settled_drives", lambda: (HDD, SSD))
+    world.access = replace(world.access, find_settled=lambda: (HDD, SSD))
     return log
 
 
@@ -70,9 +71,9 @@ def test_each_drive_is_asked_once_at_each_moment(world: World, asked: list[str])
 
 
 def test_a_drive_that_is_gone_or_another_one_is_a_row_with_the_reason(
-    world: World, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    world: World, asked: list[str]
 ) -> None:
-    monkeypatch.setattr(health, "find_settled_drives", lambda: (replace(SSD, model="other"),))
+    world.access = replace(world.access, find_settled=lambda: (replace(SSD, model="other"),))
     store_health(world.site(), 1, "after")
     found = rows_of(world)
     assert asked == []
@@ -92,13 +93,11 @@ def test_what_another_disk_says_is_not_stored_as_the_drives(
     assert "answers as another drive" in row.reason
 
 
-def test_drives_that_cannot_be_listed_are_rows_too(
-    world: World, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail() -> None:
+def test_drives_that_cannot_be_listed_are_rows_too(world: World, asked: list[str]) -> None:
+    def fail() -> NoReturn:
         raise StepFailed("lsblk failed")
 
-    monkeypatch.setattr(health, "find_settled_drives", fail)
+    world.access = replace(world.access, find_settled=fail)
     store_health(world.site(), 1, "before")
     assert {row.reason for row in rows_of(world).values()} == {"lsblk failed"}
 

@@ -1,5 +1,6 @@
 """Steps on drives with sensors that are files: what is stored, and what becomes of a hot one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_a_drive_that_was_too_hot_rests_before_its_next_step(
         slept.append(seconds)
         sensor_of(machine).write_text(f"{next(cooling)}000")
 
-    monkeypatch.setattr("appliance.campaign.heat.time.sleep", sleep)
+    machine.world.clock = replace(machine.world.clock, sleep=sleep)
     monkeypatch.setattr(heat, "_LOOK_EVERY_S", 0.0)
     sensor_of(machine).write_text("61000")
     machine.run()

@@ -1,15 +1,14 @@
 """A drive that is only read is asked who it is before its step, as one that is written to."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from appliance.campaign import bench
 from appliance.campaign.bench import _held
-from appliance.drives import asked_identity
-from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.asked_identity import AskedIdentity, AskIdentity
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed
 from appliance.run import StillRunning
@@ -17,8 +16,6 @@ from tests.unit.campaign.world import HDD
 
 _OWN = AskedIdentity("LAB-HDD-1", "", "hdd", HDD.size_bytes)
 _OTHER = replace(_OWN, serial="OTHER-1")
-
-type Answer = Callable[[AskedIdentity | None], None]
 
 
 @pytest.fixture
@@ -29,20 +26,18 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drive:
     return replace(HDD, path=str(tmp_path / "sda"))
 
 
-@pytest.fixture
-def answer(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    def set_answer(asked: AskedIdentity | None) -> None:
-        monkeypatch.setattr(asked_identity, "ask_identity", lambda *_, **__: asked)
+def _answers(asked: AskedIdentity | None) -> AskIdentity:
+    """A drive that says so."""
 
-    return set_answer
+    def ask(drive: Drive, *, timeout_s: float | None = None) -> AskedIdentity | None:
+        return asked
+
+    return ask
 
 
 @pytest.mark.parametrize("noted", [_OWN, None])
-def test_the_drive_itself_is_read(
-    drive: Drive, answer: Answer, noted: AskedIdentity | None
-) -> None:
-    answer(_OWN)
-    with _held(drive, noted):
+def test_the_drive_itself_is_read(drive: Drive, noted: AskedIdentity | None) -> None:
+    with _held(drive, noted, _answers(_OWN)):
         pass
 
 
@@ -56,29 +51,23 @@ def test_the_drive_itself_is_read(
 )
 def test_another_disk_behind_the_bridge_is_not_read_in_its_name(
     drive: Drive,
-    answer: Answer,
     noted: AskedIdentity | None,
     now: AskedIdentity | None,
     words: str,
 ) -> None:
-    answer(now)
-    with pytest.raises(Refusal, match=words), _held(drive, noted):
+    with pytest.raises(Refusal, match=words), _held(drive, noted, _answers(now)):
         pytest.fail("it is read")
 
 
-def test_one_that_never_answered_is_read_by_the_kernels_number(
-    drive: Drive, answer: Answer
-) -> None:
-    answer(None)
-    with _held(drive, None):
+def test_one_that_never_answered_is_read_by_the_kernels_number(drive: Drive) -> None:
+    with _held(drive, None, _answers(None)):
         pass
 
 
-def test_one_that_hangs_fails_its_own_step(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
-    def hang(*_: object, **__: object) -> None:
+def test_one_that_hangs_fails_its_own_step(drive: Drive) -> None:
+    def hang(drive: Drive, **_: object) -> NoReturn:
         raise StillRunning("smartctl does not end")
 
-    monkeypatch.setattr(asked_identity, "ask_identity", hang)
-    with pytest.raises(StepFailed, match="does not answer") as raised, _held(drive, None):
+    with pytest.raises(StepFailed, match="does not answer") as raised, _held(drive, None, hang):
         pytest.fail("it is read")
     assert raised.value.blame == "drive"

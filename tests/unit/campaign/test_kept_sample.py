@@ -15,7 +15,6 @@ from appliance.campaign import kept_sample, measure
 from appliance.campaign.advance import go_on
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.kept_sample import KeptRoot, KeptSample, keep_sample, read_kept
-from appliance.campaign.measure import measure_boot
 from appliance.campaign.site import pause
 from appliance.errors import StepFailed, StickTrouble
 from appliance.stick import Stick
@@ -62,7 +61,7 @@ def test_a_sample_that_is_not_taken_is_there_after_the_next_start(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(measure, what, _refuse)
-    measure_boot()
+    booted.measure()
     assert booted.log[-1] == "reboot"
     assert booted.boots() == []
     assert len(list((fat / "kaltstart").iterdir())) == 1
@@ -86,7 +85,7 @@ def test_a_schema_that_the_stick_has_spoilt_costs_no_sample(
     spoilt = booted.path.with_name("spoilt.sqlite")
     spoilt.write_bytes(content)
     monkeypatch.setattr(measure, "open_database", lambda _, **__: open_database(spoilt))
-    measure_boot()
+    booted.measure()
     assert booted.log[-1] == "reboot"
     kept = read_kept()
     assert kept is not None
@@ -102,7 +101,7 @@ def test_whatever_sqlite_has_against_a_sample_it_is_kept(
         raise sqlite3.OperationalError("no such column: boot_s")
 
     monkeypatch.setattr(measure, "store_sample", fail)
-    measure_boot()
+    booted.measure()
     assert booted.log[-1] == "reboot"
     kept = read_kept()
     assert kept is not None
@@ -115,7 +114,7 @@ def test_a_boot_without_a_sample_leaves_the_true_reason(
 ) -> None:
     monkeypatch.setattr(measure, "mount_data", _refuse)
     monkeypatch.setattr(measure, "take_sample", lambda *_: _refuse())
-    measure_boot()
+    booted.measure()
     _settle(booted)
     assert booted.boots() == []
     assert booted.cycles()[0].reason == f"its sample could not be stored: {_FULL}"
@@ -137,7 +136,7 @@ def test_what_is_not_of_the_armed_boot_is_not_taken(
     change: Callable[[KeptSample], KeptSample],
 ) -> None:
     monkeypatch.setattr(measure, "store_sample", _refuse)
-    measure_boot()
+    booted.measure()
     kept = read_kept()
     assert kept is not None
     keep_sample(change(kept))
@@ -170,7 +169,7 @@ def test_a_sample_of_another_disk_is_not_taken(
     """A dock gives its own number for every disk."""
     monkeypatch.setattr(measure, "mount_data", _refuse)
     booted.drives = (replace(booted.drives[0], **change), booted.drives[1])  # type: ignore[arg-type]
-    measure_boot()
+    booted.measure()
     _settle(booted)
     assert booted.boots() == []
     assert doubt in booted.cycles()[0].reason
@@ -185,7 +184,7 @@ def test_a_boot_that_does_not_come_gets_no_sample_of_an_earlier_one(
 ) -> None:
     """The start after it paused before it could be taken."""
     monkeypatch.setattr(measure, "store_sample", _refuse)
-    measure_boot()
+    booted.measure()
     booted.boot_id = "boot-2"
     site = booted.site()
     pause(site, 1, "trouble")
@@ -221,7 +220,7 @@ def test_of_a_warm_boot_whose_sample_was_kept_nothing_shows_that_it_was_warm(
     booted.site().connection.execute("UPDATE cycle SET power = 'warm', power_cycles_before = 3")
     booted.counts = {HDD.path: 4}
     monkeypatch.setattr(measure, "mount_data", _refuse)
-    measure_boot()
+    booted.measure()
     _settle(booted)
     (boot,) = booted.boots()
     assert boot["cold_proof"] == "unproven"
@@ -263,7 +262,7 @@ def kept_array(
 
 
 def test_a_sample_of_an_array_is_there_after_the_next_start(kept_array: World) -> None:
-    measure_boot()
+    kept_array.measure()
     _settle(kept_array)
     (boot,) = kept_array.boots()
     assert boot["boot_s"] == pytest.approx(20.5, abs=1)
@@ -275,7 +274,7 @@ def test_the_true_reason_of_an_array_boot_is_there_after_the_next_start(
 ) -> None:
     monkeypatch.setattr(measure, "mount_data", _refuse)
     monkeypatch.setattr(measure, "take_sample", lambda *_: _refuse())
-    measure_boot()
+    kept_array.measure()
     _settle(kept_array)
     assert kept_array.cycles()[0].reason == f"its sample could not be stored: {_FULL}"
 
@@ -299,7 +298,7 @@ def test_the_true_reason_of_an_array_boot_is_there_after_the_next_start(
 def test_a_sample_of_another_array_is_not_taken(
     kept_array: World, change: Callable[[KeptRoot], KeptRoot], doubt: str
 ) -> None:
-    measure_boot()
+    kept_array.measure()
     kept = read_kept()
     assert kept is not None
     assert kept.root is not None
@@ -314,7 +313,7 @@ def test_a_boot_from_an_array_is_none_of_a_drive_by_itself(
 ) -> None:
     del fat
     monkeypatch.setattr(measure, "store_sample", _refuse)
-    measure_boot()
+    booted.measure()
     kept = read_kept()
     assert kept is not None
     assert kept.root is not None
@@ -336,14 +335,14 @@ def test_a_root_that_is_not_known_leaves_its_reason(
     monkeypatch.setattr(measure, "mount_data", _refuse)
     monkeypatch.setattr(measure, "take_sample", fail)
     monkeypatch.setattr(measure, "find_root_disk", fail)
-    measure_boot()
+    booted.measure()
     _settle(booted)
     assert booted.cycles()[0].reason == "its sample could not be stored: two drives carry it"
 
 
 def test_a_sample_is_taken_once(booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "store_sample", _refuse)
-    measure_boot()
+    booted.measure()
     content = (fat / "kaltstart/kept-sample.json").read_text()
     _settle(booted)
     (fat / "kaltstart/kept-sample.json").write_text(content)
@@ -376,7 +375,7 @@ def test_a_figure_that_is_none_is_not_believed(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, field: str, value: object
 ) -> None:
     monkeypatch.setattr(measure, "store_sample", _refuse)
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     path = fat / "kaltstart/kept-sample.json"
     found = json.loads(path.read_text())
@@ -403,7 +402,7 @@ def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
         return STICK
 
     monkeypatch.setattr(measure, "find_stick", find_stick)
-    measure_boot()
+    booted.measure()
     assert booted.states()[0] == "done"
     assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
     told = [fields["reason"] for event, fields in booted.lines if event == "refused"]
@@ -420,13 +419,13 @@ def test_a_stick_is_not_waited_for_for_ever(
 
     monkeypatch.setattr(measure, "find_stick", find_stick)
     began_s = booted.now_s
-    measure_boot()
+    booted.measure()
     assert booted.log[-1] == "reboot"
     assert 300 <= booted.now_s - began_s < 310
 
 
 def test_nothing_is_kept_by_a_boot_that_is_stored(booted: World, fat: Path) -> None:
 
-    measure_boot()
+    booted.measure()
     assert len(booted.boots()) == 1
     assert list(fat.iterdir()) == []

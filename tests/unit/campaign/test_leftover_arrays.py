@@ -9,7 +9,6 @@ import pytest
 from appliance.arrays.model import label_of
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import leftovers
 from appliance.campaign.leftovers import (
     ArrayMember,
     find_array_members,
@@ -46,7 +45,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
 def members(machine: ArrayMachine, drives: tuple[Drive, ...]) -> dict[str, ArrayMember]:
     """As the list of drives shows them."""
     with machine.world.looking() as connection:
-        return find_array_members(connection, drives)
+        return find_array_members(connection, drives, read=machine.world.access.read_superblock)
 
 
 def with_bcache(*drives: Drive) -> tuple[Drive, ...]:
@@ -77,11 +76,9 @@ def test_a_foreign_array_is_told_from_ours(machine: ArrayMachine) -> None:
     assert "not made here: left alone" in found[OTHER.path].explanation
 
 
-def test_a_detached_drive_of_ours_is_known_with_its_sets_uuid(
-    machine: ArrayMachine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_detached_drive_of_ours_is_known_with_its_sets_uuid(machine: ArrayMachine) -> None:
     detached = Superblock("backing", True, "a", "", label_of(SET_UUID), 512, 512 << 10)
-    monkeypatch.setattr(leftovers, "read_superblock", lambda _: detached)
+    machine.world.access = replace(machine.world.access, read_superblock=lambda _: detached)
     found = members(machine, with_bcache(HDD))
     assert (found[HDD.path].ours, found[HDD.path].set_uuid) == (True, SET_UUID)
 
@@ -116,14 +113,12 @@ def test_an_array_that_is_apart_is_not_ours_any_more(machine: ArrayMachine) -> N
 
 
 def test_without_a_database_no_array_is_known_as_ours(machine: ArrayMachine) -> None:
-    found = find_array_members(None, with_bcache(HDD))
+    found = find_array_members(None, with_bcache(HDD), read=machine.read_superblock)
     assert machine.carried[HDD.path] == found[HDD.path].set_uuid
     assert not found[HDD.path].ours
 
 
-def test_only_drives_that_udev_knows_as_members_are_asked(
-    machine: ArrayMachine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_drives_that_udev_knows_as_members_are_asked(machine: ArrayMachine) -> None:
     assert members(machine, (HDD, SSD)) == {}
     del machine.carried[HDD.path]
     assert members(machine, with_bcache(HDD)) == {}
@@ -131,7 +126,7 @@ def test_only_drives_that_udev_knows_as_members_are_asked(
     def silent(path: str) -> Superblock | None:
         raise StepFailed(f"{path} does not answer")
 
-    monkeypatch.setattr(leftovers, "read_superblock", silent)
+    machine.world.access = replace(machine.world.access, read_superblock=silent)
     assert members(machine, with_bcache(HDD)) == {}
 
 
@@ -205,7 +200,7 @@ def test_an_array_is_not_forgotten_while_a_drive_does_not_answer(
             raise StepFailed(f"{path} does not answer")
         return None
 
-    monkeypatch.setattr(leftovers, "read_superblock", silent)
+    machine.world.access = replace(machine.world.access, read_superblock=silent)
     forget(machine)
     assert machine.state() == "made"
 

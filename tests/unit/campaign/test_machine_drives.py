@@ -5,11 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.campaign import engine, machine_drives
+from appliance.campaign import machine_drives
 from appliance.campaign.engine import Appliance
 from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.stick import DISK_UUID
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import HDD, SSD, STICK, World
@@ -38,33 +37,27 @@ def test_a_reader_whose_card_was_taken_out_keeps_what_is_known_of_the_card(world
     ],
 )
 def test_a_copy_of_the_stick_is_read_only_although_no_stick_can_be_used(
-    monkeypatch: pytest.MonkeyPatch, disks: frozenset[str], closed: list[str]
+    world: World, monkeypatch: pytest.MonkeyPatch, disks: frozenset[str], closed: list[str]
 ) -> None:
     copy = replace(STICK.drive, path="/dev/sdd", serial="COPY-1")
     guarded = replace(SSD, read_only=True)
-    commands: list[str] = []
     monkeypatch.setattr(machine_drives, "find_root_disks", lambda: disks)
-    monkeypatch.setattr(machine_drives, "find_drives", lambda: (HDD, guarded, STICK.drive, copy))
-    monkeypatch.setattr(machine_drives, "close_guard", lambda drive: commands.append(drive.path))
-    close_guard_without_stick()
-    assert commands == closed
+    world.drives = (HDD, guarded, STICK.drive, copy)
+    close_guard_without_stick(world.host())
+    assert world.log == [f"close {path}" for path in closed]
 
 
 def test_a_copy_of_the_stick_that_is_plugged_in_later_is_read_only(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World,
 ) -> None:
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
     stick = replace(STICK, drive=replace(STICK.drive, disk_uuid=DISK_UUID))
     copy = replace(stick.drive, path="/dev/sdd", serial="COPY-1")
-    commands: list[str] = []
     listed = SimpleNamespace(read_drives=tuple)
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    monkeypatch.setattr(machine_drives, "find_drives", lambda: (HDD, stick.drive, copy))
-    monkeypatch.setattr(machine_drives, "close_guard", lambda drive: commands.append(drive.path))
-    appliance = Appliance(Status(), stick, open_database(world.path), listed)  # type: ignore[arg-type] # the list alone
+    world.drives = (HDD, stick.drive, copy)
+    appliance = Appliance(Status(), stick, open_database(world.path), listed, world.host())  # type: ignore[arg-type] # the list alone
     appliance._look_at_drives()
-    assert commands == [], "nothing came"
+    assert world.log == [], "nothing came"
     listed.read_drives = lambda: (HDD, stick.drive, copy)
     appliance._look_at_drives()
-    assert commands == [copy.path], "of another one udev's rule may not be through yet"
+    assert world.log == [f"close {copy.path}"], "of another one udev's rule may not be through yet"
     assert world.events() == [("guarded", "COPY-1 was writable and is read-only now")]

@@ -11,16 +11,16 @@ import pytest
 
 from appliance import keyboard, machine_facts
 from appliance.campaign import machine as machine_module
-from appliance.campaign.journal import record
+from appliance.campaign.journal import Diary, record
 from appliance.campaign.machine import Machine
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.site import Site
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import Refusal, StepFailed
 from appliance.language import keep_language, read_kept_language
 from appliance.run import Finished
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.read.overview import select_events
-from tests.unit.campaign.world import STICK
+from tests.unit.campaign.world import STICK, World
 
 
 @pytest.fixture
@@ -38,18 +38,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    connection = open_database(tmp_path / "kaltstart.sqlite")
-    this_boot = ThisBoot(boot_id="b", slot=None, charted=False, firmware="uefi")
-    yield Site(connection, this_boot, countdown=lambda *_: False)
+def site(world: World) -> Iterator[Site]:
+    connection = open_database(world.path)
+    world.boot_id = "b"
+    host = world.host()
+    yield Site(connection, host, SilentDrives(host), countdown=lambda *_: False)
     connection.close()
 
 
 @pytest.fixture
-def machine(
-    site: Site, started: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Machine:
-    monkeypatch.setattr(machine_module, "RUN", tmp_path / "run")
+def machine(site: Site, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> Machine:
     kept: list[str] = []
     monkeypatch.setattr(machine_module, "keep_layout", kept.append)
     return Machine(site, STICK)
@@ -206,7 +204,8 @@ def work(site: Site, *, state: str, boot_id: str) -> None:
         " VALUES (7, 'a', 'version = 1', 'sha', ?, 'tui', 9, 3, 'T')",
         (state,),
     )
-    place = replace(site, this_boot=replace(site.this_boot, boot_id=boot_id))
+    this_boot = replace(site.this_boot, boot_id=boot_id)
+    place = Diary(site.connection, replace(site.host, this_boot=this_boot))
     record(place, "campaign-resumed", campaign_id=7)
 
 

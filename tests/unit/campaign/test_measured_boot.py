@@ -4,13 +4,13 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import boot_sample, database_copy, measure, power
+from appliance.campaign import boot_sample, database_copy, measure
 from appliance.campaign.journal import record
-from appliance.campaign.measure import _find_due, measure_boot
-from appliance.campaign.thisboot import ThisBoot
+from appliance.campaign.measure import _find_due
 from appliance.errors import Refusal, StepFailed, StickTrouble, UnreadableProgram
 from appliance.measure.startup import Startup
 from appliance.stick import MIN_FREE_BYTES, Stick
@@ -19,7 +19,7 @@ from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.store.pause_and_skip import update_pause_asked
 from appliance.store.requests import insert_request, select_new_requests
-from tests.unit.campaign.world import SSD, Consoles, World, installed, start_measured
+from tests.unit.campaign.world import SSD, World, installed, start_measured
 
 # Whether it was due
 
@@ -77,7 +77,7 @@ def test_without_a_campaign_nothing_is_due(world: World) -> None:
 
 
 def test_a_measured_boot_stores_its_sample_and_arms_the_next(booted: World) -> None:
-    measure_boot()
+    booted.measure()
     assert booted.states() == ["done", "armed", "planned", "planned"]
     assert booted.log[-1] == "power-off"
     assert booted.entry == "measure-02"
@@ -93,14 +93,14 @@ def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World)
     booted.site().connection.execute(
         "UPDATE cycle SET alarm_at = 'q026-11-21T03:20:00.000Z' WHERE state = 'armed'"
     )
-    measure_boot()
+    booted.measure()
     assert booted.states()[0] == "done"
     assert booted.boots()[0]["boot_s"] == pytest.approx(20.5, abs=1)
 
 
 def test_behind_its_sample_a_measured_boot_copies_the_database(booted: World) -> None:
     """A campaign of boots may go on for weeks without a start of the appliance."""
-    measure_boot()
+    booted.measure()
     (copy,) = [path for path in find_copies(booted.path) if path.exists()]
     with closing(open_database(copy)) as copied:
         assert copied.execute("SELECT boot_s FROM boot_sample").fetchall() != []
@@ -115,7 +115,7 @@ def test_a_copy_that_cannot_be_made_costs_no_boot(
 
     monkeypatch.setattr(database_copy, "keep_copy", fail)
     monkeypatch.setattr(database_copy, failing, fail)
-    measure_boot()
+    booted.measure()
     assert booted.states()[:2] == ["done", "armed"]
     assert booted.log[-1] == "power-off"
     assert ("no-copy", "[Errno 28] No space left on device") in booted.events()
@@ -125,7 +125,7 @@ def test_no_copy_is_made_behind_each_sample_of_a_large_database(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database_copy, "is_copy_due", lambda _: False)
-    measure_boot()
+    booted.measure()
     assert not any(path.exists() for path in find_copies(booted.path))
 
 
@@ -140,7 +140,7 @@ def test_a_sample_needs_no_reserve_on_the_stick(
         return ""
 
     monkeypatch.setattr(measure, "mount_data", mount_data)
-    measure_boot()
+    booted.measure()
     assert asked == [0]
     assert booted.states()[0] == "done"
 
@@ -148,8 +148,8 @@ def test_a_sample_needs_no_reserve_on_the_stick(
 def test_a_key_keeps_the_sample_and_goes_back_to_the_appliance(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Consoles, "key", True)
-    measure_boot()
+    booted.key = True
+    booted.measure()
     assert booted.states() == ["done", "planned", "planned", "planned"]
     assert booted.campaign().state == "paused"
     assert booted.log[-1] == "reboot"
@@ -160,7 +160,7 @@ def test_a_key_keeps_the_sample_and_goes_back_to_the_appliance(
 
 def test_after_the_last_boot_the_appliance_writes_the_report(booted: World) -> None:
     booted.site().connection.execute("UPDATE cycle SET state = 'failed' WHERE state = 'planned'")
-    measure_boot()
+    booted.measure()
     assert booted.states() == ["done", "failed", "failed", "failed"]
     assert booted.log[-1] == "reboot"
     assert booted.campaign().state == "running"
@@ -173,7 +173,7 @@ def test_a_drive_that_fails_under_the_measurement_loses_the_attempt_only(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(boot_sample, "read_session_set", read_session_set)
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     assert booted.cycles()[0].attempts == 2  # armed again
     assert booted.states() == ["armed", "planned", "planned", "planned"]
@@ -185,7 +185,7 @@ def test_a_drive_that_fails_under_the_measurement_loses_the_attempt_only(
 
 def test_a_sample_of_another_drive_is_not_stored_as_this_ones(booted: World) -> None:
     booted.drives = (installed(SSD, 2),)
-    measure_boot()
+    booted.measure()
     assert booted.states() == ["failed", "armed", "planned", "planned"]
     (boot,) = booted.boots()
     assert (boot["drive_serial"], boot["valid"], boot["boot_s"]) == ("LAB-HDD-1", 0, None)
@@ -194,7 +194,7 @@ def test_a_sample_of_another_drive_is_not_stored_as_this_ones(booted: World) -> 
 
 def test_a_drive_that_goes_while_the_system_runs_from_it_is_to_blame(booted: World) -> None:
     booted.drives = (installed(SSD, 2),)
-    measure_boot()
+    booted.measure()
     row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
     assert row["blame"] == "drive"
 
@@ -206,7 +206,7 @@ def test_a_drive_that_no_longer_gives_the_programs_of_its_system_is_to_blame(
         raise UnreadableProgram("systemctl cannot be started: Input/output error")
 
     monkeypatch.setattr(measure, "take_sample", cannot_start)
-    measure_boot()
+    booted.measure()
     row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
     assert row["blame"] == "drive"
 
@@ -222,7 +222,7 @@ def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
     else:
         update_pause_asked(connection, booted.campaign_id)
     report = insert_request(connection, "report", {}, at="2026-11-22T03:20:00.000Z", boot_id="b")
-    measure_boot()
+    booted.measure()
     assert len(booted.boots()) == 1
     assert booted.states() == ["done", "planned", "planned", "planned"]
     assert (booted.campaign().state, booted.campaign().reason) == ("paused", "paused by a person")
@@ -233,7 +233,7 @@ def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
 
 def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> None:
     booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     assert booted.log == ["disarm", "reboot"]
     assert booted.events()[-1] == ("unexpected-boot", "slot 1")
@@ -243,15 +243,14 @@ def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: 
     booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.entry = "measure-01"
     booted.stuck = True
-    measure_boot()
+    booted.measure()
     assert booted.log == ["disarm", "clear alarm", "power-off"]
 
 
 @pytest.fixture
-def by_bios(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
+def by_bios(booted: World) -> World:
     """The same boot, where GRUB has its note on the stick."""
-    this_boot = ThisBoot(boot_id="boot-1", slot=1, charted=False, firmware="bios")
-    monkeypatch.setattr(measure, "read_this_boot", lambda: this_boot)
+    booted.firmware = "bios"
     return booted
 
 
@@ -259,7 +258,7 @@ def by_bios(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
 def test_a_boot_nobody_expected_on_a_bios_machine_ends_switched_off(booted: World) -> None:
     """The stick may forget that the entry was taken back."""
     booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
-    measure_boot()
+    booted.measure()
     assert booted.log == ["disarm", "clear alarm", "power-off"]
 
 
@@ -268,7 +267,7 @@ def _measure_again(world: World, kept: bytes) -> bool:
     world.path.write_bytes(kept)
     world.log.clear()
     world.entry = ""
-    measure_boot()
+    world.measure()
     assert len(world.boots()) == 1, "the sample comes first"
     return bool(world.entry)
 
@@ -306,14 +305,12 @@ def test_a_count_that_tells_nothing_ends_no_boots(booted: World, why: str) -> No
     elif why == "a person resumed it since":
         record(booted.site(), "campaign-resumed", campaign_id=1)
         connection.execute("UPDATE event SET boot_id = 'boot-7' WHERE event = 'campaign-resumed'")
-    measure_boot()
+    booted.measure()
     assert booted.log[-1] == "power-off"
     assert any(line.startswith("alarm") for line in booted.log)
 
 
-def test_boots_that_a_stick_forgets_end_by_the_firmwares_count(
-    booted: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boots_that_a_stick_forgets_end_by_the_firmwares_count(booted: World) -> None:
     (booted.path.parent / "efivars").mkdir(exist_ok=True)
     kept = booted.path.read_bytes()
     assert _measure_again(booted, kept)
@@ -336,22 +333,20 @@ def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
     assert booted.log[-1] == "power-off"
 
 
-def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(
-    booted: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def disarm_entry(_: ThisBoot) -> None:
+def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(booted: World) -> None:
+    def disarm_entry() -> NoReturn:
         raise StickTrouble("kaltstart/grubenv on KALTSTART cannot be used")
 
     booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
-    monkeypatch.setattr(power, "disarm_entry", disarm_entry)
-    measure_boot()
+    booted.during["disarm_entry"] = disarm_entry
+    booted.measure()
     assert booted.log == ["clear alarm", "power-off"]
 
 
 def test_a_boot_before_power_was_asked_to_go_is_a_failed_attempt(booted: World) -> None:
     """The plug was pulled in the countdown, or the machine reset itself."""
     booted.site().connection.execute("UPDATE cycle SET left_at = NULL WHERE state = 'armed'")
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     assert booted.cycles()[0].attempts == 2  # armed again
     assert [detail for event, detail in booted.events() if event == "attempt-failed"] == [
@@ -364,7 +359,7 @@ def test_a_boot_from_another_drive_is_not_stored(
 ) -> None:
     for module in (boot_sample, measure):
         monkeypatch.setattr(module, "find_root_disk", lambda _: "sdd")
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     attempts = [detail for event, detail in booted.events() if event == "attempt-failed"]
     assert attempts[0].endswith("this boot's root is on /dev/sdd and not on drive LAB-HDD-1")
@@ -372,7 +367,7 @@ def test_a_boot_from_another_drive_is_not_stored(
 
 def test_a_sample_of_another_installation_is_not_stored(booted: World) -> None:
     booted.drives = (replace(booted.drives[0], disk_uuid="another"), booted.drives[1])
-    measure_boot()
+    booted.measure()
     assert [boot["boot_s"] for boot in booted.boots()] == [None]
     attempts = [detail for event, detail in booted.events() if event == "attempt-failed"]
     assert attempts[0].endswith("no longer carries its reference OS")
@@ -385,7 +380,7 @@ def test_without_its_stick_it_says_so_and_goes_back(
         raise StickTrouble("the Kaltstart stick is not found")
 
     monkeypatch.setattr(measure, "find_stick", find_stick)
-    measure_boot()
+    booted.measure()
     assert booted.log == ["disarm", "unmount", "reboot"]
     assert booted.lines == [
         ("refused", {"reason": f"the Kaltstart stick is not found{more}"})
@@ -394,13 +389,9 @@ def test_without_its_stick_it_says_so_and_goes_back(
     assert booted.states() == ["armed", "planned", "planned", "planned"]
 
 
-def test_in_the_appliance_there_is_nothing_to_measure(
-    booted: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    this_boot = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(measure, "read_this_boot", lambda: this_boot)
+def test_in_the_appliance_there_is_nothing_to_measure(booted: World) -> None:
     with pytest.raises(Refusal, match="not a measured boot"):
-        measure_boot()
+        measure.measure_boot(booted.host())
     assert booted.log == []
 
 
@@ -411,7 +402,7 @@ def test_a_start_up_without_an_end_is_a_failed_attempt(
         raise StepFailed("systemd does not say when the start-up finished")
 
     monkeypatch.setattr(boot_sample, "_wait_for_startup", wait)
-    measure_boot()
+    booted.measure()
     assert booted.boots() == []
     reason = "systemd does not say when the start-up finished"
     assert [detail for event, detail in booted.events() if event == "attempt-failed"] == [

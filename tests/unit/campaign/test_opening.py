@@ -1,21 +1,20 @@
 """What a start does with the stick before anything else: each step, and in its order."""
 
+import json
 import os
 import sqlite3
 import struct
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import pytest
 
 from appliance import fat
-from appliance.campaign import database_copy, engine, opening
+from appliance.campaign import database_copy, engine, machine_drives, opening
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.opening import open_stick
-from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import KaltstartError, Refusal, StickTrouble
 from appliance.stick import Stick, hold_alone
 from appliance.store.checksums import DAMAGED, seal
@@ -24,13 +23,14 @@ from appliance.store.copies import find_copies, newest_event
 from appliance.store.read.overview import select_events
 from tests.databases import spoil_page
 from tests.report.database import make_database
-from tests.unit.campaign.world import STICK
+from tests.unit.campaign.world import STICK, World
 
 
 @dataclass
 class Opened:
     """The stick, and what is done with it."""
 
+    world: World
     path: Path
     log: list[str] = field(default_factory=list)
     repaired: str = ""
@@ -44,7 +44,7 @@ class Opened:
             os.close(lock)
         self.locks.clear()
         try:
-            stick, connection = open_stick()
+            stick, connection = open_stick(self.world.host())
         except KaltstartError:
             self.locks.clear()  # it has let go of it
             raise
@@ -77,16 +77,15 @@ class Opened:
 
 
 @pytest.fixture
-def stick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+def stick(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     """A stick with a campaign, whose boots have checksums, and no copy yet."""
-    opened = Opened(tmp_path / "kaltstart.sqlite")
+    opened = Opened(world, world.path)
     with closing(make_database(opened.path)) as connection:
         for (cycle,) in connection.execute("SELECT cycle_id FROM boot_sample").fetchall():
             seal(connection, "boot_sample", cycle)
     (tmp_path / "fat/kaltstart").mkdir(parents=True)
     (tmp_path / "fat/kaltstart/grubenv").touch()
-    this_boot = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(opening, "find_settled_drives", tuple)
+    world.boot_id = "boot-1"
     monkeypatch.setattr(opening, "find_stick", lambda _: STICK)
     monkeypatch.setattr(opening, "hold_alone", opened.hold_alone)
     monkeypatch.setattr(opening, "mount_data", opened.mount_data)
@@ -95,7 +94,6 @@ def stick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
     monkeypatch.setattr(opening, "FAT", tmp_path / "fat")
     monkeypatch.setattr(opening, "DATABASE", opened.path)
     monkeypatch.setattr(opening, "DATABASE_LOCK", tmp_path / "run/database.lock")
-    monkeypatch.setattr(opening, "read_this_boot", lambda: this_boot)
     return opened
 
 
@@ -250,28 +248,21 @@ def test_whatever_sqlite_has_against_it_is_told_to_people(
     stick: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the engine stays, with the list of drives."""
-    shown: list[dict[str, Any]] = []
 
     class EndError(Exception):
         pass
 
-    def wait() -> None:
+    def wait() -> NoReturn:
         raise EndError
 
     monkeypatch.setattr(opening, "mend_rows", _fail)
-    monkeypatch.setattr(engine, "_wait_for_power_key", wait)
-    monkeypatch.setattr(engine, "close_guard_without_stick", lambda: None)
-    monkeypatch.setattr(engine, "write_status", lambda _: None)
-    monkeypatch.setattr(opening, "write_status", lambda status: shown.append(vars_of(status)))
-    monkeypatch.setattr(opening, "announce", lambda *_, **__: None)
+    stick.world.during["sleep"] = wait
+    monkeypatch.setattr(machine_drives, "find_root_disks", frozenset)
     with pytest.raises(EndError):
-        engine.serve(DriveList())
-    assert shown[-1]["message"].startswith("the database cannot be read: Could not decode")
-    assert "appliance restore" in shown[-1]["error"]["hint"]
-
-
-def vars_of(status: Status) -> dict[str, Any]:
-    return {"message": status.message, "error": status.error}
+        engine.serve(DriveList(), stick.world.host())
+    shown = json.loads((stick.world.run / "status.json").read_text())
+    assert shown["message"].startswith("the database cannot be read: Could not decode")
+    assert "appliance restore" in shown["error"]["hint"]
 
 
 def test_while_the_database_is_used_no_copy_is_put_in_its_place(

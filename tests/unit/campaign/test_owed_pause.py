@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, opening, owed_pause, screen
+from appliance.campaign import engine, owed_pause
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance, serve
 from appliance.campaign.owed_pause import owe_pause, read_owed_pause
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StickTrouble
 from appliance.store.connect import open_database, transaction
 from appliance.store.events import insert_event
@@ -27,17 +26,10 @@ class EndError(Exception):
 @pytest.fixture
 def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
     """An engine in the middle of a campaign, on a machine that needs no preparation."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
     world.make_campaign([HDD])
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    for module in (engine, opening, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    for module in (engine, opening, journal):
-        monkeypatch.setattr(module, "announce", world.announce)
     for name in ("_release_leftovers", "_tidy_firmware", "_idle"):
         monkeypatch.setattr(Appliance, name, lambda _: None)
     monkeypatch.setattr(engine, "forget_overwritten_arrays", lambda *_: None)
-    monkeypatch.setattr(engine, "find_drives", tuple)
     monkeypatch.setattr(Appliance, "_answer_requests", _end)
     monkeypatch.setattr(Appliance, "_advance", lambda *_: world.log.append("it goes on"))
     return _make(world, monkeypatch)
@@ -48,7 +40,7 @@ def _end(_: Appliance) -> None:
 
 
 def _make(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
-    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
     for part, names in (
         (appliance._machine_drives, ("close_guard", "note")),
         (appliance.machine, ("restore_keyboard", "publish")),
@@ -157,13 +149,13 @@ def test_who_holds_the_database_is_waited_for_once(
 
     appliance.connection.execute("PRAGMA busy_timeout = 77")
     monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.003)
-    monkeypatch.setattr(engine, "open_stick", lambda: (STICK, appliance.connection))
+    monkeypatch.setattr(engine, "open_stick", lambda _: (STICK, appliance.connection))
     monkeypatch.setattr(engine, "Appliance", lambda *_: appliance)
     monkeypatch.setattr(engine, "pause", pause)
     monkeypatch.setattr(appliance, "_advance", advance)
     monkeypatch.setattr(appliance, "work", lambda: appliance._run_campaign(1))
     with _held(world.path), pytest.raises(StickTrouble, match="another program holds"):
-        serve(DriveList())
+        serve(DriveList(), world.host())
     assert waits == [3, 3]
     assert appliance.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 77
 

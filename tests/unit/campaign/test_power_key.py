@@ -3,76 +3,59 @@
 import os
 import struct
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import advance, engine, keys, measure, screen
+from appliance.campaign import advance, engine, machine_drives
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.keys import Keyboards
 from appliance.campaign.measure import measure_boot
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StickTrouble
 from appliance.store import cycles
 from appliance.store.connect import open_database
-from tests.unit.campaign.world import HDD, STICK, World
+from tests.unit.campaign.world import HDD, STICK, OffError, World
 
 _SPACE, _POWER = 57, 116
 
 
-class _OffError(Exception):
-    """Power has gone."""
-
-
 class _Keyboard:
-    """The kernel's end of an event device, and a clock that nobody waits for."""
+    """The kernel's end of an event device."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, world: World) -> None:
+        path = world.input / "event0"
         os.mkfifo(path)
         self.end = os.open(path, os.O_RDWR)
-        self.now_s = 0.0
+        world.during["sleep"] = self.pass_time
         self.waits_to_press = 0
         """The code of a key that is pressed once time passes."""
 
     def press(self, code: int) -> None:
         os.write(self.end, struct.pack("llHHi", 0, 0, 1, code, 1))
 
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
+    def pass_time(self) -> None:
         if self.waits_to_press:
             self.press(self.waits_to_press)
             self.waits_to_press = 0
 
 
 @pytest.fixture
-def keyboard(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Keyboard]:
+def keyboard(world: World) -> Iterator[_Keyboard]:
     """Beside an interface that was there once and has crashed since."""
-    keyboard = _Keyboard(tmp_path / "event0")
-    (tmp_path / "tui-ready").touch()
-    clock = SimpleNamespace(monotonic=lambda: keyboard.now_s, sleep=keyboard.sleep)
-    monkeypatch.setattr(keys, "_INPUT", tmp_path)
-    monkeypatch.setattr(screen, "time", clock)
-    monkeypatch.setattr(screen, "RUN", tmp_path)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    this_boot = ThisBoot("boot-0", None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-
-    def end() -> NoReturn:
-        raise _OffError
-
-    monkeypatch.setattr(engine, "wait_for_the_end", end)
-    world.log.clear()
+    keyboard = _Keyboard(world)
+    (world.run / "tui-ready").touch()
+    world.now_s = 0.0  # before it, what is being waited for would look for a key
     yield keyboard
     os.close(keyboard.end)
 
 
 def _start(world: World) -> Appliance:
-    return Appliance(Status(), STICK, open_database(world.path), DriveList())
+    return Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
 
 
 def test_a_key_after_the_countdown_is_heard_although_no_interface_lives(
@@ -122,7 +105,7 @@ def test_the_power_key_pauses_the_campaign_before_power_goes(
         keyboard.waits_to_press = _POWER
     assert go_on(appliance.site, 1) is Outcome.PAUSED
     assert world.campaign().state == "paused"
-    with pytest.raises(_OffError):
+    with pytest.raises(OffError):
         appliance._obey_power_key()
     assert world.log[-2:] == ["clear alarm", "power-off"]
     (campaign, _), *others = world.power_rows
@@ -136,7 +119,6 @@ def test_the_power_key_does_not_take_the_plan_for_declined(
     monkeypatch.setattr(engine, "check_policy", lambda _: "")
     for name in ("find_earlier_start", "find_unknown_campaign"):
         monkeypatch.setattr(engine, name, lambda *_: "")
-    monkeypatch.setattr(engine, "find_drives", tuple)
     plan = SimpleNamespace(is_known=False, autostart=True, name="rack 4", toml="")
     monkeypatch.setattr(engine, "parse_plan", lambda _: plan)
     monkeypatch.setattr(engine, "find_stick_plan", lambda *_, **__: plan)
@@ -150,45 +132,33 @@ def test_the_power_key_does_not_take_the_plan_for_declined(
 def test_with_a_stick_that_cannot_be_used_the_power_key_switches_off(
     world: World, keyboard: _Keyboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> NoReturn:
+    def fail(_: object) -> NoReturn:
         raise StickTrouble("there is none")
 
     keyboard.waits_to_press = _POWER
     monkeypatch.setattr(engine, "open_stick", fail)
-    monkeypatch.setattr(engine, "show_trouble", lambda *_: None)
-    monkeypatch.setattr(engine, "close_guard_without_stick", lambda: world.log.append("guard"))
-    monkeypatch.setattr(engine, "time", SimpleNamespace(sleep=keyboard.sleep))
-    monkeypatch.setattr(World, "_power", lambda world, action: world.log.append(action))
-    with pytest.raises(_OffError):
-        engine.serve(DriveList())
-    assert world.log == ["guard", "clear alarm", "power-off"]
+    monkeypatch.setattr(machine_drives, "find_root_disks", lambda: {STICK.drive.name})
+    world.make_campaign([HDD])
+    with pytest.raises(OffError):
+        engine.serve(DriveList(), world.host())
+    assert world.log == ["close /dev/sda", "clear alarm", "power-off"]
 
 
 @pytest.mark.parametrize("code", [None, _POWER])
 def test_a_measured_boot_switches_off_for_good_at_the_power_key(
-    booted: World,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    code: int | None,
+    booted: World, code: int | None
 ) -> None:
-    keyboard = _Keyboard(tmp_path / "event0")
-    monkeypatch.setattr(keys, "_INPUT", tmp_path)
+    keyboard = _Keyboard(booted)
+    keyboards = Keyboards(booted.input)
+    host = replace(booted.host(slot=1), open_keyboards=lambda: keyboards)
 
-    def press(site: object, campaign_id: int) -> Outcome:
+    def press() -> None:
         if code:
-            measure_keyboards[0].is_power_pressed()
+            keyboards.is_power_pressed()
             keyboard.press(code)
-        return go_on(site, campaign_id)  # type: ignore[arg-type]
 
-    measure_keyboards: list[keys.Keyboards] = []
-
-    def make() -> keys.Keyboards:
-        measure_keyboards.append(keys.Keyboards())
-        return measure_keyboards[0]
-
-    monkeypatch.setattr(measure, "go_on", press)
-    monkeypatch.setattr(measure, "Keyboards", make)
-    measure_boot()
+    booted.during["arm_entry"] = press
+    measure_boot(host)
     os.close(keyboard.end)
     assert booted.log[-1] == "power-off"
     assert booted.campaign().state == ("paused" if code else "running")

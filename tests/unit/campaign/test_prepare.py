@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign import live_drives, power
 from appliance.campaign import prepare as module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.prepare import prepare
@@ -144,7 +143,7 @@ def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
     """The drives swap names while the first one is written."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
     answers = iter([(HDD, SSD), (replace(HDD, path="/dev/sdb"), replace(SSD, path="/dev/sda"))])
-    monkeypatch.setattr(live_drives, "find_settled_drives", lambda: next(answers))
+    world.access = replace(world.access, find_settled=lambda: next(answers))
     prepared(world)
     assert [(call["serial"], call["path"]) for call in installer.calls] == [
         ("LAB-HDD-1", "/dev/sda"),
@@ -416,7 +415,7 @@ def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
     world: World, installer: Installer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign(plan_toml=PLAN, state="preparing")
-    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    world.no_entry = "KALTSTART is exfat"
     with pytest.raises(Refusal, match="KALTSTART is exfat"):
         prepared(world)
     assert installer.calls == []
@@ -429,7 +428,7 @@ def test_where_no_boot_is_left_nobody_needs_a_boot_entry(
     """All its boots were skipped or have failed; its steps and its report are still to come."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
     world.site().connection.execute("UPDATE cycle SET state = 'skipped'")
-    monkeypatch.setattr(power, "explain_no_entry", lambda _: "KALTSTART is exfat")
+    world.no_entry = "KALTSTART is exfat"
     prepared(world)
     assert installer.calls == []
     assert world.campaign().state == "running"

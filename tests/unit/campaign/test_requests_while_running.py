@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, machine_drives, requests
+from appliance.campaign import requests
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.requests import Wanted, answer_beside_campaign
@@ -16,7 +16,6 @@ from appliance.campaign.step_run import (
     StoppedByPersonError,
 )
 from appliance.campaign.steps import has_planned_steps
-from appliance.campaign.thisboot import ThisBoot
 from appliance.store.connect import open_database
 from appliance.store.pause_and_skip import is_pause_asked
 from appliance.store.requests import Kind
@@ -107,7 +106,7 @@ def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -
     ask(machine.world, "pause", campaign_id=1)
     ask(machine.world, "keep-running", campaign_id=1)
     site = machine.world.site()
-    assert answer_beside_campaign(site.connection, site.this_boot, step_id=0) is Wanted.NOTHING
+    assert answer_beside_campaign(site.connection, site.host, step_id=0) is Wanted.NOTHING
     site.connection.close()
 
 
@@ -163,7 +162,7 @@ def test_what_cannot_be_granted_is_refused_and_nothing_happens(
 ) -> None:
     number = ask(machine.world, kind, **payload)
     site = machine.world.site()
-    assert answer_beside_campaign(site.connection, site.this_boot, step_id=1) is Wanted.NOTHING
+    assert answer_beside_campaign(site.connection, site.host, step_id=1) is Wanted.NOTHING
     assert not is_pause_asked(site.connection, 1)
     site.connection.close()
     request = answer_to(machine.world, number)
@@ -219,14 +218,14 @@ def test_a_bug_in_what_was_begun_is_not_told_as_a_malformed_request(
 
 
 @pytest.fixture
-def engine_of(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Appliance]:
+def engine_of(machine: Machine) -> Callable[[], Appliance]:
     """A start of the engine."""
-    this_boot = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    monkeypatch.setattr(machine_drives, "find_drives", lambda: machine.world.drives)
+    machine.world.boot_id = "boot-1"
 
     def start() -> Appliance:
-        return Appliance(Status(), STICK, open_database(machine.world.path), DriveList())
+        return Appliance(
+            Status(), STICK, open_database(machine.world.path), DriveList(), machine.world.host()
+        )
 
     return start
 

@@ -1,11 +1,12 @@
 """A drive that does not answer costs its own work only, and is not asked again in vain."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance.campaign import conditions, health, machine_drives
+from appliance.campaign import conditions, health
 from appliance.campaign import prepare as prepare_module
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.conditions import store_conditions
@@ -37,9 +38,9 @@ from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 
 @pytest.fixture
-def hang(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
+def hang(world: World) -> Iterator[Hang]:
     hang = Hang()
-    hang.take_over(monkeypatch)
+    hang.take_over(world)
     yield hang
     hang.let_go()
 
@@ -260,7 +261,7 @@ def test_a_silent_drive_is_not_asked_for_its_health(
     world.make_campaign()
     site = _leave_behind(world, hang)
     asked: list[str] = []
-    monkeypatch.setattr(health, "find_settled_drives", lambda: (HDD, SSD))
+    world.access = replace(world.access, find_settled=lambda: (HDD, SSD))
 
     def ask(_: object, row: CampaignDriveRow) -> health.Reading:
         asked.append(row.serial)
@@ -303,8 +304,7 @@ def test_a_drive_that_cannot_be_made_read_only_keeps_no_other_from_it(
             hang.call()
         closed.append(drive.serial)
 
-    monkeypatch.setattr(machine_drives, "close_guard", close)
-    monkeypatch.setattr(machine_drives, "find_drives", lambda: (HDD, SSD, STICK.drive))
+    world.access = replace(world.access, close_guard=close, find=lambda: (HDD, SSD, STICK.drive))
     guard = MachineDrives(world.site(), STICK, None)  # type: ignore[arg-type] # it lists nothing
     guard.close_guard()
     guard.close_guard()

@@ -32,7 +32,6 @@ _BOOT_PLAN = (
 @pytest.fixture
 def paused(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """Two drives of two boots each, paused when the first drive has made its first."""
-    monkeypatch.setattr(requests, "announce", world.announce)
     world.make_campaign()
     site = world.site()
     with transaction(site.connection):
@@ -54,7 +53,7 @@ def _skip(world: World, index: int = 0) -> int:
     number = ask(world, "skip-boots", campaign_id=world.campaign_id, drive_id=drive_id)
     site = world.site()
     try:
-        carry_out(Asked(site.connection, site.this_boot, answer_to(world, number)))
+        carry_out(Asked(site.connection, site.host, answer_to(world, number)))
     finally:
         site.connection.close()
     return number
@@ -138,7 +137,7 @@ def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
     drive_id = paused.drive_rows()[0].drive_id
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=drive_id)
     site = paused.site()
-    assert answer_beside_campaign(site.connection, site.this_boot, step_id=0) is Wanted.NOTHING
+    assert answer_beside_campaign(site.connection, site.host, step_id=0) is Wanted.NOTHING
     site.connection.close()
     assert answer_to(paused, number).state == "refused"
     assert paused.states() == ["done", "planned", "planned", "planned"]
@@ -151,7 +150,7 @@ def test_a_drive_without_boots_to_make_or_of_another_campaign_is_refused(paused:
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=99)
     site = paused.site()
     with pytest.raises(Refusal, match="no such drive"):
-        carry_out(Asked(site.connection, site.this_boot, answer_to(paused, number)))
+        carry_out(Asked(site.connection, site.host, answer_to(paused, number)))
     site.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
@@ -171,7 +170,7 @@ def test_a_power_cut_in_it_leaves_all_as_it_was_and_it_is_still_asked_for(
     request = answer_to(paused, 1)
     assert request.state == "new"
     site = paused.site()
-    carry_out(Asked(site.connection, site.this_boot, request))
+    carry_out(Asked(site.connection, site.host, request))
     site.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
@@ -224,7 +223,6 @@ def test_a_drive_whose_boots_are_skipped_is_not_written_for_them(
     def install(target: Unlocked, **_: object) -> None:
         written.append(target.drive.serial)
 
-    monkeypatch.setattr(requests, "announce", world.announce)
     monkeypatch.setattr(prepare, "install_reference_os", install)
     world.make_campaign(state="preparing", plan_toml=_BOOT_PLAN)
     site = world.site()

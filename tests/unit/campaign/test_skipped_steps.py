@@ -1,12 +1,10 @@
 """A step skipped by a person: what is stored of it when, and what goes on."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from appliance import drive_thread
 from appliance.campaign.requests import Asked, carry_out
 from appliance.campaign.step_run import (
     SkippedByPersonError,
@@ -27,6 +25,7 @@ from tests.unit.campaign.asking import (
     tell_until,
     watch_machine,
 )
+from tests.unit.campaign.hanging import Hang
 from tests.unit.campaign.step_machine import COLD, Machine
 from tests.unit.campaign.world import World
 
@@ -110,7 +109,7 @@ def test_a_step_that_is_over_stays_what_it_is(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     site = machine.world.site()
     with pytest.raises(Refusal, match="is done already"):
-        carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
+        carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
     site.connection.close()
     assert machine.steps()[0].state == "done"
 
@@ -119,7 +118,7 @@ def test_while_it_is_paused_the_next_step_can_be_skipped(machine: Machine) -> No
     first = machine.steps()[0]
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
     site = machine.world.site()
-    carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
+    carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
     site.connection.close()
     assert answer_to(machine.world, 1).state == "accepted"
     machine.run()
@@ -132,7 +131,7 @@ def test_a_step_of_another_campaign_is_not_meant(machine: Machine) -> None:
     ask(machine.world, "skip-step", campaign_id=first.campaign_id + 1, step_id=first.id)
     site = machine.world.site()
     with pytest.raises(Refusal, match="has no such step"):
-        carry_out(Asked(site.connection, site.this_boot, answer_to(machine.world, 1)))
+        carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
     site.connection.close()
 
 
@@ -224,10 +223,10 @@ def test_a_part_that_fails_keeps_what_it_had_found(machine: Machine) -> None:
 
 
 def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
+    machine: Machine,
 ) -> None:
-    monkeypatch.setattr(drive_thread, "HURRIED_S", 0.05)
-    answers = threading.Event()
+    drive = Hang()
+    drive.take_over(machine.world)
     machine.leftover = _FOUND
     skip_during(machine, "two")
     press = machine.during["two"]
@@ -235,7 +234,7 @@ def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
     def hang() -> None:
         with pytest.raises(SkippedByPersonError):
             press()
-        answers.wait()
+        drive.call()
 
     machine.during["two"] = hang
     machine.run()
@@ -251,7 +250,7 @@ def test_a_drive_that_hangs_when_its_step_is_skipped_is_not_excused_by_that(
     assert [line[0] for line in machine.world.lines] == [
         *("step-skipped", "step-failed", "step-done")
     ]
-    answers.set()
+    drive.let_go()
 
 
 def test_a_drive_that_stopped_answering_before_the_skip_has_failed(machine: Machine) -> None:

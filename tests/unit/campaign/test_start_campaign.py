@@ -3,10 +3,11 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import power, start
+from appliance.campaign import start
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
 from appliance.drives.asked_identity import AskedIdentity
@@ -50,12 +51,13 @@ def connection(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite
 
 
 def started(
+    world: World,
     connection: sqlite3.Connection,
     text: str = BOTH,
     *,
     drives: Sequence[Drive] = (HDD, SSD, STICK_DRIVE),
 ) -> int:
-    return start_campaign(connection, text, drives=drives, stick=STICK)
+    return start_campaign(connection, text, host=world.host(), drives=drives, stick=STICK)
 
 
 def count(connection: sqlite3.Connection) -> list[int]:
@@ -67,7 +69,7 @@ def count(connection: sqlite3.Connection) -> list[int]:
 
 
 def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> None:
-    world.campaign_id = started(connection)
+    world.campaign_id = started(world, connection)
     campaign = world.campaign()
     assert (campaign.name, campaign.state, campaign.plan_toml) == ("rack 4", "preparing", BOTH)
     assert (campaign.on_finish, campaign.wake_margin_s, campaign.settle_s) == ("reboot", 45, 90)
@@ -99,9 +101,9 @@ def test_everything_is_stored(world: World, connection: sqlite3.Connection) -> N
     }
 
 
-def test_a_plan_is_known_once_it_was_started(connection: sqlite3.Connection) -> None:
+def test_a_plan_is_known_once_it_was_started(world: World, connection: sqlite3.Connection) -> None:
     assert not knows_plan(connection, hash_plan(BOTH))
-    started(connection)
+    started(world, connection)
     assert knows_plan(connection, hash_plan(BOTH))
     assert not knows_plan(connection, hash_plan(BOTH + "\n"))
 
@@ -109,28 +111,28 @@ def test_a_plan_is_known_once_it_was_started(connection: sqlite3.Connection) -> 
 def test_an_automatic_margin_is_left_to_the_rehearsal(
     world: World, connection: sqlite3.Connection
 ) -> None:
-    world.campaign_id = started(connection, plan("LAB-HDD-1", boot="[boot]\n"))
+    world.campaign_id = started(world, connection, plan("LAB-HDD-1", boot="[boot]\n"))
     assert world.campaign().wake_margin_s is None
 
 
 def test_a_boot_test_is_refused_where_no_entry_can_be_kept(
-    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is written to a drive."""
     said = "boot tests on a BIOS machine need KALTSTART as FAT32"
-    monkeypatch.setattr(power, "explain_no_entry", lambda _: said)
+    world.no_entry = said
     with pytest.raises(Refusals) as caught:
-        started(connection)
+        started(world, connection)
     assert reasons_of(caught.value) == (said,)
     assert count(connection) == [0] * 4
-    started(connection, _ONLY_READ)
+    started(world, connection, _ONLY_READ)
 
 
 def test_drives_seen_before_keep_their_rows(world: World, connection: sqlite3.Connection) -> None:
-    world.campaign_id = started(connection)
+    world.campaign_id = started(world, connection)
     before = [row.drive_id for row in world.drive_rows()]
     update_campaign_state(connection, world.campaign_id, "done")
-    world.campaign_id = started(connection)
+    world.campaign_id = started(world, connection)
     assert [row.drive_id for row in world.drive_rows()] == before
     assert count(connection) == [2, 2, 4, 16]
 
@@ -142,7 +144,7 @@ def test_a_slot_whose_uuid_a_drive_outside_carries_is_not_given_out(
         installed(replace(HDD, path=f"/dev/sd{letter}", serial=f"OLD-{slot}", wwn=""), slot)
         for letter, slot in (("x", 1), ("y", 3))
     ]
-    world.campaign_id = started(connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
+    world.campaign_id = started(world, connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
     assert [(row.serial, row.slot) for row in world.drive_rows()] == [
         ("LAB-HDD-1", 2),
         ("LAB-SSD-1", 4),
@@ -155,7 +157,7 @@ def test_slots_that_the_campaigns_own_drives_carry_come_last(
 ) -> None:
     """One whose installation fails keeps what it carried, and must not pass for another one."""
     drives = (installed(HDD, carried[0]), installed(SSD, carried[1]), STICK_DRIVE)
-    world.campaign_id = started(connection, drives=drives)
+    world.campaign_id = started(world, connection, drives=drives)
     assert [row.slot for row in world.drive_rows()] == slots
 
 
@@ -167,45 +169,47 @@ def test_slots_that_the_campaigns_own_drives_carry_are_better_than_none(
         for slot in range(3, SLOTS + 1)
     ]
     drives = (installed(HDD, 2), installed(SSD, 1), STICK_DRIVE, *outside)
-    world.campaign_id = started(connection, drives=drives)
+    world.campaign_id = started(world, connection, drives=drives)
     assert [row.slot for row in world.drive_rows()] == [1, 2]
 
 
-def test_too_few_free_slots_are_refused(connection: sqlite3.Connection) -> None:
+def test_too_few_free_slots_are_refused(world: World, connection: sqlite3.Connection) -> None:
     outside = [
         installed(replace(HDD, path=f"/dev/x{slot}", serial=f"OLD-{slot}", wwn=""), slot)
         for slot in range(1, SLOTS)
     ]
     with pytest.raises(Refusal, match="only 1 of 16 boot slots are free") as caught:
-        started(connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
+        started(world, connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
     assert caught.value.hint
     assert count(connection) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("state", ["preparing", "running"])
-def test_one_campaign_at_a_time(connection: sqlite3.Connection, state: str) -> None:
-    campaign_id = started(connection)
+def test_one_campaign_at_a_time(world: World, connection: sqlite3.Connection, state: str) -> None:
+    campaign_id = started(world, connection)
     update_campaign_state(connection, campaign_id, state)
     before = count(connection)
     with pytest.raises(Refusal, match=f"campaign {campaign_id} is still {state}") as caught:
-        started(connection, plan("LAB-HDD-1"))
+        started(world, connection, plan("LAB-HDD-1"))
     assert caught.value.hint == "stop it first"
     assert count(connection) == before
 
 
 @pytest.mark.parametrize("state", ["paused", "done"])
 def test_a_campaign_that_was_stopped_is_in_nobodys_way(
-    connection: sqlite3.Connection, state: str
+    world: World, connection: sqlite3.Connection, state: str
 ) -> None:
-    update_campaign_state(connection, started(connection), state)
-    started(connection, plan("LAB-HDD-1"))
+    update_campaign_state(connection, started(world, connection), state)
+    started(world, connection, plan("LAB-HDD-1"))
     assert count(connection)[0] == 2
 
 
-def test_a_refusal_gives_every_reason_and_stores_nothing(connection: sqlite3.Connection) -> None:
+def test_a_refusal_gives_every_reason_and_stores_nothing(
+    world: World, connection: sqlite3.Connection
+) -> None:
     text = plan("ABSENT-1", "LAB-HDD-1", "STICK-1")
     with pytest.raises(Refusals) as caught:
-        started(connection, text, drives=(replace(HDD, mountpoints=("/mnt",)), STICK_DRIVE))
+        started(world, connection, text, drives=(replace(HDD, mountpoints=("/mnt",)), STICK_DRIVE))
     absent, mounted, stick = reasons_of(caught.value)
     assert absent.startswith('drive "ABSENT-1" is not here')
     assert "is mounted at" in mounted
@@ -214,9 +218,11 @@ def test_a_refusal_gives_every_reason_and_stores_nothing(connection: sqlite3.Con
     assert count(connection) == [0, 0, 0, 0]
 
 
-def test_a_drive_too_small_for_the_reference_os_is_refused(connection: sqlite3.Connection) -> None:
+def test_a_drive_too_small_for_the_reference_os_is_refused(
+    world: World, connection: sqlite3.Connection
+) -> None:
     with pytest.raises(Refusals, match="LAB-HDD-1"):
-        started(connection, drives=(replace(HDD, size_bytes=700_000_000), SSD, STICK_DRIVE))
+        started(world, connection, drives=(replace(HDD, size_bytes=700_000_000), SSD, STICK_DRIVE))
     assert count(connection) == [0, 0, 0, 0]
 
 
@@ -229,16 +235,16 @@ def test_a_drive_too_small_for_the_reference_os_is_refused(connection: sqlite3.C
         'version = 1\n[[drive]]\nserial = "LAB-HDD-1"\n[boot]\n',
     ],
 )
-def test_a_bad_plan_stores_nothing(connection: sqlite3.Connection, text: str) -> None:
+def test_a_bad_plan_stores_nothing(world: World, connection: sqlite3.Connection, text: str) -> None:
     with pytest.raises(PlanError) as caught:
-        started(connection, text)
+        started(world, connection, text)
     assert reasons_of(caught.value)
     assert count(connection) == [0, 0, 0, 0]
 
 
-def test_a_plan_without_boots_is_refused(connection: sqlite3.Connection) -> None:
+def test_a_plan_without_boots_is_refused(world: World, connection: sqlite3.Connection) -> None:
     with pytest.raises((PlanError, Refusal)):
-        started(connection, plan("LAB-HDD-1", boot=""))
+        started(world, connection, plan("LAB-HDD-1", boot=""))
     assert count(connection) == [0, 0, 0, 0]
 
 
@@ -256,7 +262,7 @@ def test_a_step_on_the_array_belongs_to_no_drive(
         f'{ARRAY}[[workload]]\n{SMALL}on = ["LAB-SSD-1", "array", "LAB-HDD-1"]\n'
         f'[[workload]]\n{SMALL}on = "array"\n'
     )
-    world.campaign_id = started(connection, text)
+    world.campaign_id = started(world, connection, text)
     hdd, ssd = (row.drive_id for row in world.drive_rows())
     steps = select_steps(connection, world.campaign_id)
     assert [(each.workload_index, each.device, each.drive_id) for each in steps] == [
@@ -272,7 +278,7 @@ def test_the_boots_of_the_array_are_the_backing_drives(
     world: World, connection: sqlite3.Connection
 ) -> None:
     text = f'{ARRAY}[boot]\ncycles = 2\ncharts = "none"\n'
-    world.campaign_id = started(connection, text)
+    world.campaign_id = started(world, connection, text)
     hdd, ssd = world.drive_rows()
     assert [(row.role, row.slot) for row in (hdd, ssd)] == [("backing", 1), ("cache", 2)]
     assert [(each.cycle, each.drive_id) for each in world.cycles()] == [
@@ -282,24 +288,24 @@ def test_the_boots_of_the_array_are_the_backing_drives(
 
 
 def test_a_failure_half_way_stores_nothing(
-    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def insert_cycle(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(start, "insert_cycle", insert_cycle)
     with pytest.raises(sqlite3.OperationalError, match="full"):
-        started(connection)
+        started(world, connection)
     assert count(connection) == [0, 0, 0, 0]
 
 
-def test_a_number_in_doubt_is_stored_as_such(connection: sqlite3.Connection) -> None:
+def test_a_number_in_doubt_is_stored_as_such(world: World, connection: sqlite3.Connection) -> None:
     docked = replace(SSD, serial_doubt=BRIDGE)
     text = BOTH.replace(
         'erase = "LAB-SSD-1"',
         f'erase = "LAB-SSD-1"\nmodel = "{SSD.model}"\nsize = {SSD.size_bytes}',
     )
-    started(connection, text, drives=(HDD, docked, STICK_DRIVE))
+    started(world, connection, text, drives=(HDD, docked, STICK_DRIVE))
     assert [row.serial_doubt for row in select_campaign_drives(connection, 1)] == ["", BRIDGE]
 
 
@@ -309,7 +315,7 @@ def test_what_a_drive_answers_is_noted(
 ) -> None:
     answer = AskedIdentity("LAB-HDD-1", "0x5000", "hdd", HDD.size_bytes)
     world.answers["LAB-HDD-1"] = answer
-    campaign_id = started(connection) if released else started(connection, _ONLY_READ)
+    campaign_id = started(world, connection) if released else started(world, connection, _ONLY_READ)
     hdd, ssd = select_campaign_drives(connection, campaign_id)
     assert hdd.released == released
     assert noted_identity(hdd) == answer
@@ -317,15 +323,15 @@ def test_what_a_drive_answers_is_noted(
 
 
 def test_a_drive_that_hangs_and_is_only_read_keeps_no_plan_from_starting(
-    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hang(drive: Drive) -> None:
+    def hang(drive: Drive, **_: object) -> NoReturn:
         raise StillRunning(f"smartctl {drive.path}")
 
-    monkeypatch.setattr(start, "ask_identity", hang)
+    world.access = replace(world.access, ask_identity=hang)
     with pytest.raises(Refusal, match="does not answer who it is"):
-        started(connection)
-    (hdd, ssd) = select_campaign_drives(connection, started(connection, _ONLY_READ))
+        started(world, connection)
+    (hdd, ssd) = select_campaign_drives(connection, started(world, connection, _ONLY_READ))
     assert (noted_identity(hdd), noted_identity(ssd)) == (None, None)
 
 
@@ -334,21 +340,21 @@ def test_a_drive_that_answers_as_another_one_starts_nothing(
 ) -> None:
     world.answers["LAB-HDD-1"] = AskedIdentity("OTHER-1", "", "hdd", HDD.size_bytes)
     with pytest.raises(Refusal, match="answers as another drive"):
-        started(connection)
+        started(world, connection)
     assert count(connection) == [0, 0, 0, 0]
 
 
 def test_a_boot_test_is_refused_where_the_initrd_lacks_the_drives_driver(
-    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking = {SSD.name: ("aic94xx",)}
     monkeypatch.setattr(start, "find_missing_modules", lambda name: lacking.get(name, ()))
     with pytest.raises(Refusal, match=r"boot test of LAB-SSD-1 .* needs aic94xx"):
-        started(connection)
+        started(world, connection)
     assert count(connection) == [0, 0, 0, 0]
     # Drives are tested otherwise all the same.
     read_only = plan("LAB-HDD-1", "LAB-SSD-1", boot='[[workload]]\nkind = "surface"\n')
-    started(connection, read_only)
+    started(world, connection, read_only)
 
 
 def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
@@ -357,13 +363,13 @@ def test_a_drive_that_answers_late_who_it_is_is_asked_once_more(
     """It spins up; what it says now guards it before each writing."""
     asked: list[str] = []
 
-    def ask_identity(drive: Drive) -> AskedIdentity | None:
+    def ask_identity(drive: Drive, **_: object) -> AskedIdentity | None:
         asked.append(drive.serial)
         is_late = drive.serial == HDD.serial and asked.count(HDD.serial) == 1
         return None if is_late else AskedIdentity(drive.serial, "", drive.model, drive.size_bytes)
 
-    monkeypatch.setattr(start, "ask_identity", ask_identity)
-    world.campaign_id = started(connection)
+    world.access = replace(world.access, ask_identity=ask_identity)
+    world.campaign_id = started(world, connection)
     assert asked == [HDD.serial, HDD.serial, SSD.serial]
     assert all(noted_identity(row) is not None for row in world.drive_rows())
 
@@ -378,7 +384,7 @@ def test_what_a_released_drive_carries_is_stored(
     world.ends[HDD.path] = "what is there"
     read_only = BOTH.replace('erase = "LAB-SSD-1"\n', "").replace(BOOT, "")
     text = read_only + '[[workload]]\nkind = "surface"\n'
-    world.campaign_id = started(connection, text, drives=(hdd, SSD, STICK_DRIVE))
+    world.campaign_id = started(world, connection, text, drives=(hdd, SSD, STICK_DRIVE))
     noted, other = (row.noted_content for row in world.drive_rows())
     assert other is None
     known = DriveContent(

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +11,13 @@ import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import engine, journal, leavings, screen, started, stick_plan
+from appliance.campaign import engine, started, stick_plan
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
+from appliance.campaign.host import Host
 from appliance.campaign.site import leave
 from appliance.campaign.start import hash_plan, start_campaign
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
@@ -35,7 +35,7 @@ from appliance.store.connect import open_database
 from appliance.store.events import insert_event
 from appliance.store.read.overview import select_events
 from appliance.store.steps import upsert_file_system
-from tests.unit.campaign.world import HDD, SSD, STICK, World, install_uuid, installed
+from tests.unit.campaign.world import HDD, SSD, STICK, OffError, World, install_uuid, installed
 
 _PLAN = """\
 version = 1
@@ -65,25 +65,17 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wo
         world.log.append("KALTSTART is written")
         yield fat
 
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
     monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
     monkeypatch.setattr(started, "FAT", fat)
     monkeypatch.setattr(started, "writable_fat", writable_fat)
     monkeypatch.setattr(stick_plan, "_PLAN", fat / "plan.toml")
     monkeypatch.setattr(Appliance, "_run_campaign", lambda *_: world.log.append("it runs"))
-    for module in (engine, stick_plan):
-        monkeypatch.setattr(module, "find_drives", lambda: world.drives)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    for module in (engine, journal):
-        monkeypatch.setattr(module, "announce", world.announce)
     return world
 
 
 def _start(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
     """The engine starts with whatever database there is, and looks at the plan."""
-    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
     monkeypatch.setattr(appliance, "site", replace(appliance.site, countdown=lambda *_: False))
     appliance._consider_plan(autostart=True)
@@ -142,7 +134,7 @@ def test_a_released_drive_that_does_not_say_who_it_is_is_told(
     machine.drives = (replace(HDD, serial_doubt=doubt),)
     if answers:
         machine.answers = {HDD.serial: AskedIdentity(HDD.serial, "", HDD.model, HDD.size_bytes)}
-    appliance = Appliance(Status(), STICK, open_database(machine.path), DriveList())
+    appliance = Appliance(Status(), STICK, open_database(machine.path), DriveList(), machine.host())
     appliance.status.plan = {"toml": ""}
     monkeypatch.setattr(engine, "start_campaign", _start_released)
     appliance._admit(_PLAN)
@@ -156,13 +148,13 @@ def test_a_released_drive_that_does_not_say_who_it_is_is_told(
 
 
 def _start_released(
-    connection: sqlite3.Connection, text: str, *, drives: Sequence[Drive], stick: Stick
+    connection: sqlite3.Connection, text: str, *, host: Host, drives: Sequence[Drive], stick: Stick
 ) -> int:
     """A number in doubt is released with the model and the size."""
     lines = f'model = "{HDD.model}"\nsize = {HDD.size_bytes}\n'
     if drives[0].serial_doubt:
         text = text.replace("[[workload]]", f"{lines}[[workload]]")
-    return start_campaign(connection, text, drives=drives, stick=stick)
+    return start_campaign(connection, text, host=host, drives=drives, stick=stick)
 
 
 def _superblock(set_uuid: str) -> Superblock:
@@ -173,7 +165,9 @@ def test_a_member_of_an_unknown_array_is_left_to_a_person(
     machine: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.drives = (replace(HDD, file_system="bcache"),)
-    monkeypatch.setattr(leavings, "read_superblock", lambda _: _superblock(array_set_uuid(1)))
+    machine.access = replace(
+        machine.access, read_superblock=lambda _: _superblock(array_set_uuid(1))
+    )
     appliance = _start(machine, monkeypatch)
     assert machine.log == []
     assert "drive LAB-HDD-1 carries" in appliance.status.message
@@ -198,7 +192,7 @@ def test_a_member_of_an_array_that_is_no_surprise_starts(
         return None if whose == "none" else _superblock(set_uuid)
 
     machine.drives = (replace(HDD, file_system="bcache"),)
-    monkeypatch.setattr(leavings, "read_superblock", read_superblock)
+    machine.access = replace(machine.access, read_superblock=read_superblock)
     _start(machine, monkeypatch)
     assert "it runs" in machine.log
 
@@ -241,7 +235,7 @@ def test_a_stick_that_forgets_all_erases_once_on_a_bios_machine(
     is_ours: bool,
 ) -> None:
     (tmp_path / "efivars").rmdir()
-    monkeypatch.setattr(leavings, "read_file_system_uuid", lambda _: file_system)
+    machine.access = replace(machine.access, read_file_system_uuid=lambda _: file_system)
     for _ in range(3):
         machine.path.unlink(missing_ok=True)
         _start(machine, monkeypatch).connection.close()
@@ -286,7 +280,7 @@ def test_what_an_earlier_campaign_left_is_known_by_itself_and_not_by_the_release
     elif known == "cut":
         connection.execute("UPDATE campaign_drive SET written_over = 1")
     connection.close()
-    monkeypatch.setattr(leavings, "read_file_system_uuid", lambda _: file_system)
+    machine.access = replace(machine.access, read_file_system_uuid=lambda _: file_system)
     kind = "ext4" if file_system else ""
     machine.drives = (replace(HDD, disk_uuid=table, file_system=kind),)
     machine.patterned = {HDD.path} if pattern else set()
@@ -297,7 +291,8 @@ def test_what_an_earlier_campaign_left_is_known_by_itself_and_not_by_the_release
 def test_a_drive_that_goes_right_then_is_no_bug(
     machine: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "find_drives", tuple)
+    looks = iter([machine.drives])
+    machine.access = replace(machine.access, find=lambda: next(looks, ()))
     appliance = _start(machine, monkeypatch)
     assert machine.log == []
     (line,) = [fields for event, fields in machine.lines if event == "refused"]
@@ -316,12 +311,12 @@ def restarting(machine: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (tmp_path / "fat/plan.toml").write_text(_RESTARTING)
     for name in ("store_health", "finish"):
         monkeypatch.setattr(engine, name, lambda *_: None)
-    monkeypatch.setattr(engine, "wait_for_the_end", lambda: None)
     return machine
 
 
 def _check_end(world: World, appliance: Appliance, *, restarts: bool) -> None:
-    appliance._finish(1)
+    with pytest.raises(OffError) if restarts else nullcontext():
+        appliance._finish(1)
     assert (world.log[-1] == "reboot") == restarts
     if not restarts:
         assert [event for event, _ in world.events()][-1] == "no-restart"
@@ -397,11 +392,13 @@ def test_what_a_person_let_run_in_this_boot_may_restart(
     if request_kind == "start":
         update_campaign_state(appliance.connection, 1, "done")
         appliance.start(_RESTARTING, lambda _: None)
-        appliance._finish(2)
+        campaign_id = 2
     else:
         update_campaign_state(appliance.connection, 1, "paused")
         appliance.resume(1, lambda _: None)
-        appliance._finish(1)
+        campaign_id = 1
+    with pytest.raises(OffError):
+        appliance._finish(campaign_id)
     assert restarting.log[-1] == "reboot"
 
 
@@ -415,7 +412,9 @@ def test_an_end_that_the_stick_forgets_is_known_by_the_firmware(
     update_campaign_state(appliance.connection, 1, "done")
     _check_end(restarting, appliance, restarts=True)
     restarting.path.write_bytes(kept)
-    appliance = Appliance(Status(), STICK, open_database(restarting.path), DriveList())
+    appliance = Appliance(
+        Status(), STICK, open_database(restarting.path), DriveList(), restarting.host()
+    )
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
     appliance._resume_after_start(restarting.campaign())
     assert restarting.campaign().state == "paused"
@@ -427,7 +426,9 @@ def test_a_restart_in_the_middle_is_counted_by_the_firmware_before_a_panic_may_c
 ) -> None:
     restarting.make_campaign([HDD], plan_toml=_PLAN)
     seen: list[started.Started | None] = []
-    appliance = Appliance(Status(), STICK, open_database(restarting.path), DriveList())
+    appliance = Appliance(
+        Status(), STICK, open_database(restarting.path), DriveList(), restarting.host()
+    )
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
     monkeypatch.setattr(Appliance, "_run_campaign", lambda *_: seen.append(started.read_started()))
     appliance._resume_after_start(restarting.campaign())
@@ -450,11 +451,11 @@ def _lose_actions(world: World, monkeypatch: pytest.MonkeyPatch, *, lost: int) -
     site = world.site()
     for _ in range(4):
         count_power_action(site.connection, 1)
-    leave(site, world.reboot)
+    leave(site, site.host.power.reboot)
     connection = open_database(world.path)
     connection.execute("UPDATE campaign SET power_actions = power_actions - ?", (lost,))
     connection.close()
-    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
     campaign = select_unfinished_campaign(appliance.connection)
     assert campaign is not None
@@ -487,7 +488,7 @@ def test_restarts_the_stick_kept_let_it_go_on(
 
 def test_the_firmware_is_left_as_it_was_found(machine: World, tmp_path: Path) -> None:
     connection = open_database(machine.path)
-    start_campaign(connection, _PLAN, drives=machine.drives, stick=STICK)
+    start_campaign(connection, _PLAN, host=machine.host(), drives=machine.drives, stick=STICK)
     started.note_start(_HASH)
     started.forget_finished(connection)
     assert started.read_started() == started.Started(_HASH, 0), "it is under way"
@@ -503,7 +504,7 @@ def test_a_campaign_of_another_stick_does_not_make_its_plan_known(
     machine: World, boot_id: str, *, known: bool
 ) -> None:
     connection = open_database(machine.path)
-    start_campaign(connection, _PLAN, drives=machine.drives, stick=STICK)
+    start_campaign(connection, _PLAN, host=machine.host(), drives=machine.drives, stick=STICK)
     assert knows_plan(connection, _HASH), "it is under way, so it is this stick's"
     update_campaign_state(connection, 1, "done")
     _tell(connection, "boot-0", "ready", None)
@@ -512,7 +513,9 @@ def test_a_campaign_of_another_stick_does_not_make_its_plan_known(
 
 
 def test_an_alarm_nobody_waited_for_is_cleared_at_the_next_start(machine: World) -> None:
-    Appliance(Status(), STICK, open_database(machine.path), DriveList())._tidy_firmware()
+    Appliance(
+        Status(), STICK, open_database(machine.path), DriveList(), machine.host()
+    )._tidy_firmware()
     assert machine.log == ["clear alarm"]
 
 

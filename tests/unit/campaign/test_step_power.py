@@ -1,13 +1,12 @@
 """A power-off in the middle of a step: what is committed before it, and what is believed after."""
 
 import errno
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import power, step_power
 from appliance.campaign.attempts import settle_armed
 from appliance.campaign.site import Site
 from appliance.campaign.states import max_power_actions
@@ -18,11 +17,7 @@ from appliance.drives.asked_identity import AskedIdentity
 from appliance.errors import StickTrouble
 from appliance.store.connect import open_database
 from tests.unit.campaign.step_machine import Machine
-from tests.unit.campaign.world import HDD, SSD, World
-
-
-class Gone(BaseException):
-    """The machine is off."""
+from tests.unit.campaign.world import HDD, SSD, OffError, World
 
 
 @pytest.fixture
@@ -35,17 +30,9 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
     machine.cold_parts = frozenset({"two"})
     world.counts[HDD.path] = 7
 
-    def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
-        last()
-        machine.log.append(f"cut power {'abruptly' if abrupt else 'in order'}")
-        world.power_rows.append((world.campaign(), world.cycles()))
-
-    def go_off() -> None:
-        raise Gone
-
-    monkeypatch.setattr(power, "cut_power", cut_power)
-    monkeypatch.setattr(step_power, "_await_the_end", go_off)
-    monkeypatch.setattr(step_power, "read_power_cycles", world.read_power_cycles)
+    world.during["cut_power after the last write"] = lambda: machine.log.append(
+        f"cut power {'abruptly' if world.was_abrupt else 'in order'}"
+    )
     monkeypatch.setattr(shutdown, "_BLOCK", tmp_path / "class")
     monkeypatch.setattr(shutdown, "_NOTES", tmp_path / "hushed")
     return machine
@@ -53,7 +40,7 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
 
 def _leave(machine: Machine) -> None:
     """Up to the moment when power goes."""
-    with pytest.raises(Gone):
+    with pytest.raises(OffError):
         machine.run()
 
 
@@ -248,17 +235,15 @@ def test_an_abrupt_power_off_flushes_last_and_then_nothing_more(machine: Machine
 
 @pytest.mark.parametrize("fails", ["the last write", "the power-off"])
 def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, fails: str
+    machine: Machine, fails: str
 ) -> None:
     folder = _switches(machine)
 
-    def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:
-        assert abrupt
-        if fails == "the power-off":
-            last()
+    def fail() -> NoReturn:
         raise OSError(errno.EIO, f"{fails} failed")
 
-    monkeypatch.setattr(power, "cut_power", cut_power)
+    is_last = fails == "the power-off"
+    machine.world.during["cut_power after the last write" if is_last else "cut_power"] = fail
     with pytest.raises(StickTrouble, match=f"the power did not go: .*{fails} failed") as trouble:
         machine.run()
     assert "the campaign goes on from there" in trouble.value.hint

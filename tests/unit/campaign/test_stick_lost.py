@@ -5,19 +5,17 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-from appliance.campaign import engine, journal, opening, power, screen
+from appliance.campaign import engine, opening, power, screen
 from appliance.campaign.advance import go_on
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance, serve
-from appliance.campaign.power import entry_is_armed
 from appliance.campaign.site import leave
 from appliance.campaign.status import Status
 from appliance.campaign.step_run import StoppedByPersonError
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import HDD, STICK, World, arm_and_start_anew
@@ -34,23 +32,20 @@ def shown() -> list[dict[str, Any]]:
 @pytest.fixture
 def serve_with(world: World, monkeypatch: pytest.MonkeyPatch, shown: list[dict[str, Any]]) -> Serve:
     """The engine on a stick that works; what happens in a campaign is given."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
     world.make_campaign([HDD])
 
-    def write_status(status: Status) -> None:
+    def write_status(status: Status, run: Path) -> None:
+        assert run == world.run
         shown.append(json.loads(json.dumps(asdict(status))))
 
     for module in (engine, opening, screen):
         monkeypatch.setattr(module, "write_status", write_status)
-    for module in (engine, opening, journal):
-        monkeypatch.setattr(module, "announce", world.announce)
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    monkeypatch.setattr(engine, "open_stick", lambda: (STICK, open_database(world.path)))
+    monkeypatch.setattr(engine, "open_stick", lambda _: (STICK, open_database(world.path)))
 
     def serve_it(happens: Callable[[Appliance], None]) -> None:
         monkeypatch.setattr(Appliance, "_advance", lambda self, _: happens(self))
         monkeypatch.setattr(Appliance, "work", lambda self: self._run_campaign(1))
-        serve(DriveList())
+        serve(DriveList(), world.host())
 
     return serve_it
 
@@ -90,29 +85,25 @@ def test_a_stop_that_cannot_be_stored_is_no_bug_either(
 
 
 def test_power_that_does_not_go_is_told_and_not_the_database_that_is_closed_for_it(
-    serve_with: Serve, shown: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
     def power_off() -> None:
         raise StepFailed("systemctl failed")
 
-    monkeypatch.setattr(power, "power_off", power_off)
+    world.during["power_off"] = power_off
     with pytest.raises(StickTrouble):
-        serve_with(lambda appliance: leave(appliance.site, power.power_off))
+        serve_with(lambda appliance: leave(appliance.site, appliance.host.power.power_off))
     assert shown[-1]["message"] == "the power did not go: systemctl failed"
     assert "the campaign goes on from there" in shown[-1]["error"]["hint"]
 
 
 def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
-    serve_with: Serve, shown: list[dict[str, Any]], world: World, monkeypatch: pytest.MonkeyPatch
+    serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
     """Entry and alarm are set, and the row that says so is not taken any more."""
 
     def leave_for_cycle(appliance: Appliance) -> None:
-        def arm_alarm(after_s: int) -> float:
-            _close(appliance)
-            return world.arm_alarm(after_s)
-
-        monkeypatch.setattr(power, "arm_alarm", arm_alarm)
+        world.during["arm_alarm"] = lambda: _close(appliance)
         go_on(replace(appliance.site, countdown=lambda *_: False), 1)
 
     with pytest.raises(StickTrouble):
@@ -123,12 +114,12 @@ def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
 
 
 def test_what_a_lost_stick_does_not_let_take_back_is_told(
-    serve_with: Serve, shown: list[dict[str, Any]], world: World, monkeypatch: pytest.MonkeyPatch
+    serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
-    def fail(_: ThisBoot) -> None:
+    def fail() -> NoReturn:
         raise OSError(5, "Input/output error", "bootctl")
 
-    monkeypatch.setattr(power, "disarm_entry", fail)
+    world.during["disarm_entry"] = fail
     with pytest.raises(StickTrouble):
         serve_with(_close_and_fail)
     assert "clear alarm" in world.log
@@ -157,11 +148,10 @@ def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
 ) -> None:
     """A BIOS machine without GRUB's block says the same at each start."""
     arm_and_start_anew(world)
-    bios = ThisBoot(boot_id="boot-1", slot=None, charted=False, firmware="bios")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: bios)
     monkeypatch.setattr(power, "_GRUBENV", tmp_path / "absent")
-    monkeypatch.setattr(power, "entry_is_armed", entry_is_armed)
-    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList())
+    world.firmware = "bios"
+    world.during["entry_is_armed"] = lambda: power.entry_is_armed(world.host().this_boot)
+    appliance = Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
     appliance._resume_after_start(world.campaign())
     campaign = world.campaign()
     assert campaign.state == "paused"

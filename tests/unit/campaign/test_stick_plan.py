@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, screen, stick_plan, stick_room
+from appliance.campaign import stick_plan, stick_room
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.start import Refusals, hash_plan
 from appliance.campaign.status import Status
 from appliance.campaign.stick_plan import check_stick_plan_again, find_stick_plan
 from appliance.campaign.stick_room import StickRoom
-from appliance.campaign.thisboot import ThisBoot
 from appliance.store.campaigns import knows_plan
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database
@@ -35,18 +34,10 @@ kind = "surface"
 @pytest.fixture
 def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
     """An engine that has just started; the plan is `tmp_path / "plan.toml"`."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
     monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
     monkeypatch.setattr(stick_plan, "_PLAN", tmp_path / "plan.toml")
-    for module in (engine, stick_plan):
-        monkeypatch.setattr(module, "find_drives", lambda: world.drives)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    for module in (engine, journal):
-        monkeypatch.setattr(module, "announce", world.announce)
     connection = open_database(world.path)
-    yield Appliance(Status(), STICK, connection, DriveList())
+    yield Appliance(Status(), STICK, connection, DriveList(), world.host())
     connection.close()
 
 
@@ -62,10 +53,10 @@ def test_a_drive_that_is_missing_is_no_mistake_and_may_come(
     (problem,) = status.plan["problems"]
     assert "LAB-HDD-1" in problem
     world.drives = (SSD, HDD)
-    check_stick_plan_again(status, stick=STICK)
+    check_stick_plan_again(status, host=appliance.host, stick=STICK)
     assert status.plan["problems"] == []
     world.drives = ()
-    check_stick_plan_again(status, stick=STICK)
+    check_stick_plan_again(status, host=appliance.host, stick=STICK)
     assert len(status.plan["problems"]) == 1
 
 
@@ -79,7 +70,7 @@ def test_a_mistake_stays_one_whatever_is_plugged_in(
     assert status.plan["state"] == "invalid"
     before = list(status.plan["problems"])
     assert len(before) == 1
-    check_stick_plan_again(status, stick=STICK)
+    check_stick_plan_again(status, host=appliance.host, stick=STICK)
     assert (status.plan["state"], status.plan["problems"]) == ("invalid", before)
 
 
@@ -186,7 +177,7 @@ def test_where_the_report_will_not_fit_the_plan_runs_and_says_so(
     (warning,) = status.plan["warnings"]
     assert warning.startswith("KALTSTART has no room for the report")
     monkeypatch.setattr(stick_room, "read_room", lambda: None)
-    check_stick_plan_again(status, stick=STICK)
+    check_stick_plan_again(status, host=appliance.host, stick=STICK)
     assert status.plan["warnings"] == []
 
 

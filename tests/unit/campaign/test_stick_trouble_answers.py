@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from appliance import keyboard
-from appliance.campaign import engine, journal, power, requests, screen
+from appliance.campaign import engine, requests
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.site import pause
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
 from appliance.store.connect import open_database
 from appliance.store.read.overview import select_events
@@ -27,14 +26,9 @@ from tests.unit.campaign.world import HDD, STICK, World
 @pytest.fixture
 def appliance(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
     """An engine beside a paused campaign."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    monkeypatch.setattr(journal, "announce", world.announce)
     world.make_campaign([HDD], state="paused")
     connection = open_database(world.path)
-    yield Appliance(Status(), STICK, connection, DriveList())
+    yield Appliance(Status(), STICK, connection, DriveList(), world.host())
     connection.close()
 
 
@@ -56,12 +50,12 @@ def answer_to(appliance: Appliance, asked: int) -> Request:
 
 @pytest.mark.parametrize(("kind", "action"), [("poweroff", "power_off"), ("reboot", "reboot")])
 def test_power_that_does_not_go_is_told_whoever_asked_for_it(
-    appliance: Appliance, monkeypatch: pytest.MonkeyPatch, kind: str, action: str
+    appliance: Appliance, world: World, kind: str, action: str
 ) -> None:
     def fail() -> None:
         raise StepFailed("systemctl failed")
 
-    monkeypatch.setattr(power, action, fail)
+    world.during[action] = fail
     with pytest.raises(StickTrouble, match="the power did not go: systemctl failed"):
         ask(appliance, kind, {})
 

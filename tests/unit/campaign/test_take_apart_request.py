@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
-from appliance.campaign import engine, journal, screen
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
 from appliance.store.requests import Request, insert_request, select_request
@@ -32,12 +30,8 @@ def machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ar
 @pytest.fixture
 def appliance(machine: ArrayMachine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
     """An engine that has nothing else to do."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    monkeypatch.setattr(screen, "write_status", lambda _: None)
-    monkeypatch.setattr(journal, "announce", machine.world.announce)
     connection = open_database(machine.world.path)
-    yield Appliance(Status(), STICK, connection, DriveList())
+    yield Appliance(Status(), STICK, connection, DriveList(), machine.world.host())
     connection.close()
 
 

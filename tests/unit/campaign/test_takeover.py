@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, screen, takeover
+from appliance.campaign import takeover
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.requests import answer_beside_campaign
 from appliance.campaign.status import Status
 from appliance.campaign.takeover import describe_counts
-from appliance.campaign.thisboot import ThisBoot
 from appliance.errors import StickTrouble
 from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts
@@ -33,16 +32,11 @@ FILE = "their stick.sqlite"
 @pytest.fixture
 def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Appliance]:
     """An idle engine on a stick with a campaign of its own; its KALTSTART is a folder."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    monkeypatch.setattr(journal, "announce", world.announce)
     monkeypatch.setattr(takeover, "FAT", tmp_path)
     connection = make_database(
         tmp_path / "own", name="mine", disks=[Disk("OTHER", "Other", boots=[Boot(1, 9.0)])]
     )
-    yield Appliance(Status(), STICK, connection, DriveList())
+    yield Appliance(Status(), STICK, connection, DriveList(), world.host())
     connection.close()
 
 
@@ -174,7 +168,7 @@ def test_nothing_is_taken_over_while_a_campaign_has_the_machine(
     appliance: Appliance, theirs: Path
 ) -> None:
     asked = insert_request(appliance.connection, "merge", {"file_name": FILE}, at="T", boot_id="b")
-    answer_beside_campaign(appliance.connection, appliance.this_boot, step_id=0)
+    answer_beside_campaign(appliance.connection, appliance.host, step_id=0)
     answered = select_request(appliance.connection, asked)
     assert answered is not None
     assert answered.answer == "a campaign is running: stop it first"

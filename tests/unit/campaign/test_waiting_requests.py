@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import engine, journal, screen
+from appliance.campaign import engine
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
 from appliance.campaign.requests import STOPPED, answer_beside_campaign
 from appliance.campaign.site import pause
 from appliance.campaign.status import Status
-from appliance.campaign.thisboot import ThisBoot
 from appliance.store.connect import open_database
 from appliance.store.requests import insert_request, select_recent_requests
 from tests.unit.campaign.world import HDD, STICK, World
@@ -30,28 +29,20 @@ kind = "surface"
 @pytest.fixture
 def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
     """An engine beside a paused campaign; whatever runs is stopped by a key."""
-    this_boot = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="uefi")
-    monkeypatch.setattr(engine, "read_this_boot", lambda: this_boot)
     monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
     monkeypatch.setattr("appliance.campaign.started.FAT", tmp_path / "no-fat")
-    monkeypatch.setattr(engine, "find_drives", lambda: (HDD,))
     monkeypatch.setattr(engine, "check_policy", lambda _: "")
     monkeypatch.setattr(engine, "note_start", lambda _: None)
-    monkeypatch.setattr(engine, "wait_for_the_end", lambda: pytest.fail("power goes"))
-    for module in (engine, screen):
-        monkeypatch.setattr(module, "write_status", lambda _: None)
-    for module in (engine, journal):
-        monkeypatch.setattr(module, "announce", world.announce)
     world.make_campaign([HDD], plan_toml=_PLAN, state="paused")
 
     def advance(self: Appliance, campaign_id: int) -> None:
         world.log.append(f"campaign {campaign_id} runs")
         # As the screen does four times a second while a campaign has the machine.
-        answer_beside_campaign(self.connection, self.this_boot, step_id=0)
+        answer_beside_campaign(self.connection, self.host, step_id=0)
         pause(self.site, campaign_id, STOPPED)
 
     monkeypatch.setattr(Appliance, "_advance", advance)
-    return Appliance(Status(), STICK, open_database(world.path), DriveList())
+    return Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
 
 
 def _ask(appliance: Appliance, *kinds: str) -> list[tuple[str, str]]:

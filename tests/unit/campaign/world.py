@@ -5,40 +5,22 @@ of their own, so that a test sees what is committed and nothing else.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import NoReturn, Self
+from typing import NoReturn, override
 
-import pytest
-
-from appliance.campaign import (
-    advance,
-    attempts,
-    boot_sample,
-    drive_threads,
-    journal,
-    leavings,
-    live_drives,
-    marks,
-    measure,
-    power,
-    prepare,
-    rehearsal,
-    sample_store,
-    silent_drives,
-    site,
-    start,
-    started,
-)
+from appliance.arrays.superblock import Superblock
 from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.host import Clock, DriveAccess, Host
+from appliance.campaign.keys import Consoles, Keyboards
+from appliance.campaign.measure import measure_boot
+from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.thisboot import ThisBoot
-from appliance.drives import asked_identity, patience
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.smart import PowerCycles
@@ -149,11 +131,32 @@ class World:
         default_factory=list
     )
     campaign_id: int = 1
+    firmware: str = "uefi"
+    was_abrupt: bool = False
+    """The last power-off in the middle of a step."""
+    no_entry: str = ""
+    """Why no one-shot entry can be set."""
+    during: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """What happens when the machine is asked for something, by its name in `WorldPower`, or sleeps;
+    it may raise."""
+
+    def __post_init__(self) -> None:
+        """What tests put something else in the place of."""
+        self.access = self.make_access()
+        self.clock = Clock(
+            monotonic_s=lambda: self.now_s,
+            time_s=lambda: self.kernel_started_at + self.now_s,
+            sleep=self.sleep,
+        )
+        self.run = self.path.parent / "run"
+        """Where engine and interface tell each other what goes on."""
+        self.input = self.path.parent / "input"
+        """Where the kernel shows keyboards."""
 
     def site(self, *, slot: int | None = None, charted: bool = False) -> Site:
         """The boot that runs now, with a database connection of its own."""
-        this_boot = ThisBoot(boot_id=self.boot_id, slot=slot, charted=charted, firmware="uefi")
-        return Site(open_database(self.path), this_boot, countdown=self._countdown)
+        host = self.host(slot=slot, charted=charted)
+        return Site(open_database(self.path), host, SilentDrives(host), countdown=self._countdown)
 
     def make_campaign(
         self,
@@ -265,16 +268,65 @@ class World:
                 for row in connection.execute("SELECT event, detail FROM events ORDER BY seq")
             ]
 
-    # What the code under test calls
+    # The machine
+
+    def host(self, *, slot: int | None = None, charted: bool = False) -> Host:
+        """In the boot that runs now."""
+        return Host(
+            this_boot=ThisBoot(self.boot_id, slot, charted, self.firmware),
+            power=WorldPower(self),
+            clock=self.clock,
+            drives=self.access,
+            announce=self.announce,
+            release_ballast=lambda: False,
+            find_consoles=tuple,
+            open_consoles=lambda: WorldConsoles(self),
+            open_keyboards=lambda: Keyboards(self.input),
+            run=self.run,
+        )
+
+    def measure(self, *, charted: bool = False) -> None:
+        """The boot that runs now is a measured one, of slot 1."""
+        measure_boot(self.host(slot=1, charted=charted))
+
+    def happen(self, what: str) -> None:
+        """Whatever `during` has for it."""
+        if happens := self.during.get(what):
+            happens()
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now_s += seconds
+        self.happen("sleep")
+
+    def announce(self, event: str, **fields: object) -> None:
+        """Say something on the console."""
+        self.lines.append((event, fields))
 
     def _countdown(self, purpose: str, then: str, _seconds: int) -> bool:
         self.log.append(f"countdown {purpose}")
         self.counted_down.append((purpose, then, self.campaign(), self.cycles()))
         return self.key
 
-    def announce(self, event: str, **fields: object) -> None:
-        """Say something on the console."""
-        self.lines.append((event, fields))
+    # Its drives
+
+    def make_access(self) -> DriveAccess:
+        """To what stands here for drives."""
+        return DriveAccess(
+            find=lambda: self.drives,
+            find_settled=lambda: self.drives,
+            read_number=lambda name: self.numbers.get(name, "1"),
+            read_signs=lambda _: {},
+            ask_identity=self.ask_identity,
+            read_power_cycles=self.read_power_cycles,
+            read_ends=self.read_ends,
+            read_content=self.read_content,
+            read_file_system_uuid=lambda _: "",
+            read_superblock=self.read_superblock,
+            unlocked=self.unlocked,
+            detach_mounts=lambda devices: self.detached.append(list(devices)),
+            close_guard=lambda drive: self.log.append(f"close {drive.path}"),
+        )
 
     def read_power_cycles(self, drive: Drive) -> PowerCycles:
         """Ask a drive."""
@@ -283,9 +335,16 @@ class World:
             return PowerCycles(None, reason="the drive offers no power-cycle count")
         return PowerCycles(self.counts[drive.path], self.count_source)
 
-    def ask_identity(self, drive: Drive, **_: object) -> AskedIdentity | None:
+    def ask_identity(self, drive: Drive, *, timeout_s: float | None = None) -> AskedIdentity | None:
         """Ask a drive who it is."""
+        del timeout_s
         return self.answers.get(drive.serial)
+
+    def read_superblock(self, path: str) -> Superblock | None:
+        """Of the array that a drive is in."""
+        if path not in self.sets:
+            return None
+        return Superblock("backing", True, "a", self.sets[path], "", 512, 512 << 10)
 
     def read_ends(self, path: str) -> DriveEnds:
         """What is on the medium."""
@@ -323,105 +382,108 @@ class World:
             for each in self.drives
         )
 
+
+@dataclass
+class WorldPower:
+    """The power of a machine that is not there."""
+
+    world: World
+
     def arm_entry(self, _this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         """Set the one-shot entry."""
-        self.handed_over = set_uuid
-        self.log.append(f"arm {entry}")
-        self.entry = entry
+        self.world.happen("arm_entry")
+        self.world.handed_over = set_uuid
+        self.world.log.append(f"arm {entry}")
+        self.world.entry = entry
+
+    def explain_no_entry(self, _this_boot: ThisBoot) -> str:
+        """Why none can be set."""
+        return self.world.no_entry
 
     def disarm_entry(self, _this_boot: ThisBoot) -> None:
         """Take it back."""
-        self.log.append("disarm")
-        if self.stuck:
+        self.world.happen("disarm_entry")
+        self.world.log.append("disarm")
+        if self.world.stuck:
             raise StepFailed("the one-shot boot entry is still set")
-        self.entry = ""
+        self.world.entry = ""
+
+    def hand_over_set(self, set_uuid: str) -> None:
+        """Keep which array may start."""
+        self.world.handed_over = set_uuid
+
+    def entry_is_armed(self, _this_boot: ThisBoot) -> bool:
+        """Whether it is still set."""
+        self.world.happen("entry_is_armed")
+        return bool(self.world.entry)
+
+    def read_selected_entry(self) -> str:
+        """What the loader started."""
+        return self.world.loader.get("LoaderEntrySelected", "")
+
+    def can_wake(self) -> bool:
+        """Whether there is a clock that does."""
+        return self.world.can_wake
 
     def arm_alarm(self, after_s: int) -> float:
         """Set the clock."""
-        self.log.append(f"alarm {after_s}")
+        self.world.happen("arm_alarm")
+        self.world.log.append(f"alarm {after_s}")
         return 1_800_000_000.0 + after_s
 
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now_s += seconds
+    def read_rtc_s(self) -> float:
+        """What it says."""
+        return self.world.kernel_started_at + self.world.now_s
+
+    def clear_alarm(self) -> None:
+        """No waking up."""
+        self.world.log.append("clear alarm")
 
     def restart_after_panic(self, *, wanted: bool) -> None:
         """Tell the kernel."""
-        self.restarts_after_panic = wanted
+        self.world.restarts_after_panic = wanted
 
     def power_off(self) -> None:
         """Switch off."""
-        self._power("power-off")
+        self._go("power_off", "power-off")
+
+    def cut_power(self, last: Callable[[], None], *, abrupt: bool) -> None:
+        """Switch off right after `last`."""
+        self.world.happen("cut_power")
+        last()
+        self.world.was_abrupt = abrupt
+        self._go("cut_power after the last write", "power-off")
 
     def reboot(self) -> None:
         """Restart."""
-        self._power("reboot")
+        self._go("reboot", "reboot")
 
-    def _power(self, action: str) -> None:
-        self.log.append(action)
-        self.power_rows.append((self.campaign(), self.cycles()))
+    def _go(self, name: str, said: str) -> None:
+        self.world.happen(name)
+        self.world.log.append(said)
+        self.world.power_rows.append((self.world.campaign(), self.world.cycles()))
 
-    def take_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Stand in for the machine wherever the campaign's code reaches for it."""
-        for module in (advance, attempts, journal, prepare, sample_store, site):
-            monkeypatch.setattr(module, "announce", self.announce)
-        monkeypatch.setattr(power, "_SET_VARIABLE", self.path.parent / "efivars/set")
-        monkeypatch.setattr(started, "_VARIABLE", self.path.parent / "efivars/started")
-        for module in (live_drives, measure):
-            monkeypatch.setattr(module, "find_settled_drives", lambda: self.drives)
-        for module in (boot_sample, live_drives, measure, sample_store):
-            monkeypatch.setattr(module, "monotonic_s", lambda: self.now_s)
-        monkeypatch.setattr(live_drives, "read_sets", lambda *_: self.sets)
-        for module in (advance, sample_store):
-            monkeypatch.setattr(module, "read_power_cycles", self.read_power_cycles)
-        monkeypatch.setattr(leavings, "read_ends", self.read_ends)
-        monkeypatch.setattr(marks, "read_content", self.read_content)
-        monkeypatch.setattr(prepare, "unlocked", self.unlocked)
-        for module in (start, asked_identity):
-            monkeypatch.setattr(module, "ask_identity", self.ask_identity)
-        for module in (live_drives, measure):
-            monkeypatch.setattr(module, "time", SimpleNamespace(sleep=self.sleep))
-        monkeypatch.setattr(patience, "_BLOCK", self.path.parent / "block")
-        monkeypatch.setattr(silent_drives, "read_number", lambda name: self.numbers.get(name, "1"))
-        monkeypatch.setattr(drive_threads, "release_ballast", lambda: False)
-        monkeypatch.setattr(drive_threads, "detach_mounts", self.detached.append)
-        monkeypatch.setattr(rehearsal, "kernel_started_at", lambda: self.kernel_started_at)
-        monkeypatch.setattr(power, "read_rtc_s", lambda: self.kernel_started_at + self.now_s)
-        monkeypatch.setattr(
-            attempts, "read_loader_variable", lambda name: self.loader.get(name, "")
-        )
-        monkeypatch.setattr(power, "entry_is_armed", lambda _: bool(self.entry))
-        monkeypatch.setattr(power, "can_wake", lambda: self.can_wake)
-        monkeypatch.setattr(power, "clear_alarm", lambda: self.log.append("clear alarm"))
-        for name in (
-            "arm_entry",
-            "disarm_entry",
-            "arm_alarm",
-            "power_off",
-            "reboot",
-            "restart_after_panic",
-        ):
-            monkeypatch.setattr(power, name, getattr(self, name))
+    def wait_for_the_end(self) -> NoReturn:
+        """It has gone."""
+        raise OffError
 
 
-class Consoles:
+class OffError(Exception):
+    """Power has gone."""
+
+
+class WorldConsoles(Consoles):
     """In the place of the terminals; somebody presses a key, or nobody does."""
 
-    key = False
+    def __init__(self, world: World) -> None:
+        super().__init__(())
+        self._world = world
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        """Show."""
-
+    @override
     def key_pressed(self, within_s: float) -> bool:
         """Answer without waiting for `within_s`."""
         del within_s
-        return self.key
+        return self._world.key
 
 
 def start_measured(world: World) -> None:

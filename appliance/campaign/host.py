@@ -1,0 +1,160 @@
+"""The machine a campaign runs on: what is done to it, and what is asked of it.
+
+Everything outside the database that a campaign does, or looks at, hangs on one object. It is made
+once for each start of the engine and each measured boot, and handed on; tests hand in another one.
+Must never decide anything: what is done, and when, is the caller's.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from appliance.arrays.superblock import Superblock, read_superblock
+from appliance.caches.ballast import release_ballast
+from appliance.campaign import power
+from appliance.campaign.keys import Consoles, Keyboards, find_consoles
+from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.console import announce
+from appliance.drive_thread import Signs
+from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_identity
+from appliance.drives.file_system import detach_mounts, read_file_system_uuid
+from appliance.drives.model import Drive
+from appliance.drives.patience import read_signs
+from appliance.drives.probe import find_drives, find_settled_drives, read_number
+from appliance.drives.smart import PowerCycles, read_power_cycles
+from appliance.drives.writable import Unlocked, close_guard, unlocked
+from appliance.stick import RUN
+from appliance.workloads.drive_content import DriveContent, read_content
+from appliance.workloads.drive_ends import DriveEnds, read_ends
+
+
+class Power(Protocol):
+    """The machine's power, its next boot entry and its alarm: the functions of `power`."""
+
+    def arm_entry(self, this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None: ...
+    def explain_no_entry(self, this_boot: ThisBoot) -> str: ...
+    def disarm_entry(self, this_boot: ThisBoot) -> None: ...
+    def hand_over_set(self, set_uuid: str) -> None: ...
+    def entry_is_armed(self, this_boot: ThisBoot) -> bool: ...
+    def read_selected_entry(self) -> str: ...
+    def can_wake(self) -> bool: ...
+    def arm_alarm(self, after_s: int) -> float: ...
+    def read_rtc_s(self) -> float: ...
+    def clear_alarm(self) -> None: ...
+    def restart_after_panic(self, *, wanted: bool) -> None: ...
+    def power_off(self) -> None: ...
+    def cut_power(self, last: Callable[[], None], *, abrupt: bool) -> None: ...
+    def reboot(self) -> None: ...
+    def wait_for_the_end(self) -> NoReturn: ...
+
+
+class Announce(Protocol):
+    """Say something on the console, for people and programs."""
+
+    def __call__(self, event: str, **fields: object) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Time as the kernel tells it."""
+
+    monotonic_s: Callable[[], float]
+    """Since the kernel started."""
+    time_s: Callable[[], float]
+    """Since the epoch; the clock of a bench machine may be wrong."""
+    sleep: Callable[[float], None]
+
+    def kernel_started_at(self) -> float:
+        """When the kernel started, by the wall clock, in seconds since the epoch."""
+        return self.time_s() - self.monotonic_s()
+
+
+ReadSuperblock = Callable[[str], Superblock | None]
+"""Of bcache, at a path; None where there is none. Raises StepFailed, StillRunning."""
+
+
+class Unlock(Protocol):
+    """`unlocked` of `drives.writable`."""
+
+    def __call__(
+        self,
+        drive: Drive,
+        *,
+        stick: Drive | None,
+        released_identity: str,
+        noted: AskedIdentity | None,
+    ) -> AbstractContextManager[Unlocked]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveAccess:
+    """The drives of this machine: what they and the kernel answer, and how one is made writable."""
+
+    find: Callable[[], tuple[Drive, ...]]
+    find_settled: Callable[[], tuple[Drive, ...]]
+    """The same, once udev has looked at each."""
+    read_number: Callable[[str], str]
+    """The kernel's, by name: another one for a drive that was plugged in anew."""
+    read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]
+    ask_identity: AskIdentity
+    read_power_cycles: Callable[[Drive], PowerCycles]
+    read_ends: Callable[[str], DriveEnds]
+    read_content: Callable[[str], DriveContent]
+    read_file_system_uuid: Callable[[str], str]
+    read_superblock: ReadSuperblock
+    unlocked: Unlock
+    close_guard: Callable[[Drive], None]
+    detach_mounts: Callable[[Sequence[str]], None]
+    """Take what is mounted of these devices out of the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One machine in one boot."""
+
+    this_boot: ThisBoot
+    power: Power
+    clock: Clock
+    drives: DriveAccess
+    announce: Announce
+    release_ballast: Callable[[], bool]
+    """Give back the memory that a workload holds; whether it held any."""
+    find_consoles: Callable[[], tuple[str, ...]]
+    """The screen and the serial lines that people may stand at."""
+    open_consoles: Callable[[], Consoles]
+    open_keyboards: Callable[[], Keyboards]
+    run: Path
+    """The folder in RAM in which engine and interface tell each other what goes on."""
+
+
+def read_host() -> Host:
+    """The machine that this program runs on."""
+    return Host(
+        this_boot=read_this_boot(),
+        power=power,
+        clock=Clock(monotonic_s=time.monotonic, time_s=time.time, sleep=time.sleep),
+        drives=DriveAccess(
+            find=find_drives,
+            find_settled=find_settled_drives,
+            read_number=read_number,
+            read_signs=read_signs,
+            ask_identity=ask_identity,
+            read_power_cycles=read_power_cycles,
+            read_ends=read_ends,
+            read_content=read_content,
+            read_file_system_uuid=read_file_system_uuid,
+            read_superblock=read_superblock,
+            unlocked=unlocked,
+            close_guard=close_guard,
+            detach_mounts=detach_mounts,
+        ),
+        announce=announce,
+        release_ballast=release_ballast,
+        find_consoles=find_consoles,
+        open_consoles=lambda: Consoles(find_consoles()),
+        open_keyboards=Keyboards,
+        run=RUN,
+    )
