@@ -1,4 +1,4 @@
-"""The engine's fixed stock of words and sentences, in the language that holds now. Pure.
+"""The engine's words and sentences in the current language. Pure.
 
 In the database, in the report and at the console these stay as they are here. What a drive, a tool
 or the kernel says is nobody's to translate, nor what the engine tells of a mistake in a plan.

@@ -1,4 +1,4 @@
-"""The lines of the engine's log, in the language that holds now."""
+"""The lines of the event log in the current language."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Letting a paused campaign run again, and which one waits for a person after an interruption."""
+"""Resuming a paused campaign, and which campaign waits for a person after an interruption."""
 
 import sqlite3
 
@@ -40,7 +40,7 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
         return ""
     days = int(gap.seconds / _SECONDS_PER_DAY)
     return (
-        f"it was interrupted for {days} days by this machine's clock: look at what is on its "
+        f"it was interrupted for {days} days by this machine's clock: examine what is on its "
         "drives, and resume it if they may still be written to"
     )
 

@@ -1,4 +1,4 @@
-"""What looks at the devices beside a step, and where that is stored."""
+"""The recorders that run during a step, and storing what they record."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

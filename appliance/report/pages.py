@@ -1,4 +1,4 @@
-"""Views to HTML by the templates beside this file. Escapes every value except our own SVG."""
+"""Rendering views as HTML from templates. Escapes every value except our own SVG."""
 
 from functools import cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a page shows, as text ready to be shown: rows and series become these dataclasses. Pure.
+"""The content of a page as texts: rows and series become these dataclasses. Pure.
 
 Every text that came from a drive or a plan passes `units.printable` here, and nowhere later; the
 templates escape for HTML on top.

@@ -1,4 +1,4 @@
-"""The campaign's diary."""
+"""The campaign's event log."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""The sentences of the engine's diary."""
+"""The sentences of the engine's events."""
 
 from appliance.event_texts import tell
 

@@ -107,7 +107,7 @@ def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def arm_alarm(after_s: int) -> float:
-        raise StepFailed(f"the clock did not take an alarm in {after_s} s")
+        raise StepFailed(f"the clock did not accept an alarm in {after_s} s")
 
     world.make_campaign()
     monkeypatch.setattr(power, "arm_alarm", arm_alarm)
@@ -115,7 +115,7 @@ def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(
     assert world.log[-1] == "power-off"
     assert world.events()[-1] == (
         "no-alarm",
-        "switch the machine on by hand: the clock did not take an alarm in 60 s",
+        "switch the machine on by hand: the clock did not accept an alarm in 60 s",
     )
 
 

@@ -50,7 +50,7 @@ def test_the_drive_itself_is_read(
     ("noted", "now", "words"),
     [
         (_OWN, _OTHER, "answers as another drive"),
-        (_OWN, None, "no longer answers who it is"),
+        (_OWN, None, "no longer reports its identity"),
         (None, _OTHER, "answers as another drive"),
     ],
 )
@@ -79,6 +79,9 @@ def test_one_that_hangs_fails_its_own_step(drive: Drive, monkeypatch: pytest.Mon
         raise StillRunning("smartctl does not end")
 
     monkeypatch.setattr(asked_identity, "ask_identity", hang)
-    with pytest.raises(StepFailed, match="does not answer") as raised, _held(drive, None):
+    with (
+        pytest.raises(StepFailed, match="does not report its identity") as raised,
+        _held(drive, None),
+    ):
         pytest.fail("it is read")
     assert raised.value.blame == "drive"
