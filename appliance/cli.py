@@ -1,4 +1,4 @@
-"""The command line of the stick, and the two services. Prints, and turns errors into exit codes."""
+"""The stick's command line and its two services. Prints, and turns errors into exit codes."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ def _find_stick_trouble(error: Exception) -> StickTrouble | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m appliance",
-        description="Find out what a drive is worth. Exit codes: 0 done, 1 bug, "
+        description="Find out whether a drive is fit for use. Exit codes: 0 done, 1 bug, "
         "2 bad usage or plan, 3 refused by safety, 4 a drive or tool failed, "
         "5 trouble with the stick.",
     )
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     drives.set_defaults(command=_drives)
 
     check = commands.add_parser(
-        "check", help="say everything that is wrong with a plan, here and now"
+        "check", help="report every mistake in a plan, for this machine as it is now"
     )
     check.add_argument("plan", type=Path)
     check.set_defaults(command=_check)
@@ -72,8 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     status.set_defaults(command=_status)
 
     for name, text in (
-        ("report", "write a campaign's report to the stick's FAT partition again"),
-        ("export", "the same, for every campaign on the stick"),
+        ("report", "rewrite a campaign's report on the stick's FAT partition"),
+        ("export", "rewrite the report of every campaign on the stick"),
     ):
         command = commands.add_parser(name, help=text)
         if name == "report":
@@ -82,9 +82,9 @@ def _parser() -> argparse.ArgumentParser:
 
     compare = commands.add_parser(
         "compare",
-        help="say how much faster one campaign or drive is than another",
-        description="Campaigns of this stick or of others, once they are merged. Without drives:"
-        " each drive that is in both.",
+        help="report how much faster one campaign or drive is than another",
+        description="Campaigns of this stick, or imported ones. Without drives: each drive that is"
+        " in both.",
     )
     for name in ("one", "other"):
         compare.add_argument(name, metavar="CAMPAIGN[:DRIVE]", help="3, 3:SERIAL or 3:array")
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.set_defaults(command=_compare)
 
-    merge = commands.add_parser("merge", help="take over the campaigns of another stick's database")
+    merge = commands.add_parser("merge", help="import the campaigns of another stick's database")
     merge.add_argument("database", type=Path)
     merge.set_defaults(command=_merge)
 
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     support.set_defaults(command=_support)
     rescue = commands.add_parser("rescue", help="copy the database to the stick's FAT partition")
     rescue.set_defaults(command=_rescue)
-    restore = commands.add_parser("restore", help="put the newest copy in a damaged one's place")
+    restore = commands.add_parser("restore", help="replace a damaged database with its newest copy")
     restore.set_defaults(command=_restore)
 
     engine = commands.add_parser("engine", help="the appliance's service")
@@ -246,7 +246,7 @@ def _split_side(text: str) -> tuple[int, str]:
     number, _, drive = text.partition(":")
     if not number.isdecimal():
         raise PlanError(
-            f"{printable(text)} names no campaign",
+            f"{printable(text)} is not the number of a campaign",
             hint="give its number, with or without a drive: 3 or 3:SERIAL",
         )
     return int(number), drive
@@ -288,8 +288,8 @@ def _restore(options: argparse.Namespace) -> int:
     del options
     hold_alone(
         DATABASE_LOCK,
-        held="the engine uses the database; nothing was changed",
-        hint="that is for a database which it cannot use, and says so",
+        held="the engine is using the database; nothing was changed",
+        hint="this command is for a database that the engine cannot use and reports as damaged",
     )
     copy, damaged = restore_copy(DATABASE)
     print(f"{copy.name} was put in place; the damaged one is kept as {damaged.name}.")
@@ -305,7 +305,7 @@ def _engine(options: argparse.Namespace) -> int:
     hold_alone(
         RUN / "engine.lock",
         held="the engine is at work already",
-        hint="ask it in the interface, on any console",
+        hint="use the interface, on any console",
     )
     drives = DriveList()
     drives.start()

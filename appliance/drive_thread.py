@@ -1,4 +1,4 @@
-"""Work on a drive in a thread of its own, so that whoever wants it done is never held up by it.
+"""Work on a drive in its own thread, so that a drive that hangs blocks nothing else.
 
 What waits for a drive that does not answer waits in the kernel, and nothing can end that: state D
 of ps(1). So the engine's thread gives all such work to a `DriveThread`, and meanwhile hands on how
@@ -308,8 +308,8 @@ class DriveThread:
                 seconds=f"{seconds:.0f}",
                 what=silence.what,
             ),
-            hint="look at its cable and its power; switch the machine off and on, or plug the "
-            "drive out and in, before it is used again",
+            hint="check its cable and its power; switch the machine off and on, or unplug "
+            "the drive and plug it in again, before you use it",
         )
 
     # Within the thread

@@ -129,6 +129,6 @@ class UnusableDatabase(SparingTrouble):
     """A database of another stick that nothing can be taken over from. Nothing was changed."""
 
     def __init__(self, place: str, why: str, *, hint: str) -> None:
-        super().__init__(f"{place} cannot be merged: {why}", hint=f"{hint}; nothing was changed")
+        super().__init__(f"{place} cannot be imported: {why}", hint=f"{hint}; nothing was changed")
         self.why = why
         self.what_to_do = hint

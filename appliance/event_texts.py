@@ -1,4 +1,4 @@
-"""What the diary calls what happened, and how it tells it.
+"""The sentence of each event of the log, and the fields it shows.
 
 An event is stored as its name and its fields; its sentence is made from these texts, in English for
 the database and the report, in another language where the interface shows it. Pure.

@@ -1,4 +1,4 @@
-"""What is known of a drive when it is judged: figures, doubts, and what was looked at. Pure.
+"""The evidence on a drive for its verdict: figures, doubts and coverage. Pure.
 
 Made from a campaign's rows by `campaign.gathering`, held against a policy by `verdict`.
 """

@@ -1,4 +1,4 @@
-"""The state in which other computers left KALTSTART: looked at, and mended, before it is mounted.
+"""Checking and repairing KALTSTART's FAT before it is mounted.
 
 No sample is on it: those are on kaltstart-data. Makes a file system only where there is none, and
 never removes a file that somebody put there, but for what a repair cannot keep.

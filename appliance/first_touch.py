@@ -1,4 +1,4 @@
-"""First reads of files against later ones: which of them compare, and by more than chance. Pure.
+"""First reads of files compared with later ones, beyond chance. Pure.
 
 For what learns by being read. A file that is read often may lie at a better place than others, so
 each is held against itself.

@@ -1,4 +1,4 @@
-"""Writing back what RAM still holds, of one file system or one device, never of all.
+"""Flushing one file system or one device from RAM, never all of them.
 
 sync(2) waits for every block device of the machine (docs/decisions/010): one that hangs while it is
 found, or dirty pages of a dying one, would hold up whoever calls it, for ever.

@@ -1,4 +1,4 @@
-"""A choice of one word that outlives the power: a file of its own on the stick."""
+"""A one-word setting in its own file on the stick, which survives power-off."""
 
 from collections.abc import Container
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The layout of the keyboard on the machine's own screen; a serial line has its own.
+"""The keyboard layout of the machine's own screen; a serial line has its own.
 
 The choice is kept on the stick, beside the database.
 """

@@ -19,7 +19,7 @@ def parse_time(text: str) -> datetime:
     try:
         return datetime.strptime(text.strip(), "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
     except ValueError:
-        raise ValueError(f'"{text}" is no time; write it as 2026-11-22 06:20') from None
+        raise ValueError(f'"{text}" is not a time; write it as 2026-11-22 06:20') from None
 
 
 def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
@@ -39,7 +39,7 @@ def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
     except OSError as error:
         raise StepFailed(
             f"the hardware clock cannot be set: {error.strerror}",
-            hint="set it in the firmware's setup; until then the time is lost at power-off",
+            hint="set it in the firmware setup; until then the time is lost at power-off",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What the machine is and how the stick does, from /proc, /sys and the firmware's variables.
+"""Facts about the machine and the stick, from /proc, /sys and the firmware's variables.
 
 Starts no process, asks no drive, writes nothing. What the machine does not tell is empty or None.
 """

@@ -1,4 +1,4 @@
-"""How drives of one model in a campaign compare with each other. Pure.
+"""Comparing drives of the same model within a campaign. Pure.
 
 What is not alike is not compared: other steps, another bus, another speed of the link. A drive that
 is worse than chance would have it stands out; whether that is enough for a remark is the policy's.
@@ -27,7 +27,7 @@ _MOST_DISTANCE = log(10.0)
 _LEAST_RATIO = 1e-6
 """A rate of 0 has no logarithm."""
 _LONE = "no other drive of its model"
-_APART = "nothing was measured alike on two drives of its model: same steps, bus and link"
+_APART = "no two drives of its model were measured with the same steps, bus and link"
 
 
 @dataclass(frozen=True, slots=True)

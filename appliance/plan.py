@@ -1,4 +1,4 @@
-"""The plan: what a person wants done to which drives, checked as a whole.
+"""The plan: what to do on which drives, checked as a whole.
 
 Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. Keys
 are declared in `plan_model` and `plan_workloads`; what takes several is `plan_checks`', what

@@ -1,4 +1,4 @@
-"""What no single key of a plan can be blamed for: clashes between keys.
+"""Conflicts between several keys of a plan.
 
 Pure. Skips what `plan_reading` has complained about, so that every mistake is told at once. What
 concerns the drives is `plan_places`'.

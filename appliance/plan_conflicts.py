@@ -1,4 +1,4 @@
-"""A plan against the machine that is to run it: its drives, their sizes, its RAM.
+"""Conflicts between a plan and this machine: its drives, their sizes, its RAM.
 
 Pure: it is given what `drives.probe` found, and must never touch a drive.
 """

@@ -1,4 +1,4 @@
-"""Where each key of a TOML text stands: key path to line number. Pure.
+"""The line number of each key path in a TOML text. Pure.
 
 Owns nothing but positions: `tomllib` has already accepted the text and alone says what it means.
 Never use this to read values.

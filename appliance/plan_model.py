@@ -1,4 +1,4 @@
-"""A plan without mistakes, as frozen dataclasses whose fields declare its keys. Pure data.
+"""A valid plan as frozen dataclasses whose fields declare its keys. Pure data.
 
 The `[[workload]]` tables are `plan_workloads`'; checking is `plan`'s. The committed
 `plan.schema.json` is made from here:

@@ -1,4 +1,4 @@
-"""What a plan's tables say of its drives: who is who, what is released, where workloads run.
+"""A plan's rules about its drives: identities, releases, and where workloads run.
 
 Pure. Skips what `plan_reading` has complained about, so that every mistake is told at once. Must
 never take a drive for released that is not.
@@ -77,7 +77,7 @@ def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
     if not identity:
         return
     if identity != identity.strip(" "):
-        yield Problem((*drive.path, key), "must not begin or end with a blank")
+        yield Problem((*drive.path, key), "must not begin or end with a space")
     if "erase" in drive.given - drive.broken and erase != identity:
         yield Problem(
             (*drive.path, "erase"),
@@ -107,7 +107,7 @@ def _check_use(shape: Shape) -> Iterator[Problem]:
     if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
         yield Problem(
             (ARRAY,),
-            f"nothing runs on it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
+            f"nothing uses it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
         )
 
 
@@ -204,11 +204,11 @@ def _find_places(
             )
         elif len(matching) > 1:
             numbers = " and ".join(str(index + 1) for index in sorted(matching))
-            yield Problem(path, f"{show_value(wanted)} stands in drives {numbers}")
+            yield Problem(path, f"{show_value(wanted)} is in drives {numbers}")
         elif matching <= found:
             (index,) = matching
             yield Problem(
-                path, f"{show_value(wanted)} is drive {index + 1}, which is named already"
+                path, f"{show_value(wanted)} is drive {index + 1}, which is already named"
             )
         else:
             found |= matching

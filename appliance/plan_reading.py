@@ -1,4 +1,4 @@
-"""What the tables of a plan say, each by itself, and all that is wrong with single keys. Pure.
+"""Reading a plan's tables one by one, and all mistakes in single keys. Pure.
 
 The keys are declared in `plan_model` and `plan_workloads`; what takes several is `plan_checks'`.
 """

@@ -66,7 +66,7 @@ def compose_plan(
         if not _can_be_named(drive.identity):
             raise Refusal(
                 f"{printable(drive.path)} reports no serial number and no WWN that a plan can name",
-                hint="leave it out",
+                hint="remove it from the plan",
             )
         role = "control" if drive.identity in controls else "target"
         release = drive.identity if typed is None else typed.get(drive.identity)

@@ -1,4 +1,4 @@
-"""Values of a plan, as messages and generated plans show them. Pure."""
+"""Values of a plan as messages and generated plans show them. Pure."""
 
 from appliance import VERSION
 from appliance.units import printable

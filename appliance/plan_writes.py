@@ -1,4 +1,4 @@
-"""What a plan writes to: the one rule that decides which drives must be released. Pure.
+"""What a plan writes to: the only rule that decides which drives must be released. Pure.
 
 The checks of a plan's tables, of a plan against the machine's drives, of a campaign that is resumed
 and the interface all ask this. Must never leave out a drive that the engine would write to.

@@ -1,4 +1,4 @@
-"""The policy: which figures of a drive are good enough, per class of drive.
+"""The policy: which results are good enough, per class of drive.
 
 Owns the way from the text of a `policy.toml` (contract: docs/manual/policy.md) to a policy without
 mistakes; its tables are `policy_tables`', what can be limited `policy_limits`'. What

@@ -1,4 +1,4 @@
-"""Everything a policy can limit: its name, which way is worse, and its unit. Pure data.
+"""All limits of a policy: name, direction and unit. Pure data.
 
 The keys of `policy.toml`, the rows of a verdict and the words of its page all come from here. A
 limit is on one figure of one drive in one campaign.

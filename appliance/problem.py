@@ -1,4 +1,4 @@
-"""A mistake in what people wrote, or what forbids doing it, as data: where it is and what it is.
+"""A mistake in a plan or policy, or an obstacle to it, as data: path, text, kind and line.
 
 Pure. It becomes a sentence where it is printed; whoever needs its place reads the fields.
 """

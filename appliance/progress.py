@@ -1,4 +1,4 @@
-"""How whatever takes long says how far it is."""
+"""How long-running work reports its progress."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How many times as large one series of measurements is as another, with its interval.
+"""The ratio of two series of measurements, with its interval.
 
 Pure, like `stats`: floats in, floats out. For two drives, two campaigns, two sticks.
 """

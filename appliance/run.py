@@ -112,7 +112,7 @@ def run(
         reason = (done.stderr or done.stdout).strip().splitlines()
         raise StepFailed(
             f"{shlex.join(words)} failed with code {done.returncode}: "
-            f"{reason[-1] if reason else 'it said nothing'}"
+            f"{reason[-1] if reason else 'no output'}"
         )
     return done
 
@@ -124,9 +124,11 @@ def _not_started(program: str, error: OSError) -> KaltstartError:
     if error.errno in _OF_THE_MEDIUM:
         return UnreadableProgram(
             said,
-            hint="the stick, or the drive this system was started from, cannot be read there: "
-            "switch off, see that it is plugged in well, switch on; where it comes again, copy "
-            "what is on KALTSTART and write a new stick",
+            hint=(
+                "the stick, or the drive this system was started from, has an unreadable "
+                "place: switch off, check that it is plugged in firmly, switch on; if it "
+                "happens again, copy the content of KALTSTART and write a new stick"
+            ),
         )
     return StepFailed(said, blame="other")
 

@@ -1,4 +1,4 @@
-"""How many values it takes until a difference between two series would be seen. Pure.
+"""How many values are needed to show a difference between two series. Pure.
 
 The answer to "no difference can be seen": whether more boots, rounds or reads are worth it.
 """

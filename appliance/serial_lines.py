@@ -1,4 +1,4 @@
-"""The serial lines that somebody may sit at: the one the firmware names, ttyS0 and ttyS1.
+"""The serial lines used as consoles: the one the firmware names, ttyS0 and ttyS1.
 
 Baseboard controllers offer theirs (Serial over LAN) as ttyS1 or ttyS2 as often as ttyS0, and say
 which in the ACPI table SPCR. The kernel of x86 machines takes no console from it, and none of its

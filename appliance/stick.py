@@ -1,4 +1,4 @@
-"""The stick this program runs from: finding it, its partitions, mounting them.
+"""The stick this program runs from: finding it, and mounting its partitions.
 
 Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's system partitions.
 Makes kaltstart-data at the first boot.
@@ -34,7 +34,7 @@ Follows from Seed= in mkosi.conf and is the same on every stick.
 
 SAVE_FIRST = (
     "copy the folder reports of KALTSTART and kaltstart.sqlite of kaltstart-data to another "
-    "machine, and only then write the stick anew, which erases them"
+    "machine before you write the stick again, which erases them"
 )
 """What to do with a stick that can still be read."""
 
@@ -79,20 +79,22 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
     if not sticks:
-        raise StickTrouble("the Kaltstart stick is not found", hint="plug it in again and restart")
+        raise StickTrouble(
+            "the Kaltstart stick was not found", hint="plug it in again, then restart"
+        )
     if len(sticks) > 1:
         raise StickTrouble(
             f"there are {len(sticks)} Kaltstart sticks "
             f"({', '.join(drive.path for drive in sticks)}), "
             "and which one started this machine cannot be told",
-            hint="switch off, leave one plugged in, switch on again",
+            hint="switch off, leave one stick plugged in, switch on again",
         )
     disks = find_root_disks()
     if disks and disks != {sticks[0].name} and not _is_back(sticks[0], disks):
         raise StickTrouble(
             f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
             f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
-            hint="switch off, leave one plugged in, switch on again",
+            hint="switch off, leave one stick plugged in, switch on again",
         )
     paths = _partition_paths(sticks[0])
     return Stick(sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""))
@@ -139,7 +141,8 @@ def make_data_partition(stick: Stick) -> None:
     """Fill the rest of the stick with kaltstart-data. Raises StickTrouble."""
     if stick.drive.read_only:
         raise StickTrouble(
-            "the stick is write-protected", hint="release its switch or use another stick"
+            "the stick is write-protected",
+            hint=("move its write-protection switch, or use another stick"),
         )
     try:
         run(
@@ -157,7 +160,7 @@ def make_data_partition(stick: Stick) -> None:
     except StepFailed as error:
         raise StickTrouble(
             f"the partition kaltstart-data cannot be made on the stick: {error.message}",
-            hint="the stick needs 64 MiB more than the image; use a larger one",
+            hint="the stick must be 64 MiB larger than the image; use a larger one",
         ) from error
 
 
@@ -171,11 +174,13 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     repaired = ""
     if not stick.data_path:
         raise StickTrouble(
-            "the stick has no partition kaltstart-data", hint="start it once by itself"
+            "the stick has no partition kaltstart-data",
+            hint="start a machine from it once, without a plan",
         )
     if stick.drive.read_only:
         raise StickTrouble(
-            "the stick is write-protected", hint="release its switch or use another stick"
+            "the stick is write-protected",
+            hint=("move its write-protection switch, or use another stick"),
         )
     with suppress(OSError):  # /run may be full
         _NOTE.parent.mkdir(parents=True, exist_ok=True)
@@ -193,14 +198,17 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
         except StepFailed as error:
             raise StickTrouble(
                 f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
-                hint="save what is on it with another machine and write the stick anew",
+                hint="copy its content on another machine, then write the stick again",
             ) from error
         if left:
             raise StickTrouble(
                 f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
                 f"repair it by itself (code {checked.returncode}): it is mounted read-only",
-                hint="`python3 -m appliance rescue` copies the database to KALTSTART; then repair "
-                "the partition on another machine with fsck.ext4, or write the stick anew",
+                hint=(
+                    "`python3 -m appliance rescue` copies the database to KALTSTART; then "
+                    "repair the partition on another machine with fsck.ext4, or write the "
+                    "stick again"
+                ),
             )
         if checked.returncode & _FSCK_REPAIRED:
             repaired = f"fsck.ext4 repaired {stick.data_path}"
@@ -240,14 +248,16 @@ def _check_usable(min_free_bytes: int) -> None:
     if os.statvfs(DATA).f_flag & os.ST_RDONLY:
         raise StickTrouble(
             "the stick's data partition is read-only",
-            hint="the stick is worn out, write-protected or damaged; nothing can be stored on it",
+            hint=(
+                "the stick is worn out, write-protected or damaged, so nothing can be stored on it"
+            ),
         )
     free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
     if free < min_free_bytes:
         raise StickTrouble(
             f"the stick's data partition is full: {free >> 10} KiB left, "
             f"{min_free_bytes >> 20} MiB needed",
-            hint="copy old results away and delete them from kaltstart-data",
+            hint="copy old results to a computer and delete them from kaltstart-data",
         )
 
 

@@ -1,4 +1,4 @@
-"""The only place that writes /sys and /proc; reading them goes through here where a miss is normal.
+"""The only writer of /sys and /proc; also reads them if a missing file is normal.
 
 The firmware's variables are in /sys too. Owns no knowledge of what the files mean.
 """
@@ -52,7 +52,7 @@ def write_variable(path: Path, content: bytes) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise StepFailed(f"the firmware did not take {path.name}: {error.strerror}") from error
+        raise StepFailed(f"the firmware did not accept {path.name}: {error.strerror}") from error
 
 
 def remove_variable(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""TOML that people wrote, read with patience: every mistake named with its line. Pure.
+"""TOML written by people: every mistake reported with its line. Pure.
 
 Owns reading a text as TOML and the words for what is wrong with it; what the keys mean is the
 caller's. `kind` is what the text is meant to be: "plan", "policy".

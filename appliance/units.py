@@ -1,4 +1,4 @@
-"""Sizes and times as people write and read them, and text from devices made harmless. Pure."""
+"""Sizes and times as people write and read them, and device texts made harmless. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What a drive is worth: the figures of a campaign held against a policy. Pure.
+"""The verdict on a drive: the figures of a campaign compared with a policy. Pure.
 
 Never calls good what was not measured, and never judges a figure that is in doubt.
 """

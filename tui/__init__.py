@@ -1,1 +1,1 @@
-"""The terminal interface: shows what the engine says and asks it for things. Nothing imports it."""
+"""The terminal interface: shows the engine's state and sends it requests. Nothing imports it."""

@@ -1,4 +1,4 @@
-"""What drives do now and did in the last minutes, from the kernel's own counters.
+"""The drives' activity now and in the last minutes, from the kernel's counters.
 
 Costs a measurement nothing but the reading of a few small files, as seldom as the interface looks
 (see `pace`). How they are read is the port's matter.

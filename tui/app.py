@@ -1,4 +1,4 @@
-"""The application: reads the engine's state every second, hands it to the page, asks the engine.
+"""The application: reads the engine's state every second, passes it to the page, sends requests.
 
 Owns what all pages share: the snapshot, the message line, power, and any-key-stops. It
 runs no campaign: killing it costs nothing.

@@ -1,4 +1,4 @@
-"""What a step's array did inside while the step ran, from its rows in `results`. Pure."""
+"""An array's inner figures during a step, from its rows in `results`. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the database says of a campaign: its boots, steps and verdicts. Pure; reads nothing itself.
+"""A campaign's boots, steps and verdicts, as the pages show them. Pure; reads nothing itself.
 
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """

@@ -1,4 +1,4 @@
-"""A workload on several devices, set side by side: as a table, and as bars. Pure text.
+"""A workload on several devices side by side: as a table and as bars. Pure text.
 
 No figure stands without the cache state that it was taken under.
 """

@@ -1,4 +1,4 @@
-"""A campaign as it is composed on the screen, and what the plan's checks say of it. Pure data."""
+"""A campaign as composed on the screen, and the result of the plan's checks. Pure data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a device did in the last minutes, column by column, from its counters. Pure."""
+"""A device's I/O in the last minutes, column by column, from its counters. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

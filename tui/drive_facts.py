@@ -1,4 +1,4 @@
-"""A drive: as the engine found it, and what it says of itself once it was asked. Pure data.
+"""A drive as the engine found it, and its own answers. Pure data.
 
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.
 """

@@ -1,4 +1,4 @@
-"""Everything known of one drive as lines for people. Pure.
+"""All details of one drive as lines for people. Pure.
 
 What a person has to act on comes first: a screen shows only so many lines.
 """

@@ -1,4 +1,4 @@
-"""How long steps and boots of this stick took, to learn from, and which are left. Pure."""
+"""Durations of this stick's steps and boots, and those still to come. Pure."""
 
 import tomllib
 from dataclasses import dataclass

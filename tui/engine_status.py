@@ -1,4 +1,4 @@
-"""What the engine says about itself, and of the plan on the stick. Pure; reads nothing itself.
+"""The engine's status, and the plan on the stick. Pure; reads nothing itself.
 
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """

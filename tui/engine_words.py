@@ -1,4 +1,4 @@
-"""What the engine says, in the language that holds now.
+"""The engine's words and sentences in the current language.
 
 In the database, in the report and at the console it is English. What a drive, a tool or the kernel
 says is nobody's to translate, nor what the engine tells of a mistake in a plan.

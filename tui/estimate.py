@@ -1,4 +1,4 @@
-"""How long what is left may take, learned from what was done with this stick before. Pure.
+"""The estimated time left, from earlier work with this stick. Pure.
 
 An estimate is the median of what the same work took: on the same drive, else on drives of the same
 model, else on drives of the same class. Work that was never done there is unknown, never guessed.

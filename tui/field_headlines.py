@@ -1,4 +1,4 @@
-"""The main figures of field testing: surface, verify and self-test. Pure."""
+"""The main figures of the drive tests: surface, verify and self-test. Pure."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""The settings of a plan that have no row in the form: where they differ from the defaults. Pure.
+"""Plan settings without a row in the form, and how they differ from the defaults. Pure.
 
 Owns which they are and the words for them; defaults and checks are the plan's own.
 """

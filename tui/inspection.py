@@ -1,4 +1,4 @@
-"""The incoming inspection: every drive that is there looked at, and nothing written. Pure."""
+"""The incoming inspection: every drive examined, and nothing written. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

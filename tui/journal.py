@@ -1,4 +1,4 @@
-"""The tracebacks of bugs, to the system's journal: the screen they would stand on is drawn anew.
+"""Tracebacks of bugs, sent to the system's journal because the screen is redrawn.
 
 The unit's standard error is no way there, since Textual draws on it.
 """

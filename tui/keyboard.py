@@ -1,4 +1,4 @@
-"""Textual's own terminal, whose reader is never behind, and has each key come forward."""
+"""Textual's terminal driver with a reader that is never delayed and raises priority on a key."""
 
 from typing import override
 

@@ -1,4 +1,4 @@
-"""The language of the interface: English as it stands in the source, or a catalogue's own words.
+"""The language of the interface: English as in the source, or a catalogue's texts.
 
 `tui/locale/*.po` are the sources; the image holds what they are compiled to. A text is looked up
 when it is drawn, so that another language holds at once. What the engine writes stays as it is.

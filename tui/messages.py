@@ -1,4 +1,4 @@
-"""What stands on the message line: as much as there is room for, and that there is more. Pure."""
+"""The text of the message line, shortened to the room there is, with a sign for more. Pure."""
 
 import textwrap
 

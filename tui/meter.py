@@ -1,4 +1,4 @@
-"""What drives do now, from their counters read again and again. Pure: reads no clock, no file."""
+"""The drives' current rates, from two readings of their counters. Pure: no clock, no file."""
 
 import re
 from collections import deque

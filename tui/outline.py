@@ -1,4 +1,4 @@
-"""A kept plan as the form of a composed campaign takes it. Pure data."""
+"""A saved plan as the form of a composed campaign shows it. Pure data."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The kernel writes its messages across a console: the screen on it is drawn anew.
+"""Kernel messages overwrite a console: detecting that and redrawing the screen.
 
 Messages come in swarms, and the serial line takes a while for a whole screen.
 """

@@ -1,4 +1,4 @@
-"""How often the interface looks and draws: seldom enough not to be seen in a measurement. Pure."""
+"""The refresh rate of the interface, low enough not to disturb a measurement. Pure."""
 
 TICK_S = 0.5
 _READ_EVERY_S = 1.0

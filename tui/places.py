@@ -1,4 +1,4 @@
-"""Where the engine and the interface leave word for each other. Loads nothing: a start needs it."""
+"""The paths through which engine and interface communicate. Imports nothing: start-up needs it."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What a key of a plan may be, as it is declared, and the words for it. Pure."""
+"""A plan key's allowed values by its declaration, and their texts. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Drawing waits for measuring, not the other way round; the first page and keys wait for nobody.
+"""Scheduling: drawing waits for measuring; the first page and keys wait for nothing.
 
 Who listens for keys never steps back: it sleeps but for them, and a key it has not read yet can
 hurry nobody. Coming forward again takes root, which the interface is on the stick; elsewhere it

@@ -1,4 +1,4 @@
-"""The engine's status.json as what the pages show.
+"""The engine's status.json as the pages show it.
 
 Pure; a key that is missing is a LookupError.
 """

@@ -1,4 +1,4 @@
-"""The engine's drives.json as what the pages show.
+"""The engine's drives.json as the pages show it.
 
 Pure; a key that is missing is a LookupError, but for those an older engine does not write.
 """

@@ -1,4 +1,4 @@
-"""What a campaign's tools said, as it was kept on the stick: listed, and read piece by piece. Pure.
+"""The raw output of a campaign's tools: listed, and read in pages. Pure.
 
 Every text is fit to be drawn (see `charset`) except where its name starts with `raw_`.
 """

@@ -1,4 +1,4 @@
-"""The boots of a campaign as pictures: over their cycles, and their spread. Pure text."""
+"""Charts of a campaign's boots: over their cycles, and their spread. Pure text."""
 
 from collections.abc import Sequence
 from statistics import median as median_of

@@ -1,4 +1,4 @@
-"""What going on with a paused campaign does to its drives. Pure."""
+"""What resuming a paused campaign does to its drives. Pure."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which picked drive plays which role, as keys are pressed. Pure."""
+"""The role of each selected drive, as keys are pressed. Pure."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The moving pictures of the page Run: what drives do now and did in the last minutes. Pure."""
+"""The live charts of the page Run. Pure."""
 
 from collections.abc import Sequence
 

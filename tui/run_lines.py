@@ -1,4 +1,4 @@
-"""How far a campaign is, in a few lines of the page Run. Pure."""
+"""A campaign's progress in a few lines of the page Run. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

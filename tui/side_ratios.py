@@ -1,4 +1,4 @@
-"""What several drives measured alike, side by side: how many times faster, with the interval. Pure.
+"""Comparisons of several drives side by side: how many times faster, with the interval. Pure.
 
 Settled boots have a block of their own: see `boot_ratios`.
 """

@@ -1,4 +1,4 @@
-"""Which step or boots a person may skip, and what is missing from the results then. Pure."""
+"""Which step or boots can be skipped, and what is then missing from the results. Pure."""
 
 from tui.campaigns import Campaign, CampaignDrive, Step
 from tui.engine_words import name_device

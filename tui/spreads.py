@@ -1,4 +1,4 @@
-"""How far apart the samples of one workload lie: those that measured the same again and again.
+"""The spread of a workload's repeated samples.
 
 A box where there are enough of them, a list where there are few; never without the cache state.
 Pure.

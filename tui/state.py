@@ -1,4 +1,4 @@
-"""What the pages show: an immutable snapshot of the engine's state. Pure; reads nothing itself.
+"""An immutable snapshot of the engine's state for the pages. Pure; reads nothing itself.
 
 Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
 """

@@ -1,4 +1,4 @@
-"""How long each step of a plan will take, before anything of it was done. Pure.
+"""The estimated duration of each step of a plan, before it starts. Pure.
 
 By what this stick has timed (`estimate`); else by what the plan itself says, or by what such drives
 usually do, and told as such. Takes plans without mistakes, as TOML has them.

@@ -1,4 +1,4 @@
-"""Campaigns that most people want, made from the drives that are there. Pure.
+"""Templates of common campaigns for the drives that are here. Pure.
 
 They only fill in the form: what they write to is released like everything else.
 """

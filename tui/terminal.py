@@ -1,4 +1,4 @@
-"""The terminal's size where nobody set it: a serial line has none, so the terminal itself is asked.
+"""The size of a terminal that has none set: a serial line's terminal is asked.
 
 Works by sending the cursor to a corner that cannot exist and asking where it got to.
 """

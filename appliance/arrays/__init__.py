@@ -1,1 +1,1 @@
-"""Arrays of two drives: bcache's superblocks, its control files, and the way in and out."""
+"""Arrays of two drives: bcache superblocks, control files, assembling and dismantling."""

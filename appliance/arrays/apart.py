@@ -1,4 +1,4 @@
-"""Taking an array of ours apart, from whatever state a failure or a power cut has left it in.
+"""Dismantling an array made here, in whatever state a failure or a power cut left it.
 
 Never touches a drive that does not carry a superblock of that very array.
 """

@@ -62,7 +62,7 @@ def detach(array: Array, *, tell: Progress) -> None:
     if not wait_until(lambda: not has_cache(array), text=text, timeout_s=LET_GO_S, tell=tell):
         raise ArrayStuckError(
             f"the cache of {array.path} is not detached after {LET_GO_S:.0f} s",
-            hint="wait or switch the machine off and on, then resume",
+            hint="wait, or switch the machine off and on; then resume",
         )
     if not folder.exists():
         raise StepFailed(f"{array.path} has gone while its cache was detached")

@@ -1,4 +1,4 @@
-"""bcache's control files, and the waits for what follows from them.
+"""bcache's control files, and waiting until the kernel has acted on them.
 
 Nearly all of them, reading included, take the one lock that the kernel holds while it registers,
 attaches or frees a device (bch_register_lock in drivers/md/bcache), and it waits for the drives

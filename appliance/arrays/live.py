@@ -1,4 +1,4 @@
-"""Bringing an array's drives together in the kernel, and making it let go of them again.
+"""Assembling an array's drives in the kernel, and stopping the array.
 
 The way out never writes back what is dirty, and loses nothing: a cache set that is stopped keeps
 what it has (`stop` of a set, unlike `unregister`, does not detach). Nothing here formats a drive.
@@ -98,7 +98,7 @@ def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progres
             tell(f"registering the {role} drive", 0, 0)
             register(member.path)
             if not control(member.drive.name).exists():
-                raise StepFailed(f"bcache did not take up {member.path}: see the kernel's log")
+                raise StepFailed(f"bcache did not accept {member.path}: see the kernel's log")
     folder = control(backing.drive.name)
     if not set_folder(set_uuid).exists():
         raise StepFailed(f"the kernel runs no cache set {set_uuid} with {cache.path}")
@@ -188,7 +188,7 @@ def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) 
         tell=tell,
     ):
         raise ArrayStuckError(
-            f"the kernel does not let go of the array within {LET_GO_S:.0f} s: {held()[0]}",
+            f"the kernel does not release the array within {LET_GO_S:.0f} s: {held()[0]}",
             hint=LET_GO_HINT,
         )
 

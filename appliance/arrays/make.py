@@ -53,7 +53,7 @@ def make_cache(
     if buckets < MIN_BUCKETS:
         raise StepFailed(
             f"{cache.path} holds {buckets} buckets of {plan.bucket_bytes} bytes; "
-            f"bcache needs {MIN_BUCKETS}: take a smaller bucket or a larger drive"
+            f"bcache needs {MIN_BUCKETS}: use a smaller bucket or a larger drive"
         )
     _clear_journal(cache, buckets=buckets, bucket_bytes=plan.bucket_bytes, tell=tell)
     _make("-C", cache, block_bytes=block_bytes, plan=plan, set_uuid=set_uuid)

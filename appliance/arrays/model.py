@@ -1,4 +1,4 @@
-"""What is known of an array. Pure data."""
+"""What is known about an array. Pure data."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""UUIDs of the cache sets made here: they say whose an array is and which boot entries start it.
+"""UUIDs of the cache sets made here: they name the array's campaign and its boot entries.
 
 Pure. A measured boot registers the one array whose UUID it was handed over, and no other
 (mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/register-array).

@@ -1,4 +1,4 @@
-"""What can be set on a running array, each setting read back."""
+"""The settings of a running array; each is read back after writing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -72,7 +72,7 @@ def _share_bytes(array: Array) -> int:
     size = block(array.cache) / "size"
     sectors = read(size)
     if not sectors.isdigit():
-        raise StepFailed(f"{size} gives no size: the cache drive may be gone")
+        raise StepFailed(f"{size} reports no size: the cache drive may be gone")
     return int(sectors) * 512 // _UNWRITTEN_SHARE
 
 

@@ -1,4 +1,4 @@
-"""Waiting until nothing is in the cache only."""
+"""Waiting until no data is only in the cache."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What bcache says of a running array: its state, and the counters of its cache.
+"""The state of a running array as bcache reports it, and the counters of its cache.
 
 The counters: bcache counts requests in collectors, and a timer moves these to what can be read
 every accounting_delay = HZ * 300 / 22 (scale_accounting() in drivers/md/bcache/stats.c). So what
@@ -119,4 +119,4 @@ def parse_dirty_threshold_pages(vmstat: str) -> int:
         name, _, value = line.partition(" ")
         if name == "nr_dirty_threshold":
             return int(value)
-    raise StepFailed("/proc/vmstat has no nr_dirty_threshold: what kernel is this?")
+    raise StepFailed("/proc/vmstat has no nr_dirty_threshold: unknown kernel")

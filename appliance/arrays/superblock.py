@@ -1,4 +1,4 @@
-"""bcache's superblocks: what stands on a drive, whether or not the kernel has taken it up.
+"""bcache superblocks: what is on a drive, whether or not the kernel uses it.
 
 Writes nothing but zeroes over the superblock of a drive that is to be free.
 """

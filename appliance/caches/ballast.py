@@ -83,7 +83,7 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
     """Raises StepFailed when so much can or may not be left free. Pure."""
     if free_ram_bytes < FLOOR_BYTES:
         raise StepFailed(
-            f"a ballast that leaves {free_ram_bytes} bytes of RAM free would take the machine down",
+            f"a ballast that leaves {free_ram_bytes} bytes of RAM free would exhaust the memory",
             hint=f"leave at least {FLOOR_BYTES >> 20}M free",
             blame="other",
         )
@@ -91,7 +91,7 @@ def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
         raise StepFailed(
             f"a ballast cannot leave {free_ram_bytes} bytes of RAM free: "
             f"the machine has {total_bytes}",
-            hint="ask for less, or leave the ballast out",
+            hint="leave more RAM free, or omit the ballast",
             blame="other",
         )
 

@@ -1,4 +1,4 @@
-"""A bounded page cache: the command line that runs a program in a control group of its own.
+"""A bounded page cache: the command line that runs a program in its own control group.
 
 Owns the scopes kaltstart-bounded-*. Being no part of the engine's own unit they outlive a crash of
 it: the unit's ExecStopPost stops them, and so does the engine at its start.
@@ -26,7 +26,7 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
     ValueError when the bound is not positive.
     """
     if memory_max_bytes <= 0:
-        raise ValueError(f"{memory_max_bytes} bytes are no bound")
+        raise ValueError(f"{memory_max_bytes} bytes are not a valid limit")
     return [
         "systemd-run",
         "--scope",

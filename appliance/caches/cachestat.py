@@ -143,7 +143,7 @@ def range_in(fd: int, extent: Extent) -> tuple[int, int]:
     size = os.lseek(fd, 0, os.SEEK_END)  # st_size of a block device is 0
     end = extent.offset + extent.length if extent.length else size
     if extent.offset < 0 or extent.length < 0 or not extent.offset <= end <= size:
-        raise StepFailed(f"{extent} does not lie within the {size} bytes of {extent.path}")
+        raise StepFailed(f"{extent} is not within the {size} bytes of {extent.path}")
     return extent.offset, end
 
 

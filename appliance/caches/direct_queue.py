@@ -1,4 +1,4 @@
-"""Several O_DIRECT reads under way at once, handed to the drive in the order they were asked for.
+"""Several O_DIRECT reads in flight at once, submitted in the order of the requests.
 
 With libaio (io_submit(2)) and one thread: two threads with a read each would hand them over in any
 order, and a disk would seek. Only reads exist here.

@@ -1,4 +1,4 @@
-"""Which state of the page cache the I/O really met: what was set up against what was counted. Pure.
+"""The page-cache state that the I/O met, judged from setup and counters. Pure.
 
 Bytes that the application moved are set against bytes that its device served. A contradiction is
 never smoothed over: it makes the state `partial` or `warm`, and unproven, with the reason. Where

@@ -1,4 +1,4 @@
-"""What a drive took for reads that are under way at once. Pure.
+"""The latency of each of several reads that are in flight at once. Pure.
 
 Two times, because one cannot be both: those that add up to the time the drive was at work, for
 rates, and how long each read kept one waiting, for latencies.

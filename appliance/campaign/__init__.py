@@ -1,1 +1,1 @@
-"""A campaign from its plan to its report, over as many power-offs as it takes."""
+"""A campaign from its plan to its report, over as many power-offs as needed."""

@@ -1,4 +1,4 @@
-"""From one boot to the next: choose it, arm it, give a person the chance to stop, let power go.
+"""The next boot: choose it, arm it, count down so that a person can stop it, power off.
 
 The same code runs in the appliance and at the end of each measured boot. A cycle's row is committed
 before power goes, so whatever happens then, the next start knows what was expected.

@@ -1,4 +1,4 @@
-"""What an array did in each part of a step, and the control a workload has over it."""
+"""An array's counters in each part of a step, and the control a workload has over it."""
 
 import shlex
 from dataclasses import replace

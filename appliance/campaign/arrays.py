@@ -1,4 +1,4 @@
-"""The campaign's array: made when a step wants it, taken apart before a drive is wanted alone.
+"""The campaign's array: made when a step needs it, dismantled before a drive is measured alone.
 
 What may be on the drives is committed before they are written to, so that after a power cut in any
 state the next start knows the array by its set's UUID. One that is not in the database is nobody's

@@ -1,4 +1,4 @@
-"""A measured boot that gave no sample: noted, tried again, and given up after the last attempt."""
+"""A measured boot without a sample: recorded, repeated, abandoned after the last attempt."""
 
 import json
 from dataclasses import asdict

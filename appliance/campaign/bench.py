@@ -1,4 +1,4 @@
-"""What one step works on, opened for it: writable if released, with the file system it wants."""
+"""The test environment of one step: its device opened, writable if released, with a file system."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -185,7 +185,7 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
         except StillRunning as error:
             # Its own step fails; it was not unlocked, so nothing else has to wait for it.
             raise StepFailed(
-                f"{drive.path} does not answer who it is", hint=error.hint, blame="drive"
+                f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
             ) from error
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a measured boot took: systemd's times, the session set, and what the disk had read by then.
+"""The sample of a measured boot: systemd's times, the session set, and what the disk had read.
 
 Does nothing but measure; runs from the drive under test.
 """
@@ -75,7 +75,7 @@ def find_root_disk(slot: int) -> str:
     if mounted.name != named.name:
         raise StepFailed(
             f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
-            hint="unplug the drive that is not to be booted",
+            hint="unplug the drive that must not be booted",
             blame="other",
         )
     return mounted.parent.name
@@ -89,7 +89,7 @@ def _wait_for_startup() -> Startup:
         shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
     startup = parse_startup(shown.stdout)
     if startup is None:
-        raise StepFailed("systemd does not say when the start-up finished", blame="other")
+        raise StepFailed("systemd does not report when start-up finished", blame="other")
     return startup
 
 

@@ -1,4 +1,4 @@
-"""Which arrays a measured boot starts: its own, whole, or none; never another one.
+"""The arrays a measured boot starts: its own, complete, or none; never another one.
 
 Reads superblocks and control files. Must never register or write anything.
 """
@@ -55,7 +55,7 @@ class LiveMembers:
 def select_booted_array(
     connection: sqlite3.Connection, campaign_id: int, row: CampaignDriveRow
 ) -> BootedArray | None:
-    """None: the drive boots by itself. Raises Refusal when its array is not there any more."""
+    """None: the drive boots by itself. Raises Refusal if its array is gone."""
     if row.role != "backing":
         return None
     array = select_array(connection, campaign_id)
@@ -113,7 +113,7 @@ def check_sets(
     if others:
         raise Refusal(
             f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
-            hint="take that array apart, or unplug its drives",
+            hint="dismantle that array, or unplug its drives",
         )
 
 

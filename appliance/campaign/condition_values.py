@@ -1,4 +1,4 @@
-"""What decides about a campaign's figures, as names and values to be stored. Pure.
+"""What influences a campaign's results, as names and values to store. Pure.
 
 A value is a text as a person reads it, or a number in the unit at the end of its name. Empty: it is
 not known.

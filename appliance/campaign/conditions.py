@@ -1,4 +1,4 @@
-"""Noting what decides about a campaign's figures: its machine, its programs, its drives' settings.
+"""Recording what influences a campaign's results: machine, programs, drive settings.
 
 Looked at when a campaign starts and at each later start of the machine for it. Reads /sys and what
 drives answered before; asks no drive. What was noted is never changed: another value is another

@@ -1,4 +1,4 @@
-"""Copies of the database beside it, and the log's line where none can be made."""
+"""Copies of the database on kaltstart-data, and the event if none can be made."""
 
 import sqlite3
 

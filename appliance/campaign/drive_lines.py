@@ -1,4 +1,4 @@
-"""A row of the drive list in words, for the command line. Pure.
+"""A row of the drive list as text for the command line. Pure.
 
 Texts from devices are made printable here.
 """

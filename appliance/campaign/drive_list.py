@@ -1,4 +1,4 @@
-"""The list of drives the interface shows, kept in a thread of its own: /run/kaltstart/drives.json.
+"""The list of drives for the interface, kept by its own thread: /run/kaltstart/drives.json.
 
 Published as soon as the kernel's names are known, then again whenever a drive comes, goes or says
 something. While the list is quiet (a campaign runs) no drive is asked anything. Must never write to
@@ -39,7 +39,7 @@ _BLOCK = Path("/sys/class/block")
 _DISKS = Path("/sys/block")
 _UDEV = Path("/run/udev/data")
 
-_ASKED_STILL = "waiting for drives that are still asked what they are"
+_ASKED_STILL = "waiting for drives that have not answered yet"
 _ASKED = ("array", "answer", "answer_reason", "details", "health")
 
 type Key = tuple[str, str]

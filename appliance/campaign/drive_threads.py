@@ -1,4 +1,4 @@
-"""The threads in which a campaign's work on its drives is done: see `appliance.drive_thread`."""
+"""The threads that do a campaign's work on its drives: see `appliance.drive_thread`."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence

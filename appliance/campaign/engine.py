@@ -1,4 +1,4 @@
-"""The appliance's service: finds the stick, resumes what was interrupted, starts what is asked for.
+"""The appliance's service: finds the stick, resumes interrupted campaigns, carries out requests.
 
 Talks to people only through the database, /run/kaltstart and the console lines. A bug pauses the
 campaign and never restarts the machine.
@@ -78,7 +78,7 @@ from appliance.store.requests import Request, select_new_requests, select_reques
 _AUTOSTART_S = 10
 _POLL_S = 0.25
 _HEARTBEAT_S = 5
-_LEFT = "letting go of what an earlier engine has left"
+_LEFT = "releasing what an earlier engine left behind"
 _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 """Terminals whose interface systemd starts, in any machine."""
 
@@ -598,11 +598,11 @@ class Appliance:
                     tell=lambda label, done, total: progress(place, label, done, total),
                 )
         except StoppedByPersonError:
-            said = "stopped; it can be taken apart later"
+            said = "stopped; it can be dismantled later"
         except StickTrouble:
             raise
         except KaltstartError as error:
-            said = f"the array cannot be taken apart: {error}"
+            said = f"the array cannot be dismantled: {error}"
             refuse(self, (said,))
         record(self, "take-apart", what=said)
         self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)

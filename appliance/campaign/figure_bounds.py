@@ -1,4 +1,4 @@
-"""What figures were timed with: machine, link, processors; and what that makes of them. Pure.
+"""What limited a result (machine, link, processors), and whether it can be judged. Pure.
 
 Never lets a drive be held to account for what it was connected with. A figure that the machine had
 decided about is held against no limit, and a limit is never stricter than the link allows.

@@ -1,4 +1,4 @@
-"""From the stored figures of a step to figures for the verdict. Pure.
+"""A step's stored results as figures for the verdict. Pure.
 
 Never takes the figure of a cache for one of a drive.
 """

@@ -1,4 +1,4 @@
-"""What drives say of their health, as figures for the verdict. Pure."""
+"""The drives' health data as figures for the verdict. Pure."""
 
 from collections.abc import Sequence
 

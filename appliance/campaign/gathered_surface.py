@@ -1,4 +1,4 @@
-"""What surface scans found, as figures for the verdict. Reads only.
+"""The findings of surface scans as figures for the verdict. Reads only.
 
 Never takes a part of a drive for the whole.
 """
@@ -27,7 +27,7 @@ _SURFACE: Mapping[str, Wanted] = {
 }
 RATES = (*_SURFACE, "surface_slowest_slice_percent")
 """Limits on how fast a drive is over its bytes."""
-_SAMPLE_RATES = "a sample's rates include the ways between its places"
+_SAMPLE_RATES = "a sample's rates include the seeks between its places"
 
 
 def gather_surface(

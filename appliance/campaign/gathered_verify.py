@@ -1,4 +1,4 @@
-"""What was read back of what was written, as figures for the verdict. Reads only."""
+"""The findings of verify as figures for the verdict. Reads only."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""From the rows of a campaign to the evidence on each of its drives. Reads only."""
+"""The evidence on each drive of a campaign, gathered from its rows. Reads only."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the drives of a campaign say of their health, before its first action and after its last.
+"""Reading the drives' health, before a campaign's first action and after its last.
 
 Each is asked once at each of the two moments. Only asks; a drive that does not answer gives a row
 with the reason. What came in between is computed where it is shown or judged.
@@ -31,7 +31,7 @@ DEADLINE_S = 60
 """For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
 
 _AT_ONCE = 8
-_DOES_NOT_ANSWER = N_("the drive does not answer, and is not asked any more")
+_DOES_NOT_ANSWER = N_("the drive does not answer, and is not queried any more")
 _SECONDS_PER_HOUR = 3600
 
 

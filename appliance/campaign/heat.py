@@ -1,4 +1,4 @@
-"""How hot the drives of a step may become: watched while it runs, awaited before it begins.
+"""The temperature limit of a step's drives: watched while it runs, awaited before it begins.
 
 The limit is the plan's, or else the drive's own. Reads the kernel's sensors only.
 """
@@ -76,7 +76,7 @@ class HeatWatch:
                 raise StepFailed(
                     f"drive {identity} is too hot: {celsius:.0f} °C; {whose} sets the limit at "
                     f"{limit:.0f} °C",
-                    hint="give it more air, or set max_temperature in [campaign]",
+                    hint="improve its cooling, or set max_temperature in [campaign]",
                 )
 
     def rest(self, last: Mapping[str, float], tell: Progress) -> None:

@@ -1,4 +1,4 @@
-"""Telling what happened.
+"""Recording events.
 
 A row in the database and, where outside programs rely on it, a console line.
 """

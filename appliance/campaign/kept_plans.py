@@ -1,4 +1,4 @@
-"""Plans kept on the stick's partition KALTSTART, in the folder plans, each complete or not there.
+"""Plans saved on KALTSTART, in the folder plans, each complete or absent.
 
 What is kept here is never started from here, and releases no drive by itself. Nothing but such a
 plan is removed.
@@ -49,7 +49,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 part.unlink(missing_ok=True)
             raise StickTrouble(
                 f"{shown} cannot be written to KALTSTART: {error.strerror}",
-                hint="make room on it with another computer",
+                hint="make room on it on another computer",
             ) from error
         _sync(folder, f"kept as {shown}")
     return shown
@@ -62,17 +62,17 @@ def delete_plan(file_name: str) -> str:
     """
     shown = f"{FOLDER}/{printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
-        raise Refusal(f"{shown} is no kept plan")
+        raise Refusal(f"{shown} is not a saved plan")
     with writable_fat() as fat:
         path = fat / FOLDER / file_name
         try:
             path.unlink()
         except FileNotFoundError as error:
-            raise Refusal(f"{shown} is not there any more") from error
+            raise Refusal(f"{shown} no longer exists") from error
         except OSError as error:
             raise StickTrouble(
                 f"{shown} cannot be removed from KALTSTART: {error.strerror}",
-                hint="remove it with another computer",
+                hint="remove it on another computer",
             ) from error
         _sync(path.parent, f"{shown} is gone")
     return shown
@@ -89,5 +89,5 @@ def _sync(folder: Path, done: str) -> None:
     except OSError as error:
         raise StickTrouble(
             f"{done}, but may not outlast a power cut: {error.strerror}",
-            hint="look at the list of kept plans after the next start",
+            hint="check the list of saved plans after the next start",
         ) from error

@@ -1,4 +1,4 @@
-"""The sample of a measured boot, kept on KALTSTART where the database does not take it.
+"""A measured boot's sample, saved on KALTSTART if the database does not accept it.
 
 The data partition may be full, read-only or damaged at the one moment when a sample exists. Then
 the sample, or at least the true reason why there is none, goes to a file that the appliance takes
@@ -77,7 +77,7 @@ def keep_sample(kept: KeptSample) -> None:
             path.parent.mkdir(exist_ok=True)
             write_durably(path, json.dumps(asdict(kept), indent=1))
     except OSError as error:
-        raise StickTrouble(f"KALTSTART does not take the sample either: {error}") from error
+        raise StickTrouble(f"KALTSTART does not accept the sample either: {error}") from error
 
 
 def read_kept() -> KeptSample | None:

@@ -1,4 +1,4 @@
-"""Any key: on any console of a measured boot, and beside the interface in the appliance.
+"""Any key: on any console of a measured boot, and in parallel to the appliance's interface.
 
 A terminal hands each key to one reader only. So the engine reads the keyboards' event devices
 beside the interface, of which every reader gets all: a key that the interface hears too is no less

@@ -1,4 +1,4 @@
-"""What campaigns left on drives: the memory that a stick cannot forget.
+"""Traces that campaigns left on drives: a memory that the stick cannot lose.
 
 Must never be the reason to write to a drive: whatever is not known is left to a person.
 """

@@ -1,4 +1,4 @@
-"""Arrays that are still on their drives: which they are, in words, and taking them apart."""
+"""Arrays left behind on their drives: listed, described and dismantled."""
 
 import os
 import sqlite3
@@ -179,4 +179,4 @@ def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Pro
     left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
     if set_uuid in left:
         return f"taken apart as far as its drives are here: {left[set_uuid].reason}"
-    return "the array is taken apart"
+    return "the array is dismantled"

@@ -1,4 +1,4 @@
-"""The drives of a campaign as they are here now: those that were released, those that boot.
+"""A campaign's drives as they are connected now: the released ones and the ones that boot.
 
 Reads only. Must never take a path for an identity, nor a drive of the same serial for the same one.
 """
@@ -84,7 +84,7 @@ def find_booted_drives(
         raise Refusal(
             f"the reference OS of drive {row.identity} is also on "
             + ", ".join(other.path for other in others),
-            hint="unplug what is not to be booted",
+            hint="unplug the drives that must not be booted",
         )
     return booted
 

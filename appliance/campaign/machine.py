@@ -1,4 +1,4 @@
-"""The machine itself, for the interface: /run/kaltstart/machine.json, and what may be set on it.
+"""The machine's facts for the interface (/run/kaltstart/machine.json), and its settings.
 
 Only the engine's idle moments are used: while a campaign runs, nothing here is read or set.
 """
@@ -97,7 +97,9 @@ class Machine:
         if at_work is not None:
             raise Refusal(
                 f"campaign {at_work} has begun to measure times since this start of the machine",
-                hint="restart it first and set the time then, or wait until the campaign is done",
+                hint=(
+                    "restart the machine and then set the time, or wait until the campaign is done"
+                ),
             )
         before = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         set_time(to)
@@ -137,7 +139,7 @@ class Machine:
         Raises Refusal or StepFailed. Returns the answer.
         """
         if not _TERMINAL.fullmatch(terminal):
-            raise Refusal(f'"{terminal}" is no terminal that a shell can be opened on')
+            raise Refusal(f'"{terminal}" is not a terminal that can run a shell')
         run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
         return self._note("shell", f"a shell on {terminal}")
 

@@ -1,4 +1,4 @@
-"""What the engine does about the machine's drives, whichever campaign they belong to.
+"""Guarding all drives of the machine, whichever campaign they belong to.
 
 Notes each in the database, makes read-only what is not, and knows whether any that is needed came.
 """

@@ -1,4 +1,4 @@
-"""Marks: what a campaign has left on a drive of its own, by which the drive is known again.
+"""Marks: proof on a drive that it still carries what this campaign wrote.
 
 Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
 before it writes and one when it has ended, and so has a drive that is taken out of an array. Where
@@ -41,8 +41,8 @@ from appliance.workloads.drive_content import (
 from appliance.workloads.reference_os import root_partuuid
 
 _IF_IT_MAY_BE_ERASED = (
-    "nothing was written; look at what is on it, and if it may be erased as it is now, start the "
-    "plan once more"
+    "nothing was written; examine what is on it, and if it may be erased as it is now, start "
+    "the plan again"
 )
 
 
@@ -221,7 +221,7 @@ def _check_left(
             f"drive {row.identity} cannot be told from another one: the power went while it "
             "was being written, nothing that was left on it is there any more, and its serial "
             "number may be another drive's too",
-            hint="start a new campaign, which releases it again",
+            hint="start a new campaign, in which you release it again",
         )
     if noted is None:
         # A version that knew less has stored it: all that is named as ours may be of that step.

@@ -70,7 +70,10 @@ def measure_boot(host: Host) -> None:
     """Measure this boot, store the sample, go on with the campaign."""
     this_boot = host.this_boot
     if this_boot.slot is None:
-        raise Refusal("this is not a measured boot", hint="the appliance starts those by itself")
+        raise Refusal(
+            "this is not a measured boot",
+            hint="the appliance starts measured boots automatically",
+        )
     sample = _try_sample(host, this_boot.slot)
     drives: Sequence[Drive] = ()
     stick: Stick | None = None
@@ -145,7 +148,9 @@ def _store(
     forgotten = ""
     try:
         if cycle.left_at is None:
-            raise StepFailed("the machine restarted before power was asked to go", blame="other")
+            raise StepFailed(
+                "the machine restarted before the power-off was requested", blame="other"
+            )
         if isinstance(sample, KaltstartError):
             raise sample
         booted = _find_booted(site, campaign, row, drives)

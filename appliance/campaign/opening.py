@@ -1,4 +1,4 @@
-"""Opening the stick when the appliance starts, and telling people when that fails."""
+"""Opening the stick when the appliance starts, and reporting a failure."""
 
 import os
 import sqlite3
@@ -55,8 +55,8 @@ def open_stick(host: Host) -> tuple[Stick, sqlite3.Connection]:
     mended += _restore_seed()
     lock = hold_alone(
         DATABASE_LOCK,
-        held="a copy of the database is being put in its place",
-        hint="wait until that is done, and restart the machine",
+        held="the database is being replaced with a copy",
+        hint="wait until that is done, then restart the machine",
     )
     try:
         connection = _open_database(host, repaired, mended)

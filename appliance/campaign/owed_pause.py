@@ -1,4 +1,4 @@
-"""A pause that the stick does not take, until the engine is started again in the same boot.
+"""A pause that the stick does not accept, kept until the engine restarts in the same boot.
 
 systemd starts the engine again after trouble and after a bug. Where the pause could not be stored,
 the campaign would go on by itself then.

@@ -1,4 +1,4 @@
-"""The only caller of reboot and power-off; sets the next boot's entry and the waking alarm.
+"""The only caller of reboot and power-off; sets the next boot's entry and the wake-up alarm.
 
 Must never act on its own: the campaign counts each action, in the database, before it asks for it
 here.
@@ -165,7 +165,7 @@ def arm_alarm(after_s: int) -> float:
     rtc_now = int(read_rtc_s())
     if not set_to.isdigit() or not 0 <= int(set_to) - rtc_now <= after_s + 1:
         raise StepFailed(
-            f"the clock did not take an alarm in {after_s} s: it says {set_to or 'nothing'}"
+            f"the clock did not accept an alarm in {after_s} s: it reports {set_to or 'nothing'}"
         )
     return float(set_to)
 

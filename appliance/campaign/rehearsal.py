@@ -1,4 +1,4 @@
-"""How long before the alarm power must go: learned by one restart, where the plan says nothing."""
+"""The time from power-off to the alarm, learned by one restart if the plan does not set it."""
 
 import math
 from contextlib import suppress

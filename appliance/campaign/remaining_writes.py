@@ -1,4 +1,4 @@
-"""Which drives a campaign writes to when it is resumed. Pure: decides on what is stored."""
+"""The drives a campaign writes to when it is resumed. Pure: decides from stored rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

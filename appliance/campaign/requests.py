@@ -1,4 +1,4 @@
-"""Requests: what people ask the engine for, and how each kind is carried out.
+"""Requests: what people ask of the engine, and how each kind is carried out.
 
 Each is a row of the table `request`. One about a campaign that runs is answered in the transaction
 that grants it: a power cut leaves it either done or still asked for. Must never take a step, or a
@@ -101,7 +101,7 @@ class Asked:
     def engine(self) -> Engine:
         """For those that are carried out while nothing runs."""
         if self.idle_engine is None:
-            raise AssertionError(f"{self.request.kind} while a campaign has the machine")
+            raise AssertionError(f"{self.request.kind} while a campaign is using the machine")
         return self.idle_engine
 
     def accept(self, answer: str) -> None:
@@ -130,7 +130,7 @@ class Handler:
     wants: Wanted = Wanted.NOTHING
     """What it means to the campaign that runs, where it was granted."""
     while_running: bool = False
-    """May be carried out while a campaign has the machine; all others are refused then."""
+    """May be carried out while a campaign is using the machine; all others are refused then."""
     outlives_a_start: bool = False
     """Still meant after the machine was restarted: it names what it is about, or was stored while
     power was going and means whatever goes on by itself."""
@@ -182,7 +182,7 @@ def _check(name: str, value: object, wanted: type) -> object:
 
 
 def answer_beside_campaign(connection: sqlite3.Connection, host: Host, *, step_id: int) -> Wanted:
-    """Answer all requests while a campaign has the machine; the most urgent that was granted.
+    """Answer all requests while a campaign is using the machine; the most urgent that was granted.
 
     `step_id` is the step that runs, 0 where none does.
     """
@@ -255,13 +255,13 @@ def _pause(asked: Asked, *, campaign_id: int) -> None:
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign_id)
         record(asked, "pause-asked", campaign_id=campaign_id)
-        asked.accept(N_("it pauses when what runs now is done and stored"))
+        asked.accept(N_("it pauses once the current part is stored"))
 
 
 def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
     if not is_pause_asked(asked.connection, campaign_id):
         raise Refusal(
-            f"campaign {campaign_id} is not about to pause", hint="a paused one is resumed"
+            f"campaign {campaign_id} is not about to pause", hint="resume a paused campaign instead"
         )
     with transaction(asked.connection):
         clear_pause_asked(asked.connection, campaign_id)
@@ -278,11 +278,11 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     connection, running_id = asked.connection, asked.running_id
     step = _find_step(connection, campaign_id, step_id)
     if step.state not in {"planned", "running"}:
-        raise Refusal(f"{step.kind} on {step.device} is {step.state} already: nothing was skipped")
+        raise Refusal(f"{step.kind} on {step.device} is already {step.state}: nothing was skipped")
     if running_id is not None and step.id != running_id:
         raise Refusal(
-            f"{step.kind} on {step.device} is not what runs now: nothing was skipped",
-            hint="pause the campaign; then the next step can be skipped",
+            f"{step.kind} on {step.device} is not running now: nothing was skipped",
+            hint="pause the campaign; then you can skip the next step",
         )
     stored = len(select_parts(connection, step.id))
     with transaction(connection):
@@ -318,7 +318,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
-            raise Refusal(f"{drive.identity} has no boot left to make: nothing was skipped")
+            raise Refusal(f"{drive.identity} has no boots left: nothing was skipped")
         said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
         record(
             asked,

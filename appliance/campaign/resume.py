@@ -1,4 +1,4 @@
-"""Letting a paused campaign run again, and which one waits for a person after an interruption."""
+"""Resuming a paused campaign, and which campaign waits for a person after an interruption."""
 
 import sqlite3
 
@@ -42,7 +42,7 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
     days = int(gap.seconds / _SECONDS_PER_DAY)
     return Phrase(
         N_(
-            "it was interrupted for {count} days by this machine's clock: look at what is on its "
+            "it was interrupted for {count} days by this machine's clock: examine what is on its "
             "drives, and resume it if they may still be written to"
         ),
         count=days,

@@ -1,4 +1,4 @@
-"""The sample of a measured boot on the stick, and how it is known that the boot was cold.
+"""Storing the sample of a measured boot, and the proof that the boot was cold.
 
 The sample is committed before any drive is asked for its count.
 """

@@ -1,4 +1,4 @@
-"""What people see of the engine, and what they can ask for at any moment while something runs."""
+"""The engine's state as people see it, and their requests while something runs."""
 
 import sqlite3
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The drives that were left behind in this boot: they do not answer, and are asked nothing more.
+"""Drives abandoned in this boot: they do not answer, and are not used again.
 
 A drive is asked again as soon as what hung in the kernel has come back, or it was plugged in anew.
 """
@@ -78,7 +78,7 @@ class SilentDrives:
                 time=entry.at,
                 what=entry.silence.what,
             ),
-            hint="switch the machine off and on, or plug the drive out and in",
+            hint="switch the machine off and on, or unplug the drive and plug it in again",
             blame=entry.blame,
         )
 

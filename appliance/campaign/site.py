@@ -1,4 +1,4 @@
-"""Where a campaign is being run: this boot and its database; how it pauses, and how it leaves."""
+"""The context a campaign runs in: this boot and its database; how it pauses and powers off."""
 
 import sqlite3
 from collections.abc import Callable
@@ -106,7 +106,9 @@ def leave(site: Site, action: Callable[[], None]) -> None:
         action()
     except (KaltstartError, OSError) as error:
         raise StickTrouble(
-            f"the power did not go: {error}",
-            hint="the stick was let go of for it, so nothing more is stored; what was stored is "
-            "kept, and the campaign goes on from there at the next start",
+            f"power-off failed: {error}",
+            hint=(
+                "the stick was unmounted for it, so nothing more is stored; what was stored "
+                "is kept, and the campaign continues from there at the next start"
+            ),
         ) from error

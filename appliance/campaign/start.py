@@ -1,4 +1,4 @@
-"""From a plan's text to a campaign in the database.
+"""Starting a campaign: from a plan's text to rows in the database.
 
 Everything is checked before anything is stored.
 """
@@ -202,7 +202,7 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     except StillRunning as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
-        raise Refusal(f"{drive.path} does not answer who it is", hint=error.hint) from error
+        raise Refusal(f"{drive.path} does not report its identity", hint=error.hint) from error
     check_asked(drive, None, asked)
     return astuple(asked) if asked else ("", "", "", 0)
 
@@ -255,7 +255,7 @@ def _free_slots(host: Host, drives: Sequence[Drive], chosen: Sequence[Drive]) ->
         raise Refusal(
             f"only {len(free)} of {SLOTS} boot slots are free: "
             "other drives here carry reference systems",
-            hint="unplug the drives that take no part",
+            hint="unplug the drives that do not take part",
         )
     return free
 

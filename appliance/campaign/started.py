@@ -1,4 +1,4 @@
-"""Which plan was started, and how often power went for it, remembered outside the database.
+"""Plans started and their power-offs, recorded outside the database as well.
 
 A stick may lose its database, or forget at a power-off what it took. Then nothing in it says that a
 plan was started already, and `autostart` would erase its drives at each start, for ever. So this is

@@ -1,4 +1,4 @@
-"""Which boot comes next. Pure: plans and decides, touches nothing."""
+"""The states of a campaign and the choice of the next boot. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the engine is doing right now, for the TUI.
+"""The engine's current activity, for the TUI.
 
 /run/kaltstart/status.json, in RAM, replaced whole.
 """

@@ -1,4 +1,4 @@
-"""What a part had found when its step ended in the middle of it: stored, or nobody would know.
+"""Storing what an unfinished part had found when its step ended.
 
 A step that was stopped does the part again; one that failed or was skipped never does.
 """

@@ -1,4 +1,4 @@
-"""A power-off in the middle of a step, and what the start after it says of the drive.
+"""A power-off within a step, and what the next start learns about the drive.
 
 As with the boots: the row first, then the count, the countdown that any key stops, the alarm; then
 power goes. Must never let a restart pass for a power-off.
@@ -36,7 +36,7 @@ _WAKE_MARGIN_S = 60
 """From the alarm's arming to the waking, where the plan and a rehearsal say nothing: power goes a
 few seconds after it."""
 
-_SWITCHES = "its switches for the power-off"
+_SWITCHES = "its power-off switches"
 
 
 class TooManyPowerActionsError(KaltstartError):

@@ -1,4 +1,4 @@
-"""What looks at the devices beside a step, and where that is stored."""
+"""The recorders that run during a step, and storing what they record."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""One attempt at one step: its parts in their order, and what is stored after each.
+"""One attempt at one step: its parts in order, and storing each result.
 
 A finished part is committed on the stick before the next one begins, so an interruption of any kind
 costs the part that was under way and nothing else.
@@ -153,7 +153,7 @@ class StepRun:
         if step.attempts >= MAX_ATTEMPTS + planned:
             # A power cut or a plug that was pulled, for all that is known.
             raise StepFailed(
-                f"given up after {step.attempts} attempts that did not come to an end",
+                f"abandoned after {step.attempts} attempts that did not finish",
                 blame="other",
             )
         working = drive_work(
@@ -311,7 +311,7 @@ class StepRun:
     def _come_from_power_off(self, part: str, workload: Workload, bench: Bench) -> None:
         """Return only in the start after the power-off that `part` wants."""
         if self._power is None:
-            raise StepFailed(f"{part} wants a power-off, which is for drives by themselves")
+            raise StepFailed(f"{part} needs a power-off, which is only possible for single drives")
         if self._power.settle(part):
             look = partial(workload.doubt_power_off, bench)
             with _failing_as_step(part):

@@ -1,4 +1,4 @@
-"""The plan on the stick: read and checked when the appliance starts, shown, never started here."""
+"""The plan on the stick: read and checked at start-up and shown; it is not started here."""
 
 from dataclasses import dataclass
 

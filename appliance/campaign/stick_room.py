@@ -18,7 +18,7 @@ from appliance.units import format_drive_size
 _COPIES = 3
 """Of the database there are two copies beside it."""
 
-_MAKE_ROOM = "delete folders of old reports there, once they were copied to a computer"
+_MAKE_ROOM = "copy folders of old reports to a computer, then delete them there"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a campaign will store on the stick, before it starts: estimated from its plan. Pure.
+"""An estimate, from its plan, of what a campaign will store on the stick. Pure.
 
 The bytes of a row were measured (tests/unit/campaign/test_storage_estimate.py measures them again).
 How long a step takes is what it depends on most: an hour of one drive's activity is a third of a

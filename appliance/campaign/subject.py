@@ -1,4 +1,4 @@
-"""What a step works on: one drive, or the campaign's array."""
+"""The target of a step: one drive, or the campaign's array."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress

@@ -1,4 +1,4 @@
-"""The log for whoever looks for a fault: kept beyond a crash, and as a folder on KALTSTART.
+"""The log for troubleshooting: kept after a crash, and written to a folder on KALTSTART.
 
 The journal is in RAM and goes with the power, so a crash leaves its end on kaltstart-data. What is
 kept is bounded: it must never take the room that samples need.

@@ -1,4 +1,4 @@
-"""Taking over campaigns from another stick's database, which somebody has copied to KALTSTART.
+"""Importing campaigns from another stick's database that was copied to KALTSTART.
 
 The file is only read. What was taken over, the answer to whoever asked, and the line in the diary
 are one transaction: a power cut leaves all of it or nothing.
@@ -27,7 +27,7 @@ def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[s
     """
     shown = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
-        raise Refusal(f"{shown} is no database", hint=f"its name must end in {SUFFIX}")
+        raise Refusal(f"{shown} is not a database", hint=f"its name must end in {SUFFIX}")
 
     def note(counts: MergeCounts) -> None:
         said = f"{describe_counts(counts)} ({shown})"
@@ -46,12 +46,12 @@ def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[s
 
 def describe_counts(counts: MergeCounts) -> str:
     """What was taken over, and what was not and why. Pure."""
-    parts = ["nothing taken over"]
+    parts = ["nothing imported"]
     if counts.campaigns:
         campaigns, boots = _count(counts.campaigns, "campaign"), _count(counts.boots, "boot")
         drives = "1 drive that was" if counts.drives == 1 else f"{counts.drives} drives that were"
         parts = [
-            f"{campaigns} taken over with {boots} and {_count(counts.results, 'result')}",
+            f"{campaigns} imported with {boots} and {_count(counts.results, 'result')}",
             f"{drives} not known here",
         ]
     if counts.already_there:

@@ -1,4 +1,4 @@
-"""The hardware's own timer over a power-off that hangs: it restarts the machine.
+"""The hardware watchdog, which restarts the machine if a power-off hangs.
 
 systemd sets one for a restart (RebootWatchdogSec=) and none for a power-off, in which a drive that
 no longer answers can hold up the kernel for ever. The restart was counted beforehand, like the

@@ -1,1 +1,1 @@
-"""Drives: what they are, who they are, and whether they may be written to."""
+"""Drives: their facts, their identity, and whether they may be written to."""

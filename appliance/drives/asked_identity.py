@@ -1,4 +1,4 @@
-"""Who a drive says it is when it is asked now, and not what the kernel noted when it found it.
+"""A drive's identity, asked of the drive itself rather than taken from the kernel's records.
 
 A disk that was changed behind a bridge shows in nothing the kernel keeps: INQUIRY data, serial
 number and capacity are read once, when the device is found. smartctl sends INQUIRY and IDENTIFY
@@ -110,7 +110,7 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
         return
     if now is None:
         raise Refusal(
-            f"{drive.path} no longer answers who it is; when the campaign began it did: "
+            f"{drive.path} no longer reports its identity; when the campaign began it was: "
             f"{printable(noted.serial or noted.model)!r}",
             blame="drive",
         )
@@ -137,5 +137,5 @@ def _make_refusal(drive: Drive, what: str, before: str, after: str) -> Refusal:
     return Refusal(
         f"{drive.path} answers as another drive: its {what} was {printable(before)!r} and is "
         f"{printable(after)!r}",
-        hint="the disk behind the bridge or in the dock was changed: put the released one back",
+        hint="the disk behind the bridge or in the dock was exchanged: put the released one back",
     )

@@ -1,4 +1,4 @@
-"""Asking drives what only they know, each in a thread of its own, with a deadline of its own.
+"""Querying drives, each in its own thread with its own deadline.
 
 A drive that does not answer holds up nothing: not the others, not whoever reads the answers, not
 the end of the program (the threads are daemons; what may hang in the kernel is a process of its
@@ -27,7 +27,7 @@ _AGAIN_S = 300
 # The kernel's own patience with a command is up to 5 retries of 30 s (SD_MAX_RETRIES, SD_TIMEOUT).
 _LIMIT_S = 600
 _READ_BYTES = 4096
-_BUG = "internal error while asking; see the journal"
+_BUG = "internal error during the query; see the journal"
 
 
 @dataclass(slots=True)

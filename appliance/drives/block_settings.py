@@ -1,4 +1,4 @@
-"""What the kernel does with a drive's requests: driver, scheduler, queue, read-ahead, cache.
+"""How the kernel handles a drive's requests: driver, scheduler, queue, read-ahead, cache.
 
 Reads /sys only; sends no command to a drive and changes nothing.
 """

@@ -1,4 +1,4 @@
-"""Whether a measured boot would find a drive: the drivers it hangs on, and what the initrd has.
+"""Whether a measured boot would find a drive: the drivers it needs, and what the initrd has.
 
 The initrd notes its modules when it starts (mkosi.images/initrd), and measured boots have the very
 same initrd. Only reads; what cannot be known forbids nothing.

@@ -1,4 +1,4 @@
-"""What a person would ask about a drive beyond its name: from lsblk, /sys and smartctl. Pure.
+"""A drive's details for people, from lsblk, /sys and smartctl. Pure.
 
 Asking is `asking`. Says what is; what may be done with the drive is for `safety` to say.
 """

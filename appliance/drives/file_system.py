@@ -128,5 +128,5 @@ def _unmount(folder: Path) -> None:
     except StepFailed as error:
         raise StillMountedError(
             f"the file system under test cannot be unmounted: {error.message}",
-            hint="wait or pull the drive's plug, then resume",
+            hint="wait, or unplug the drive; then resume",
         ) from error

@@ -1,4 +1,4 @@
-"""What is not as it could be with a drive and its connection, in sentences for people. Pure.
+"""Problems of a drive and its connection, in sentences for people. Pure.
 
 States facts and what to do about them; whether a drive is good enough is not for this module.
 """
@@ -60,7 +60,8 @@ def _capacity(drive: Drive, sector_bytes: int) -> str:
             count=sector_bytes,
         )
     return N_(
-        "it gives no capacity: listen whether it spins up, then try another cable, slot and machine"
+        "it reports no capacity: listen whether it spins up, then try another cable, slot "
+        "and machine"
     )
 
 
@@ -69,8 +70,8 @@ def _security(security: str) -> str:
         "locked": N_("locked by an ATA password: nothing on it can be read or written"),
         "enabled": N_("an ATA password is set: it will be locked after the next power-off"),
         "frozen": N_(
-            "its ATA security is frozen, as firmware does at start-up: "
-            "no secure erase before it was plugged in anew"
+            "its ATA security is frozen, as firmware does at start-up: no secure erase until "
+            "it is plugged in again"
         ),
     }.get(security, "")
 
@@ -79,8 +80,8 @@ def _protection(drive: Drive) -> str:
     if not drive.write_protected:
         return ""
     return N_(
-        "write-protected by itself: it can only be read; look for a switch on it or on its case, "
-        "worn-out flash memory protects itself for good"
+        "write-protected by the drive itself: it can only be read; look for a switch on it "
+        "or its case; worn-out flash protects itself permanently"
     )
 
 
@@ -110,30 +111,30 @@ def _link(link: Link) -> str:
             port=link.port_max,
         )
     if link.kind == "sata" and link.now == "1.5 Gb/s":
-        return N_("connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here")
+        return N_("connected with 1.5 Gb/s: results above 150 MB/s are not possible here")
     return ""
 
 
 def _cache(drive: Drive, write_cache: str) -> str:
     # NVMe drives that need none have none, and USB bridges often do not tell.
     if write_cache == "off" and drive.transport in {"sata", "sas"}:
-        return N_("its write cache is switched off: writes are slower than it can do")
+        return N_("its write cache is switched off: writes are slower than they could be")
     return ""
 
 
 def _trim(drive: Drive, *, trim: bool | None, drive_knows_trim: bool | None) -> str:
     if trim is False and drive_knows_trim:
-        return N_("knows TRIM, but what it is connected with does not let it through")
+        return N_("supports TRIM, but its connection does not pass it on")
     if trim is False and not drive.rotational and drive.transport in _OWN_BUS:
-        return N_("flash without TRIM: it cannot be told which blocks are free")
+        return N_("flash without TRIM: the drive cannot be told which blocks are free")
     return ""
 
 
 def _zoned(zoned: str) -> str:
     return {
         "host-managed": N_(
-            "host-managed zones: it can be written in order only, "
-            "and ordinary file systems cannot use it"
+            "host-managed zones: it can only be written in order, and ordinary file systems "
+            "cannot use it"
         ),
         "host-aware": N_("shingled (host-aware zones): scattered writes become slow"),
         "drive-managed": N_("shingled (drive-managed zones): scattered writes become slow"),

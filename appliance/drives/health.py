@@ -1,4 +1,4 @@
-"""A drive's state of health out of smartctl's JSON: ATA, NVMe and SCSI. Pure.
+"""A drive's health data from smartctl's JSON: ATA, NVMe and SCSI. Pure.
 
 Only counters whose meaning is fixed by a standard, or by smartmontools' drive database, are taken;
 the raw values of ATA attributes 1, 7 and 195 pack several figures into one and never are.

@@ -1,4 +1,4 @@
-"""Which of a drive's counters are nonsense, and why that is known. Pure.
+"""Implausible health counters, and the reasons for doubting them. Pure.
 
 A doubt is a sentence for people. It is raised only by what a drive of any make cannot have counted;
 a counter that is merely bad is left alone.
@@ -83,7 +83,7 @@ def _doubt(data: Json, counter: Counter, by_name: ByName) -> str:
         return N_("a count below zero")
     may_be_full = counter.name in _FAULTS and counter.value == _SATURATED
     if counter.unit == "1" and counter.value in _ALL_ONES and not may_be_full:
-        return N_("all its bits are set: the drive says nothing by it")
+        return N_("all its bits are set: the value means nothing")
     find_doubt = _DOUBTS.get(counter.name)
     doubt = find_doubt(data, counter, by_name) if find_doubt else ""
     if not doubt and counter.name in _FAULTS and counter.value >= _FULL_COUNTS[-1]:
@@ -147,7 +147,7 @@ def _sectors_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
 
 
 def _cycles_doubt(_data: Json, counter: Counter, _by_name: ByName) -> str:
-    return "" if counter.value else N_("a drive that answers has been switched on once at least")
+    return "" if counter.value else N_("a drive that answers has been switched on at least once")
 
 
 def _unsafe_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
@@ -159,14 +159,14 @@ def _spare_doubt(_data: Json, counter: Counter, by_name: ByName) -> str:
     silent = not by_name.get("spare_threshold_percent")
     empty = not by_name.get("available_spare_percent")
     if silent and empty and not by_name.get("critical_warning"):
-        return N_("neither a reserve nor a limit to it: the drive says nothing by it")
-    return N_("more than all of it") if counter.value > 100 else ""
+        return N_("neither a reserve nor a limit for it: the value means nothing")
+    return N_("more than 100 %") if counter.value > 100 else ""
 
 
 def _hours_doubt(data: Json, counter: Counter, _by_name: ByName) -> str:
     hours = counter.value
     if hours > _MOST_HOURS:
-        return N_("more hours than such drives exist: it may be minutes or seconds")
+        return N_("more hours than such drives have existed: it may be minutes or seconds")
     busy = data.get("nvme_smart_health_information_log", {}).get("controller_busy_time")
     if isinstance(busy, int) and busy / 60 > hours + 1:
         return Phrase(N_("the drive was at work for {number} minutes of them"), number=busy)
@@ -207,7 +207,9 @@ def _bytes_doubt(data: Json, counter: Counter, by_name: ByName) -> str:
     )
     known = data.get("in_smartctl_database") is True or data.get("ata_device_statistics")
     if from_attribute and not known:
-        return N_("what the drive counts in is not known: it is not in smartmontools' database")
+        return N_(
+            "the unit of this counter is unknown: the drive is not in smartmontools' database"
+        )
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Capacity that a drive has and does not offer: what is tested is not all of it.
+"""Capacity that a drive hides, and that is therefore not tested.
 
 ATA disks end where a Host Protected Area (SET MAX ADDRESS), ACS-4's accessible maximum address, or
 a Device Configuration Overlay makes them end; hdparm reads the native size of each. NVMe drives

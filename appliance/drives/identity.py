@@ -1,4 +1,4 @@
-"""Who a drive is: finding it by serial number or WWN, and making sure it is still the same one.
+"""A drive's identity: finding it by serial number or WWN, and checking that it is unchanged.
 
 A path such as /dev/sda says where a drive is at the moment, never who it is.
 """
@@ -41,7 +41,9 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         raise DriveAbsent(f"no drive with {wanted} is in this machine")
     if len(found) > 1:
         paths = ", ".join(drive.path for drive in found)
-        raise Refusal(f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one")
+        raise Refusal(
+            f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one of them"
+        )
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""What the kernel knows of a drive without asking it: texts of /sys, read and not understood here.
+"""What the kernel knows about a drive without a query: texts of /sys, unparsed.
 
 Nothing here sends a command to a drive: the kernel answers from what it noted when it found it.
 """

@@ -1,4 +1,4 @@
-"""What a connection carries at most, from how fast it is in words. Pure.
+"""The maximum transfer rate of a link, from the text that describes it. Pure.
 
 Payload, as far as the line code and, with USB, the frames decide it; what protocols take besides is
 not subtracted.

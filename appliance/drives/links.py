@@ -1,4 +1,4 @@
-"""How fast a drive is connected, and how fast it could be: SATA, PCI Express, SAS, USB. Pure."""
+"""A drive's link speed and its maximum: SATA, PCI Express, SAS, USB. Pure."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Loop devices that lie over drives: the one way to stack that the kernel shows in no `holders/`.
+"""Loop devices on drives, the one kind of stacking that no `holders/` in /sys shows.
 
 A loop device opens what it lies over as any program would: lsblk lists it apart from its drive, and
 an exclusive opening of the drive is granted beside it (loop_configure in drivers/block/loop.c).

@@ -1,4 +1,4 @@
-"""How long the kernel waits for a drive, and by which counters a drive shows that it answers.
+"""How long the kernel waits for a drive, and the counters that show a drive still answers.
 
 Reads /sys only, and nothing there that waits for a drive.
 """

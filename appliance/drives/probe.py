@@ -1,4 +1,4 @@
-"""Finding the drives of this machine: `lsblk` for the tree, /sys for what `lsblk` lacks or mangles.
+"""Finding this machine's drives: `lsblk` for the tree, /sys for what `lsblk` lacks or mangles.
 
 Reads what the kernel and udev already know and sends nothing to a drive, so one that hangs does not
 hang the list. Must never write and never judge: that is `safety`.

@@ -63,9 +63,7 @@ def explain_no_capacity(drive: Drive) -> str:
         return N_("has no medium")
     # Linux takes sectors of 512, 1024, 2048 and 4096 bytes, and of all others shows no capacity
     # (sd_read_capacity() in drivers/scsi/sd.c).
-    return N_(
-        "shows no capacity: it is not ready, or its sectors are of a size that Linux cannot use"
-    )
+    return N_("reports no capacity: it is not ready, or Linux cannot use its sector size")
 
 
 def _not_told_apart(drive: Drive) -> str:

@@ -1,4 +1,4 @@
-"""A drive's own self-test: how far it is and how it ended, out of smartctl's JSON. Pure.
+"""Progress and result of a drive's own self-test, from smartctl's JSON. Pure.
 
 Shapes: smartmontools 7.4, ataprint.cpp, nvmeprint.cpp, scsiprint.cpp.
 """
@@ -14,7 +14,7 @@ SMARTCTL = ["smartctl", "--json=c", "--capabilities", "--log=selftest"]
 
 NOT_THE_DRIVES = (
     "the drive has no self-test",
-    "the drive is testing itself already",
+    "the drive is already running a self-test",
     "the self-test did not begin",
     "no sign that the self-test ran",
     "the self-test was ended early",

@@ -1,4 +1,4 @@
-"""Whether a serial number can tell one drive from all others. Pure.
+"""Whether a serial number identifies exactly one drive. Pure.
 
 Bridges, docks and cheap drives show numbers that many have in common. A drive that goes by such a
 number is released by its model and size as well, and no campaign on it starts automatically.

@@ -1,4 +1,4 @@
-"""Keeping the kernel from flushing and parking one drive when the machine is switched off.
+"""Preventing the kernel from flushing and parking one drive at power-off.
 
 A drive that says it has flushed and has not is found out only where nothing asks it again before
 the power goes. Linux asks at each power-off: sd_shutdown() in drivers/scsi/sd.c (6.12) sends

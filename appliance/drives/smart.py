@@ -1,4 +1,4 @@
-"""How often a drive has been powered on, and what that proves about a boot. Reads with smartctl.
+"""A drive's power-on count and what it proves about a boot. Reads with smartctl.
 
 Must never start a self-test or change a setting.
 """
@@ -66,7 +66,7 @@ def parse_power_cycles(text: str) -> PowerCycles:
         _ata(data)
         or _nvme(data)
         or _scsi(data)
-        or PowerCycles(None, reason=N_("the drive offers no power-cycle count"))
+        or PowerCycles(None, reason=N_("the drive has no power-cycle count"))
     )
 
 
@@ -104,7 +104,7 @@ def judge_coldness(
     `before` comes from the database, `after` alone has the source.
     """
     if not boot_id_changed:
-        return ColdProof("unproven", N_("the machine did not start anew"))
+        return ColdProof("unproven", N_("the machine did not restart"))
     doubt = _doubt_count(before, after)
     if power == "warm":
         # Of a drive that was switched on no count is 0.

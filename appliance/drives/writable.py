@@ -1,4 +1,4 @@
-"""The only place that makes a drive writable, and only for as long as a block of code lasts.
+"""The only place that makes a drive writable, and only for the duration of a block of code.
 
 Every drive is read-only from discovery on: 61-kaltstart-guard.rules in mkosi.extra, and for what
 that misses `close_guard`.
@@ -134,8 +134,7 @@ def _check_protection(drive: Drive) -> None:
     if sysfs.read_text(_BLOCK / Path(drive.path).name / "ro") == "1":
         raise Refusal(
             f"{drive.path} is write-protected by the drive itself: nothing was written",
-            hint="look for a switch on it or on its case; flash memory that is worn out protects "
-            "itself for good",
+            hint="look for a switch on it or its case; worn-out flash protects itself permanently",
         )
 
 
@@ -171,7 +170,7 @@ def check_not_held(path: str) -> None:
     loops = find_loops_over(path.removeprefix("/dev/"))
     if loops:
         raise Refusal(
-            f"{path} is in use: {', '.join(loops)} lies over it", hint="detach it: losetup -d"
+            f"{path} is in use: {', '.join(loops)} is on top of it", hint="detach it: losetup -d"
         )
 
 
@@ -190,7 +189,7 @@ def _flush_and_close(fd: int, drive: Drive) -> None:
     try:
         os.fsync(fd)
     except OSError as error:
-        raise StepFailed(f"{drive.path} did not take what was written: {error.strerror}") from error
+        raise StepFailed(f"{drive.path} did not accept the write: {error.strerror}") from error
     finally:
         os.close(fd)
 

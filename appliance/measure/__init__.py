@@ -1,4 +1,4 @@
-"""From what the kernel and the tools say to typed samples. Pure.
+"""Output of the kernel and of tools parsed into typed samples. Pure.
 
 Reads no file, starts no process.
 """

@@ -1,4 +1,4 @@
-"""What devices do while a step runs, second by second.
+"""The activity of devices during a step, second by second.
 
 Reads their counters in /sys and nothing else; must never fail a step: a device that vanishes ends
 its own series.

@@ -1,4 +1,4 @@
-"""systemd-bootchart's SVG → what it recorded, as numbers. Pure.
+"""The recorded numbers from systemd-bootchart's SVG. Pure.
 
 Only figures leave this module: nothing of the file itself gets into a page. The graphs are those
 of systemd-bootchart's src/svg.c: bars over a box whose width is the recording; a graph of I/O is

@@ -1,4 +1,4 @@
-"""How much of an array's data is only in its cache, second by second.
+"""The amount of an array's data that is only in its cache, second by second.
 
 Only reads; must never fail a step.
 """

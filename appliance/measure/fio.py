@@ -1,4 +1,4 @@
-"""fio's JSON (`--output-format=json+`) → what one job did. Pure.
+"""Parsing fio's JSON (`--output-format=json+`) into the results of one job. Pure.
 
 A job that met an error leaves fio's complaints around its JSON (fio issues 731, 1685, 2048): what
 lies between the first and the last brace is taken, as fio's own t/fiotestlib.py does.

@@ -1,4 +1,4 @@
-"""A drive's own account of its condition, before it is stored, and what two of them say together.
+"""A drive's health readings before they are stored, and the difference between two of them.
 
 Pure data. A counter that is known to be nonsense carries a doubt and is never judged.
 """

@@ -1,4 +1,4 @@
-"""Whether a processor was the bottleneck of a step: how long one of them was at its limit.
+"""Whether a processor was the bottleneck of a step: how long one was at its limit.
 
 Reads the kernel's counters each second and nothing else; must never fail a step. One thread on one
 of many processors is enough to be the bottleneck, so the busiest one counts.

@@ -1,4 +1,4 @@
-"""A thread that looks at something at each full second. What it looks at is its subclasses' matter.
+"""A thread that takes a reading at each full second; subclasses decide which.
 
 Must never fail a step: what cannot be seen leaves a gap.
 """

@@ -1,4 +1,4 @@
-"""What a workload measured: the rows of `results`, `tickets` and `activity` before they are stored.
+"""What a workload measured: rows of `results`, `tickets` and `activity` before they are stored.
 
 Pure data. No figure exists here without the state of the caches it was taken under.
 """

@@ -1,4 +1,4 @@
-"""Whether a drive's rate has become steady, by SNIA's rules. Pure.
+"""Whether a drive's rate is steady, by SNIA's rules. Pure.
 
 SNIA, Solid State Storage Performance Test Specification (PTS) 2.0.2, definition "Steady State": in
 a measurement window of five rounds, for the tracked value y, (a) Max(y) - Min(y) is no more than

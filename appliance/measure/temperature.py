@@ -1,4 +1,4 @@
-"""How hot drives are while a step runs, from the kernel's sensors. Reads /sys; never fails a step.
+"""Drive temperatures during a step, from the kernel's sensors. Reads /sys; never fails a step.
 
 The kernel asks the drive itself: drivetemp (SATA) by a command that waits until all others are
 done, nvme by one that the drive answers beside its work (drivers/hwmon/drivetemp.c,

@@ -1,4 +1,4 @@
-"""Whether a cache is warmed up: its read hit ratio has settled. Pure.
+"""Whether a cache is warmed up, that is, its read hit ratio has settled. Pure.
 
 There is no standard for it (SNIA's rule of `steady_state` is for rates), so this is ours, and is
 named with each result: over the last three rounds, each of which reads everything once, the largest

@@ -1,4 +1,4 @@
-"""The campaign's answer: one sentence and one chart, which a page begins with. Pure.
+"""The campaign's answer: the sentence and the chart at the top of a page. Pure.
 
 The sentence is the most telling of the findings, shortened; all of it stands among them.
 """

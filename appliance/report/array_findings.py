@@ -1,4 +1,4 @@
-"""What the figures of an array say, in plain sentences, each by a stated rule. Pure.
+"""Conclusions from an array's figures, in plain sentences, each by a stated rule. Pure.
 
 Only figures of all three places that may speak make a sentence about their order, and one run of
 each is called what it is.

@@ -1,4 +1,4 @@
-"""The array itself: what it was made of, how it was set, what it costs when its cache dies. Pure.
+"""The array: its members, its settings, and what is lost if its cache fails. Pure.
 
 What is said of bcache follows the kernel's Documentation/admin-guide/bcache.rst ("Error Handling",
 "Troubleshooting performance") and drivers/md/bcache/super.c (conditional_stop_bcache_device; and
@@ -43,8 +43,8 @@ _OFF_FOR_BENCHMARKING = {
 """0 switches these off, so that the cache gets everything that it is measured with."""
 
 _AFTER_RESTART = (
-    "After a restart without the cache drive the array does not appear until somebody lets the"
-    " backing drive run alone."
+    "After a restart without the cache drive, the array does not appear until someone starts "
+    "the backing drive alone."
 )
 
 _ABSENT = {"block": "the larger logical block of the two drives"}

@@ -1,4 +1,4 @@
-"""What a workload's section shows: charts, tables and heat maps as text, and how numbers read.
+"""The content of a workload's section: charts, tables and heat maps as text, and number formats.
 
 Pure. Every kind of workload builds its section from these few shapes; the templates know no kind.
 """

@@ -1,4 +1,4 @@
-"""Boots as charts: all drives over their boots, and what was sampled while a drive booted. Pure.
+"""Boots as charts: all drives over their boots, and the samples of a charted boot. Pure.
 
 A boot's dot is filled where its cold start is proven, and a ring where it is not.
 """

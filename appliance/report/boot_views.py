@@ -1,4 +1,4 @@
-"""Drives and their boots as a page shows them, as text ready to be shown. Pure."""
+"""Drives and their boots as texts for a page. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

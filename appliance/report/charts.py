@@ -1,4 +1,4 @@
-"""Charts as SVG elements that live inside a page, load nothing and fit any width. Pure.
+"""Charts as SVG elements inside a page; they load nothing and fit any width. Pure.
 
 Places along x are percentages, places along y are pixels: a chart gets as wide as its figure is,
 and its text keeps its size. The margins are the padding of the `svg` element, into which labels

@@ -1,4 +1,4 @@
-"""What a campaign was measured on: machine, programs, and how each drive was driven. Pure.
+"""The conditions of a campaign: machine, programs, and each drive's settings. Pure.
 
 Where a value changed on the way all of them are shown, and that is a doubt: figures from before and
 after were taken under different conditions.

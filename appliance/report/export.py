@@ -1,4 +1,4 @@
-"""The files of a report on the stick's FAT partition, each complete or not there at all.
+"""Writing the files of a report to KALTSTART, each complete or not at all.
 
 Pages and tables come first: every one is written under a temporary name and synced before any
 takes its place, so a stick that fills up keeps the report it had. Copies of the database come last
@@ -286,5 +286,8 @@ def _explained(reports: Path) -> Iterator[None]:
 def _make_trouble(reports: Path, why: str) -> StickTrouble:
     return StickTrouble(
         f"the report cannot be written to {reports}: {why}",
-        hint="free space on the partition KALTSTART or unlock the stick; the database is untouched",
+        hint=(
+            "free space on the partition KALTSTART, or remove the stick's write protection; "
+            "the database is unchanged"
+        ),
     )

@@ -1,4 +1,4 @@
-"""A step's rows of `results` put together again: one figure per variant, with its caches. Pure.
+"""A step's rows of `results` grouped into one figure per variant, with its caches. Pure.
 
 Groups steps of the same [[workload]] of the plan, so that drives stand side by side. What is marked
 invalid stays invalid as a whole and gives no value to any mean.

@@ -1,4 +1,4 @@
-"""What the figures of a campaign say, in plain sentences, each by a stated rule. Pure.
+"""Conclusions from a campaign's figures, in plain sentences, each by a stated rule. Pure.
 
 A sentence is derived from data and from nothing else. What is not proven is called so.
 """

@@ -1,4 +1,4 @@
-"""What the drives said of their health before and after, and how hot they became. Pure.
+"""The drives' health before and after, and their temperatures. Pure.
 
 Nothing is judged here. A counter that makes no sense is shown with the reason, and a drive that
 said nothing is never called healthy.

@@ -1,6 +1,6 @@
-"""Views to HTML by the templates beside this file.
+"""Rendering views as HTML from templates.
 
-Here, and in `charts`, what a drive or a plan says is made printable; and escaped, but for our SVG.
+Here, and in `charts`, text from a drive or a plan is made printable and, but for our SVG, escaped.
 """
 
 from functools import cache

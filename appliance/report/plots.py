@@ -1,4 +1,4 @@
-"""Curves over an x axis, with their names at their ends. Pure; knows no workload."""
+"""Curves over an x axis, labelled at their ends. Pure; knows no workload."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Two drives, two campaigns or two sticks in words: how much faster, or what cannot be seen. Pure.
+"""Comparisons of two drives, campaigns or sticks in words. Pure.
 
 What was taken under other conditions is refused, with the condition, unless that was asked for.
 """
@@ -363,8 +363,8 @@ def _pair(ones: Sequence[Side], others: Sequence[Side]) -> list[tuple[Side, Side
     ]
     if not pairs or any(one == other for one, other in pairs):
         raise PlanError(
-            "it is not clear which drives are to be compared",
-            hint="name one of each campaign, as CAMPAIGN:DRIVE; there are: "
+            "which drives to compare is ambiguous",
+            hint="name one drive of each campaign as CAMPAIGN:DRIVE; there are: "
             + ", ".join(
                 f"{each.campaign_id}:{printable(each.identity)}" for each in (*ones, *others)
             ),

@@ -1,4 +1,4 @@
-"""Drives whose serial number does not tell them from others. Pure."""
+"""Drives whose serial number does not identify them. Pure."""
 
 from collections.abc import Sequence
 

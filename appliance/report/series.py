@@ -1,4 +1,4 @@
-"""One drive's timed boots as a series of numbers, and the figures that sum it up. Pure.
+"""One drive's timed boots as a series of numbers, and its summary figures. Pure.
 
 Only boots that are done, valid and not charted are in a series: a charted boot is slowed down by
 the sampling, a failed one has no time.

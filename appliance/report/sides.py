@@ -1,4 +1,4 @@
-"""What one drive (or the array) of a campaign measured, as series to hold against another's. Pure.
+"""One side of a comparison: what a drive or array measured, as series. Pure.
 
 Each series has the conditions that it was taken under: two are compared only where these agree.
 """

@@ -1,4 +1,4 @@
-"""The table of steps: what ran, on what, and how it ended. Pure."""
+"""The table of steps: kind, device and outcome. Pure."""
 
 from collections.abc import Collection, Sequence
 

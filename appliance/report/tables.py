@@ -1,4 +1,4 @@
-"""The rows of a campaign as CSV and JSON for other programs. Pure, but for the file it is given."""
+"""The rows of a campaign as CSV and JSON for other programs. Pure, except for the given file."""
 
 import csv
 import io

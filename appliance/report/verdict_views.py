@@ -1,4 +1,4 @@
-"""The verdicts as a page shows them: a summary, and one sheet of paper per drive. Pure.
+"""The verdicts on a page: a summary, and one printable sheet per drive. Pure.
 
 The word says it all; colours and borders only repeat it.
 """

@@ -1,4 +1,4 @@
-"""What a page shows, as text ready to be shown: rows and series become these dataclasses. Pure.
+"""The content of a page as texts: rows and series become these dataclasses. Pure.
 
 What came from a drive or a plan is as it came: the pages and charts make it printable.
 """

@@ -1,4 +1,4 @@
-"""Boots of which the clock's alarm was not the cause: something else switched the machine on. Pure.
+"""Boots that were not started by the alarm: something else switched the machine on. Pure.
 
 A machine that is on before its alarm was off for a shorter time than planned: that alone does not
 make the figure wrong, but nobody knows what else was done to it.

@@ -1,4 +1,4 @@
-"""Rows of bars, of stacked bars and of boxes, each with its values written beside it. Pure.
+"""Rows of bars, stacked bars and boxes, each labelled with its values. Pure.
 
 Knows no workload. Who draws a chart gives its id: the same rows must give the same page.
 """

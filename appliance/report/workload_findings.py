@@ -1,4 +1,4 @@
-"""What the figures of workloads say, in plain sentences, each by a stated rule. Pure.
+"""Conclusions from workloads' figures, in plain sentences, each by a stated rule. Pure.
 
 Only figures speak that are valid and proven, at least in how they began; each says how much of it
 RAM answered, which is never told as the drive's.

@@ -1,4 +1,4 @@
-"""What a campaign's plan asked of each workload, in a form in which two can be compared. Pure.
+"""A plan's workloads in a form in which two campaigns can be compared. Pure.
 
 Where it ran (`on`) is left out: the same keys on two drives, in two tables or in two campaigns are
 the same test.

@@ -1,4 +1,4 @@
-"""Arrays that campaigns made of two drives, from the moment before the first write to the end."""
+"""Arrays made by campaigns, from before the first write until they are dismantled."""
 
 import sqlite3
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A checksum beside each sample: what a stick gives back must be what was measured.
+"""A checksum for each sample: what the stick returns must be what was measured.
 
 SQLite keeps none of a row's content and ext4 none of a file's, so one bit that turns in the flash
 is a plausible figure (12.5 s becomes 25.0 s). The CRC-32 of a row's values is stored with it, and a
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-DAMAGED = "damaged on the stick: what is stored there is not what was measured"
+DAMAGED = "damaged on the stick: the stored data are not what was measured"
 """Why such a row is not valid."""
 
 

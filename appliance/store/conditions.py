@@ -1,4 +1,4 @@
-"""What decides about a campaign's figures beside its drives: rows are added and never changed."""
+"""What influences results besides the drives: rows are added and never changed."""
 
 import sqlite3
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Opening the database, safe against power loss, and bringing its schema up to date.
+"""Opening the database safely against power loss, and upgrading its schema.
 
 Rollback journal and `synchronous=EXTRA`: EXTRA also syncs the directory after the journal is
 deleted, which it does only in DELETE mode (sqlite.org/pragma.html#pragma_synchronous).
@@ -26,14 +26,14 @@ LONG_PATIENCE_S = 300.0
 """Of what would be lost if it were not stored: the figures of the engine and of a measured boot."""
 _SHORT_PATIENCE_S = 2.0
 RESTORE_HINT = (
-    "in the shell of page Machine `python3 -m appliance rescue` copies it to KALTSTART as it is, "
-    "and `python3 -m appliance restore` puts the newest copy of it in its place"
+    "in the shell of the page Machine, `python3 -m appliance rescue` copies it to KALTSTART "
+    "as it is, and `python3 -m appliance restore` replaces it with its newest copy"
 )
 """What a person can do with a damaged database."""
 DAMAGED_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 """SQLite's codes for a file that is not what was written; all others may be true of a sound one."""
-_LET_GO = "end what was started in a shell (sqlite3, a copy)"
-_PLUG_IN = "see that the stick is plugged in well and not full, and restart the machine"
+_LET_GO = "stop what was started in a shell (sqlite3, a copy)"
+_PLUG_IN = "check that the stick is plugged in firmly and not full, and restart the machine"
 _OF_THE_STICK = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -149,7 +149,7 @@ def _advise(error: sqlite3.Error) -> str:
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return _LET_GO
     if code == sqlite3.SQLITE_FULL:
-        return "copy old results away and delete them from kaltstart-data"
+        return "copy old results to a computer and delete them from kaltstart-data"
     if code == sqlite3.SQLITE_IOERR:
         return f"{_PLUG_IN}; if it stays so, {RESTORE_HINT}"
     return _PLUG_IN
@@ -203,19 +203,21 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     if tables and application_id != APPLICATION_ID:
         raise StickTrouble(
             f"{name} is not a database of Kaltstart",
-            hint=f"move it away; of one that was, and is damaged, {RESTORE_HINT}",
+            hint=f"move it away; if it is a damaged one, {RESTORE_HINT}",
         )
     if version < 0:
         raise StickTrouble(
-            f"{name} has schema version {version}, which no program writes: it is damaged",
-            hint="move it away; a new one is made",
+            f"{name} has schema version {version}, which no version writes: it is damaged",
+            hint="move it to another folder; a new one will be made",
         )
     if version > SCHEMA_VERSION:
         raise StickTrouble(
             f"{name} has schema version {version}; "
             f"this program knows versions up to {SCHEMA_VERSION}",
-            hint="use the Kaltstart that wrote it, or move it away and a new one is made; "
-            "nothing was changed",
+            hint=(
+                "use the Kaltstart that wrote it, or move it to another folder and a new "
+                "one will be made; nothing was changed"
+            ),
         )
     return version
 
@@ -232,7 +234,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
     changed = find_changed(connection, version)
     if changed:
         raise StickTrouble(
-            f"the database is damaged: {changed[0]} is not as it was made", hint=RESTORE_HINT
+            f"the database is damaged: {changed[0]} differs from its definition", hint=RESTORE_HINT
         )
 
 
@@ -302,7 +304,7 @@ def find_stick_trouble(error: sqlite3.Error) -> StickTrouble | None:
     """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
         return StickTrouble(
-            "nothing can be stored: another program holds the database and does not let go",
+            "nothing can be stored: another program keeps the database locked",
             hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
             "after a restart",
         )
@@ -310,8 +312,8 @@ def find_stick_trouble(error: sqlite3.Error) -> StickTrouble | None:
         return None
     return StickTrouble(
         f"nothing can be stored any more: {error}",
-        hint="switch the machine off, see that the stick is plugged in well and not full, and "
-        "switch it on: what was stored is kept, and the campaign can go on from there",
+        hint="switch the machine off, check that the stick is plugged in firmly and not full, and "
+        "switch it on: what was stored is kept, and the campaign can continue from there",
     )
 
 

@@ -1,4 +1,4 @@
-"""Two copies of the database beside it, written in turns, for the day the stick has spoilt it.
+"""Two copies of the database, replaced in turns, in case the stick damages it.
 
 SQLite notices a spoilt page only when somebody reads it, and goes on writing beside it. So the
 database is checked before it is copied: of the two copies the older one is replaced, only by a

@@ -1,4 +1,4 @@
-"""Cycles (planned boots of a drive) and the samples they gave."""
+"""Cycles (planned boots of a drive) and their samples."""
 
 import sqlite3
 from dataclasses import dataclass

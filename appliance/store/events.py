@@ -1,4 +1,4 @@
-"""The campaign's diary, and what its sentences are made of."""
+"""The campaign's event log, and what its sentences are made of."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""A database that holds one campaign and nothing of the others, to be handed on with its report."""
+"""A database with only one campaign, to pass on with its report."""
 
 import sqlite3
 from contextlib import closing

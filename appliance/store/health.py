@@ -1,4 +1,4 @@
-"""What drives said of their health before and after a campaign, and how hot its steps made them."""
+"""The drives' health before and after a campaign, and the temperatures of its steps."""
 
 import sqlite3
 from collections.abc import Iterable

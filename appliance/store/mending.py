@@ -1,4 +1,4 @@
-"""Rows that the stick has spoilt: put back from a copy of the database, or taken out of use.
+"""Rows damaged on the stick: restored from a copy of the database, or invalidated.
 
 A bit that turns in the flash makes a figure another one, a word none of those it can be, or a row
 one that SQLite cannot read. That costs its row at most: only where pages are damaged, or a row that

@@ -1,4 +1,4 @@
-"""Taking over the finished campaigns of another stick's database, all or none.
+"""Importing the finished campaigns of another stick's database, all or none.
 
 Reads the other database only; never changes it. Raw files stay on the other stick. What is not
 taken over: campaigns that are not done (this stick would try to go on with them), requests, and
@@ -93,7 +93,7 @@ def merge_database(
     """
     with (
         closing(load(source, room_bytes=room_bytes)) as other,
-        telling_unusable(source, hint="try it again"),
+        telling_unusable(source, hint="try again"),
         _held_in_memory(connection),
         transaction(connection),
     ):

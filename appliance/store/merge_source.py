@@ -1,4 +1,4 @@
-"""Another stick's database, of which campaigns may be taken over: opened, checked, compared.
+"""Another stick's database as a source of campaigns: opened, checked, compared.
 
 Reads only: neither that file nor this stick's database is ever changed here.
 """
@@ -208,9 +208,8 @@ def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None
     if needed > room_bytes:
         raise UnusableDatabase(
             printable(str(source)),
-            f"to take it over needs {needed >> 20} MiB of memory, and {room_bytes >> 20} MiB "
-            "are free",
-            hint="take it over on a machine with more memory",
+            f"importing it needs {needed >> 20} MiB of memory, and {room_bytes >> 20} MiB are free",
+            hint="import it on a machine with more memory",
         )
 
 

@@ -1,4 +1,4 @@
-"""What a person wants of a campaign: that it pauses, and that a step or boots are skipped."""
+"""Requested pauses, skipped steps and skipped boots of a campaign."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Power-offs in the middle of a step: what was meant, and what the next start found."""
+"""Power-offs within a step: what was intended, and what the next start found."""
 
 import sqlite3
 from dataclasses import dataclass

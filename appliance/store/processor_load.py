@@ -1,4 +1,4 @@
-"""How long a processor was at its limit, by the parts of a step."""
+"""How long a processor was at its limit, per part of a step."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where on a drive it is how fast, and where something is wrong with it: slices and ranges."""
+"""Slices and ranges: a drive's speed by place, and its defects."""
 
 import sqlite3
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Putting the newest copy of the database in its place, when the stick has spoilt it.
+"""Replacing a damaged database with its newest intact copy.
 
 The damaged one is kept beside it, and at no instant is there none: power may go in the middle.
 """
@@ -30,8 +30,8 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     newest = find_newest(find_copies(database) if better is None else better)
     if newest is None:
         raise StickTrouble(
-            "there is no copy of the database that is whole; nothing was changed",
-            hint="copy the damaged one away with `python3 -m appliance rescue`",
+            "there is no intact copy of the database; nothing was changed",
+            hint="copy the damaged one to KALTSTART with `python3 -m appliance rescue`",
         )
     number = 1
     while (kept := database.with_name(f"damaged-{number}.sqlite")).exists():
@@ -82,8 +82,8 @@ def _look_at(database: Path) -> tuple[Path, ...] | None:
         if code in DAMAGED_FILE or (code == sqlite3.SQLITE_IOERR and not _can_be_read(database)):
             return None
         raise StickTrouble(
-            f"whether the database is damaged cannot be told: {error}; nothing was changed",
-            hint="end what else uses it, and try it again",
+            f"it is unknown whether the database is damaged: {error}; nothing was changed",
+            hint="stop what else uses it, and try again",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What this program's databases are made of, version by version, word by word.
+"""The schema of the database, version by version, and the check against it.
 
 `schema.sql` is the data model. A later version is a script of its own, appended to `VERSIONS`.
 """

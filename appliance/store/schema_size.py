@@ -1,4 +1,4 @@
-"""How much schema a database file has, before SQLite takes all of it into memory.
+"""The amount of schema in a database file, measured before SQLite loads it.
 
 At its first statement SQLite parses every definition in the file and keeps them, which takes many
 times their size: a file of others could fill the memory. Reads the file's own pages, and few of

@@ -1,4 +1,4 @@
-"""Verdicts with their limits, and by which policy they were made.
+"""Verdicts with their limits, and the policy that produced them.
 
 What a verdict is made of is read in `evidence`.
 """

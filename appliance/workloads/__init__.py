@@ -1,1 +1,1 @@
-"""What is run on a drive: one file each."""
+"""The workloads, one file each."""

@@ -1,4 +1,4 @@
-"""What every workload is given, and what it gives back.
+"""The interface of a workload: what it receives and what it returns.
 
 A workload is a list of parts. Each finished part is committed on the stick before the next begins;
 a step that was interrupted goes on with the first part that is not stored.

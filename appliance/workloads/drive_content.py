@@ -1,4 +1,4 @@
-"""What lies on a drive's medium, as far as it says so: both its ends, and every signature.
+"""What a drive's medium holds: both its ends, and every signature.
 
 By this a drive that somebody has used is told from one that is as a campaign left it. Reads past
 all caches: of a disk that was changed behind a bridge they go on showing the first one. Reads only.

@@ -1,4 +1,4 @@
-"""Both ends of a drive as they are on its medium: where campaigns leave what tells it from others.
+"""Both ends of a drive on its medium, where campaigns leave their marks.
 
 Read past all caches of the kernel and of udev: of a disk that was changed behind a bridge they go
 on showing what was on the first one. Reads only.

@@ -1,4 +1,4 @@
-"""The workload `fio`: the four classic tests, or one job of a person's own, in a known cache state.
+"""The workload `fio`: the four classic tests or one custom job, in a known cache state.
 
 Sets the page cache before each job, has fio run it, and says what state it really met. With
 `steady_state` a test is repeated in rounds until SNIA's rules call it steady. An array comes to

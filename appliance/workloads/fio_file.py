@@ -1,4 +1,4 @@
-"""The file, or the stretch of the bare drive, that fio's tests run on: laid out once and reused.
+"""The file, or the range of the bare drive, for fio's tests: laid out once and reused.
 
 A drive learns only from data that stays where it is, so nothing here is written twice.
 """

@@ -33,8 +33,8 @@ _LEAST_BLOCKS = 2048
 cache of half the file, least recently used goes first: of 60 warm-ups in blocks of this number all
 settle in ten rounds, with 128 blocks 22."""
 _EARLIER = (
-    "the cache was warmed up in an earlier attempt; what it held it has kept, and what was read or "
-    "written since then is in it too"
+    "the cache was warmed up in an earlier attempt; it has kept its content, and what was "
+    "read or written since then is in it too"
 )
 
 
@@ -81,7 +81,7 @@ class FioModesWorkload(Workload):
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         array = bench.array
         if array is None:
-            raise AssertionError("cache modes are an array's")
+            raise AssertionError("only an array has cache modes")
         if part in self._warm_ups:
             return self._warm_up(bench, array, self._warm_ups[part])
         if part in self._tests:

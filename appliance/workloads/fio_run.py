@@ -1,4 +1,4 @@
-"""Run one fio job: refuse, parse only, run, read what it gave, count what the device served.
+"""Running one fio job: refuse, check options, run, parse, count the device's bytes.
 
 Owns how fio is called and how its figures become rows. Sets no cache.
 """
@@ -136,8 +136,8 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
             last, silent_since_s = now, max(now_s, silent_since_s)
         if now_s - silent_since_s >= _SILENCE_S:
             raise StepFailed(
-                f"{job.name}: {bench.device} has moved nothing for {_SILENCE_S // 60} minutes, and "
-                "fio does not end"
+                f"{job.name}: {bench.device} has made no progress for {_SILENCE_S // 60} minutes, "
+                "and fio does not exit"
             )
         if job.runtime_s:
             # No figure in the text: a new text is shown at once, which a measurement would feel.

@@ -1,4 +1,4 @@
-"""Wait until a drive or an array is at rest: what it does in the background falsifies what follows.
+"""Waiting until a drive or an array is idle, because background work distorts what follows.
 
 Looks at the device's counters, and at what an array says of itself: what a drive does inside,
 nobody outside can see. Must never wait within a timed part.

@@ -1,4 +1,4 @@
-"""What a step keeps in its raw folder on the stick: an error there is never told as the drive's."""
+"""Files of a step in its raw folder on the stick; an error there is never blamed on the drive."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def stick_trouble(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StickTrouble(
             f"{path} cannot be written: {error.strerror or error}",
-            hint="the stick is full, or it fails",
+            hint="the stick is full or failing",
         ) from error
 
 

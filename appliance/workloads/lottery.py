@@ -262,7 +262,7 @@ def _sums(tickets: Sequence[Ticket]) -> tuple[int, int, float]:
     """Bytes the program read, bytes the device served, seconds."""
     seconds = sum(ticket.seconds for ticket in tickets)
     if seconds <= 0:
-        raise StepFailed("the clock stood still while files were read", blame="other")
+        raise StepFailed("the clock did not advance while files were read", blame="other")
     return (
         sum(ticket.bytes for ticket in tickets),
         sum(ticket.device_read_bytes for ticket in tickets),

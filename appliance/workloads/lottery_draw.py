@@ -1,4 +1,4 @@
-"""The lottery's draw: which file is read when. Pure; all of it follows from the plan and its seed.
+"""The lottery's draw: the order of reads. Pure; determined by the plan and its seed.
 
 Must never need a database: a resumed step computes the same order again.
 """

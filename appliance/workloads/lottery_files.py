@@ -1,4 +1,4 @@
-"""The lottery's files: laid out once on the drive's file system, and found again at each start.
+"""The lottery's files: laid out once on the drive's file system, found again at each start.
 
 Must never write to a bare drive, and never read back what it wrote: that would train a hybrid.
 """

@@ -1,4 +1,4 @@
-"""How each pass of the lottery reads a file: through the page cache, around it, mapped, or kept.
+"""How each pass of the lottery reads a file: through the page cache, past it, mapped or buffered.
 
 Owns the timed inner loops. Must never write, and never give the kernel advice that a plain program
 would not give.

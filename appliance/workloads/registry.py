@@ -1,4 +1,4 @@
-"""Which code does which kind of workload."""
+"""The class of each kind of workload."""
 
 from appliance.plan_workloads import (
     FioPlan,

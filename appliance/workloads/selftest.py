@@ -1,4 +1,4 @@
-"""A drive's own self-test as a step: started, watched, ended early if need be. One part.
+"""A drive's own self-test as a step: started, watched, stopped if necessary. One part.
 
 The drive goes on with it while the engine is restarted; the engine then goes on watching. Must
 never leave a test running that nobody waits for.
@@ -127,7 +127,8 @@ class SelftestWorkload(Workload):
             state = _ask(bench)
         if state.running:
             raise StepFailed(
-                "the drive is testing itself already", hint="wait for its end, then start anew"
+                "the drive is already running a self-test",
+                hint="wait until it ends, then start again",
             )
         begun = _Begun(boot_id, time.monotonic(), state.entries)
         # First: an engine that ends right here must not be taken for a stranger by the next one.
@@ -199,7 +200,7 @@ def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running:
     # A log that is full of equal lines does not change by one more.
     if was_running and state.entries and state.last is not None:
         return state.last
-    raise StepFailed("the drive says nothing of how its self-test ended")
+    raise StepFailed("the drive does not report how its self-test ended")
 
 
 def _abort(bench: Bench) -> None:
@@ -211,7 +212,7 @@ def _ask(bench: Bench) -> SelftestState:
     said = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
     state = parse_selftest(said)
     if state.reason:
-        raise StepFailed(f"the drive cannot be asked for its self-test: {printable(state.reason)}")
+        raise StepFailed(f"the self-test cannot be queried: {printable(state.reason)}")
     return state
 
 

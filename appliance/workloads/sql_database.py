@@ -1,4 +1,4 @@
-"""The database of the SQL test: how it is opened, what each phase does in it, how a stop gets in.
+"""The SQL test's database: opening it, the work of each phase, and stopping.
 
 Must never let SQLite put a temporary file anywhere but on the drive under test.
 """

@@ -1,4 +1,4 @@
-"""The SQL test's folder on the drive: the dump, the database, and the manifest beside them.
+"""The SQL test's folder on the drive: the dump, the database and their manifest.
 
 The manifest says which data the dump holds, what the selects must answer, and how long each phase
 took, so that the total survives an interruption. It is written last and as a whole.

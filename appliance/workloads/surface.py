@@ -64,7 +64,7 @@ class SurfaceWorkload(Workload):
         kept = load_slices(bench.raw, finished)
         if any(each.size_bytes != bench.size_bytes for each in kept.values()):
             raise StepFailed(
-                f"{bench.device} had another size when its first slices were read",
+                f"{bench.device} had a different size when its first slices were read",
                 hint="start a new campaign for it",
             )
         if part == WHOLE:

@@ -1,4 +1,4 @@
-"""A real drive, or a file in its place, for a surface scan: O_DIRECT, its queue kept full."""
+"""A drive (or a file in its place) for a surface scan: O_DIRECT, its queue kept full."""
 
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What a surface scan remembers of its finished slices, for the figures over the whole drive.
+"""The stored results of finished slices, for the figures over the whole drive.
 
 A line of JSON per slice, synced before the slice is committed; one that power loss tore, or whose
 slice was read again, does not count.

@@ -1,4 +1,4 @@
-"""The surface scan's way around a slice: read it in order, and look closely where that fails.
+"""Reading a slice of a surface scan in order, and narrowing down where a read fails.
 
 Owns what a bad place may cost: how often and how long it is asked again. Knows a drive only as
 something that answers reads; `surface_drive` has the real one.
@@ -290,7 +290,7 @@ class SliceReader:
         raise StepFailed(
             f"the drive stopped answering at byte {failed.first_byte} ({why}): it cannot be read"
             f" {before}",
-            hint="check its cable and power; its slices that are stored stay stored",
+            hint="check its cable and power; stored slices are kept",
         )
 
     def _spread_places(self) -> list[int]:
@@ -359,7 +359,7 @@ def _check_asked(answer: Answer) -> None:
     if answer.errno in _NOT_ASKED:
         raise StepFailed(
             f"the machine has too little RAM for the read at byte {answer.first_byte}",
-            hint="its slices that are stored stay stored",
+            hint="stored slices are kept",
             blame="other",
         )
 

@@ -1,4 +1,4 @@
-"""A surface scan's arithmetic: slices, what is read of them, and what the answers say. Pure.
+"""The arithmetic of a surface scan: slices, what is read of them, and the results. Pure.
 
 A rate is bytes over the time the drive took to give them: what lies between two slices (the commit
 on the stick), failed reads and what was read again are not in it. Percentiles and outliers are of

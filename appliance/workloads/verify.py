@@ -43,8 +43,8 @@ _DIRECT = "O_DIRECT"
 _LOOKS = 4
 """Requests of each stretch whose beginning is looked at after an interruption."""
 _DOUBT = (
-    "after the first power-off the last write was not on the drive; whether it had been made is "
-    "not known, so the power was cut once more"
+    "after the first power-off the last write was not on the drive; whether it had been made "
+    "is not known, so the power was cut again"
 )
 _LABELS = {WRITE: "writing", READ: "reading back", READ_COLD: "reading back after the power-off"}
 
@@ -166,7 +166,7 @@ class VerifyWorkload(Workload):
         with opened_direct(bench.device, os.O_RDONLY) as fd:
             if not carries_run(fd, self._pattern, firsts):
                 raise Refusal(
-                    f"{bench.device} carries nothing of what this step has written to it: "
+                    f"{bench.device} carries nothing that this step has written to it: "
                     "it is another disk, or it has lost all of it",
                     blame="drive",
                 )

@@ -1,4 +1,4 @@
-"""The pattern on its way to a drive and back, past the page cache, several requests under way.
+"""Writing and reading the pattern past the page cache, several requests in flight.
 
 Threads hand the requests over in turn; what one of them works on nobody else touches. An error of
 the drive is a finding, not the end, until there are too many of them.
@@ -37,7 +37,7 @@ MAX_RANGES = 1000
 """So many ranges are kept one by one; of all others only their bytes."""
 _NOT_NARROWED = "not narrowed down: some of it may be readable"
 _POLL_S = 0.2
-# The drive is not there any more, or is not to be written to: what comes is no finding.
+# The drive is gone, or is not to be written to: what comes is no finding.
 _GONE = frozenset({errno.ENODEV, errno.ENXIO, errno.EROFS, errno.EPERM, errno.EBADF})
 
 
@@ -121,7 +121,7 @@ def write_stretch(
     start_s = time.monotonic()
     _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
     if found.hopeless:
-        raise StepFailed(f"the drive does not take what is written to it: {found.hopeless}")
+        raise StepFailed(f"the drive does not accept what is written to it: {found.hopeless}")
     os.fsync(fd)
     found.seconds = time.monotonic() - start_s
     found.finish()
@@ -308,12 +308,12 @@ def _check_is_finding(error: OSError, request: Extent) -> None:
     if error.errno == errno.ENOMEM:
         raise StepFailed(
             f"the machine has too little RAM for the request at byte {request.first_byte}",
-            hint="what was stored stays stored",
+            hint="what was stored is kept",
             blame="other",
         ) from error
     if error.errno in _GONE:
         raise StepFailed(
-            f"the drive went away at byte {request.first_byte}: {error.strerror}"
+            f"the drive disappeared at byte {request.first_byte}: {error.strerror}"
         ) from error
 
 

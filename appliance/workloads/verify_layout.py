@@ -1,4 +1,4 @@
-"""Which bytes of a drive `verify` writes, in which stretches. Pure: by plan and size alone."""
+"""Which bytes of a drive `verify` writes, in which stretches. Pure: from plan and size alone."""
 
 from collections.abc import Iterator
 from itertools import pairwise

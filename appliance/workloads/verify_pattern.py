@@ -1,4 +1,4 @@
-"""What `verify` writes, and what a sector that came back says of itself. Pure.
+"""The pattern `verify` writes, and what a sector read back says about itself. Pure.
 
 Every sector of 512 bytes says which run wrote it, to which address, and as which generation; the
 rest of it is random, the same in each MiB. So a sector that turns up elsewhere names its address.

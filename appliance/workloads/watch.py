@@ -1,4 +1,4 @@
-"""Tells how far a part is from within loops that are timed or touch the drive.
+"""Reporting a part's progress from within loops that are timed or use the drive.
 
 Keeps apart what a stop, or the stick, raises in the midst of it: it is no failure of the drive.
 """

@@ -109,5 +109,5 @@ def test_another_disk_in_its_place_is_not_written(folder: Path) -> None:
     lsblk.write_text(changed.format(folder))
     done = _write(folder, str(folder / "sdz"), "STICK-1")
     assert done.returncode == 3
-    assert "not the disk that was shown" in done.stderr
+    assert "no longer the disk that was shown" in done.stderr
     assert (folder / "sdz").read_bytes() == b"theirs"

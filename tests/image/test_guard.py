@@ -196,7 +196,7 @@ def _check_listed(said: dict[str, str]) -> None:
     assert not said["mounted"].startswith("0 ") or "read-only" in said["mounted"]
     # The list and the look right before unlocking both know of the loop device.
     assert "(False, 'is part of loop" in said["looped"]
-    assert "lies over it" in said["looped"]
+    assert "is on top of it" in said["looped"]
 
 
 def _check_refused(said: dict[str, str]) -> None:

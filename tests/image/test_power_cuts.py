@@ -31,7 +31,7 @@ wake_margin = 60
 @pytest.mark.long
 def test_power_cuts_and_a_vanished_drive_lose_no_sample(out: Path) -> None:
     # Power-ons: 1 installs; 2 measures SSD 1; 3 measures GONE 1 and is cut in the middle; 4 is the
-    # appliance, which tries again; 5 measures GONE 1; from 6 on LAB-GONE-1 is not there any more.
+    # appliance, which tries again; 5 measures GONE 1; from 6 on LAB-GONE-1 is gone.
     drives = [
         ModelledDrive(serial="LAB-SSD-1"),
         ModelledDrive(serial="LAB-GONE-1", faults=parse_faults(["vanish@boot6"])),

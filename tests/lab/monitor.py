@@ -43,7 +43,7 @@ class Monitor:
         return match
 
     def wait_gone(self, pattern: str) -> None:
-        """Wait until it is not there any more."""
+        """Wait until it no longer exists."""
         unwanted = re.compile(pattern, re.MULTILINE)
         deadline = time.monotonic() + PATIENCE_S
         while unwanted.search(self.text()):

@@ -41,7 +41,7 @@ class Terminal:
             time.sleep(1)
 
     def wait_gone(self, text: str) -> None:
-        """Wait until it is not there any more."""
+        """Wait until it no longer exists."""
         deadline = time.monotonic() + PATIENCE_S
         while text in self.screen():
             assert time.monotonic() < deadline, f"{text!r} stays on the terminal"

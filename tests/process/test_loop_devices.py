@@ -44,7 +44,7 @@ def test_the_one_above_is_seen_and_named(pair: tuple[Path, Path]) -> None:
     assert below.name not in loops, "its file's file system is mounted, and says so itself"
     assert loops[above.name] == below.name
     assert find_loops_over(below.name) == (above.name,)
-    with pytest.raises(Refusal, match=f"{above.name} lies over it"):
+    with pytest.raises(Refusal, match=f"{above.name} is on top of it"):
         check_not_held(str(below))
     check_not_held(str(above))
 

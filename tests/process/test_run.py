@@ -87,7 +87,7 @@ def test_a_program_that_is_damaged_is_trouble_with_what_it_was_read_from(
     with pytest.raises(UnreadableProgram, match=r"program cannot be started: Exec format") as told:
         start([str(program)])
     assert isinstance(told.value, StickTrouble), "no drive is to be given up for it"
-    assert "plugged in well" in told.value.hint
+    assert "plugged in firmly" in told.value.hint
 
 
 @pytest.mark.parametrize("start", [run, _watch])

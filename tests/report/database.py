@@ -8,7 +8,7 @@ from pathlib import Path
 from appliance.store.connect import open_database, transaction
 
 _BOOT = "0b5ad6e2-6d5c-4b8f-9f0e-0000000000"
-NO_COUNT = "the drive offers no power-cycle count"
+NO_COUNT = "the drive has no power-cycle count"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from appliance.report.findings import Finding, find_findings
 from appliance.report.series import Series
 
 PROVEN = ("proven", "the count rose from 1 to 2")
-NO_COUNT = ("unproven", "the drive offers no power-cycle count")
+NO_COUNT = ("unproven", "the drive has no power-cycle count")
 
 
 def _series(
@@ -253,7 +253,7 @@ def test_cold_is_called_proven_only_where_it_is() -> None:
     ]
     assert proofs == [
         ("P", "cold: proven (2 boots); the drive's power-cycle count rose."),
-        ("U, V", "cold: unproven (3 boots), because the drive offers no power-cycle count."),
+        ("U, V", "cold: unproven (3 boots), because the drive has no power-cycle count."),
         ("X", "warm: unproven (1 boot): asked for warm, and."),
         (
             "W",

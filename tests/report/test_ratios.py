@@ -249,7 +249,7 @@ def test_first_touches_of_a_lottery_have_an_interval(two: sqlite3.Connection) ->
     ("asked", "said"),
     [
         (("1:X", "2"), "campaign 1 has no figures of drive X"),
-        (("1", "1"), "it is not clear which drives"),
+        (("1", "1"), "which drives to compare is ambiguous"),
         (("7", "1"), "there is no campaign 7"),
     ],
 )

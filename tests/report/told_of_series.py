@@ -13,7 +13,7 @@ from appliance.report.series import Series
 from tests.lab.claims import BOOTS, Claim, read_claims
 from tests.lab.told import Finding, Page
 
-_NO_COUNT = ("unproven", "the drive offers no power-cycle count")
+_NO_COUNT = ("unproven", "the drive has no power-cycle count")
 _NOTHING = 0.01
 """Less than this share is no change."""
 _LARGE = 1.149

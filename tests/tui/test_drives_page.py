@@ -251,9 +251,9 @@ async def test_how_taking_apart_ended_is_told(engine: FakeEngine) -> None:
         await settle(pilot)
         assert isinstance(pilot.app.screen, RunPage)
         assert text_of(pilot, "#now") == "The array is dismantled\ndetaching the cache ..."
-        engine.say(message="The array cannot be taken apart: sda: write error")
+        engine.say(message="The array cannot be dismantled: sda: write error")
         await settle(pilot)
-        assert text_of(pilot, "#message") == "The array cannot be taken apart: sda: write error"
+        assert text_of(pilot, "#message") == "The array cannot be dismantled: sda: write error"
 
 
 async def test_half_an_array_says_which_drive_is_missing(engine: FakeEngine) -> None:

@@ -41,9 +41,9 @@ async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine)
         await press(pilot, "enter")
         await shown(pilot, "#merge")
         await press(pilot, "tab", "enter")
-        request = await answer(pilot, engine, "accepted", "2 campaigns taken over", kind="merge")
+        request = await answer(pilot, engine, "accepted", "2 campaigns imported", kind="merge")
         assert request.read_payload() == {"file_name": "rack 4.sqlite"}
-        assert text_of(pilot, "#message") == "Importing accepted: 2 campaigns taken over"
+        assert text_of(pilot, "#message") == "Importing accepted: 2 campaigns imported"
         assert (folder / "rack 4.sqlite").read_bytes() == before
 
 

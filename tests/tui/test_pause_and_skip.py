@@ -30,7 +30,7 @@ async def test_a_pause_is_asked_for_shown_and_taken_back(engine: FakeEngine) -> 
         await press(pilot, "h")
         await finish(pilot, "flow")
         assert asked(engine) == [("pause", {"campaign_id": 1})]
-        engine.answer("accepted", "it pauses when what runs now is done and stored")
+        engine.answer("accepted", "it pauses once the current part is stored")
         update_pause_asked(engine.connection, 1)
         await settle(pilot)
         assert text_of(pilot, "#message").startswith("Pause accepted: it pauses when")

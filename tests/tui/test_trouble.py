@@ -91,11 +91,11 @@ async def test_a_step_may_take_as_long_as_it_likes(engine: FakeEngine) -> None:
 
 async def test_all_of_a_long_trouble_is_seen_on_a_small_screen(engine: FakeEngine) -> None:
     hint = (
-        "switch the machine off, see that the stick is plugged in well and not full, and switch it "
-        "on: what was stored is kept, and the campaign can go on from there; the machine may start "
-        "by itself, or from a drive (kaltstart/grubenv on KALTSTART cannot be used: Input/output "
-        f"error (BIOS machines need this file; {SAVE_FIRST})): once it is off, leave it without "
-        "mains power until you want it on"
+        "switch the machine off, check that the stick is plugged in firmly and not full, and "
+        "switch it on: what was stored is kept, and the campaign can go on from there; the machine "
+        "may start by itself, or from a drive (kaltstart/grubenv on KALTSTART cannot be used: "
+        f"Input/output error (BIOS machines need this file; {SAVE_FIRST})): once it is off, "
+        "leave it without mains power until you want it on"
     )
     error = {"message": "nothing can be stored any more: disk I/O error", "hint": hint}
     engine.say(phase="refused", error=error | {"exit_code": 5})

@@ -32,8 +32,8 @@ def test_every_condition_can_be_allowed_to_differ(word: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["x", "1"], "x names no campaign"),
-        (["1", "1"], "not clear which drives are to be compared"),
+        (["x", "1"], "x is not the number of a campaign"),
+        (["1", "1"], "which drives to compare is ambiguous"),
         (["1:C", "1:B"], "no figures of drive C"),
         (["9", "1"], "there is no campaign 9"),
     ],

@@ -106,7 +106,7 @@ def test_a_schema_that_is_valid_and_another_one_is_damaged(
     _turn(path, text, at=at, bit=bit)
     with (
         closing(open_read_only(path)) as connection,
-        pytest.raises(StickTrouble, match=f"{named} is not as it was made") as caught,
+        pytest.raises(StickTrouble, match=f"{named} differs from its definition") as caught,
     ):
         check_whole(connection)
     assert "appliance restore" in caught.value.hint

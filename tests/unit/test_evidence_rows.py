@@ -185,7 +185,7 @@ def test_the_rates_of_a_sample_are_compared_and_held_against_no_limit(
     evidence = gather_evidence(rows, 1)
     for name in ("surface_mean_mb_s", "surface_lat_p99_ms", "surface_slowest_slice_percent"):
         figure = evidence[0].figures[name]
-        assert figure.set_aside == "a sample's rates include the ways between its places"
+        assert figure.set_aside == "a sample's rates include the seeks between its places"
     assert evidence[0].figures["surface_mean_mb_s"].value == 50
     (_, slow, _) = judge(parse_policy("version = 1\n"), evidence)
     limits = {row.name: row for row in slow.limits}
@@ -277,9 +277,9 @@ def test_a_step_that_failed_without_the_drives_fault_is_a_remark(rows: sqlite3.C
     )
     # With one of its own beside it.
     step = add_step(rows, "fio", "LAB-GOOD-1", position=2)
-    end_step(rows, step, "failed", "it went away")
+    end_step(rows, step, "failed", "it disappeared")
     failed = figures_of(rows, "LAB-GOOD-1")["failed_steps"]
-    assert failed == Figure(1, "fio: it went away", excuse="lottery: the ballast stopped")
+    assert failed == Figure(1, "fio: it disappeared", excuse="lottery: the ballast stopped")
 
 
 _SKIPPED_PLAN = """\

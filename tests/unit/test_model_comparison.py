@@ -207,7 +207,7 @@ def test_a_drive_on_a_slower_port_is_not_compared_with_its_twins() -> None:
     assert [row.outcome for row in rows] == ["kept"] * 3
     assert (alone.outcome, alone.detail) == (
         "not measured",
-        "nothing was measured alike on two drives of its model: same steps, bus and link",
+        "no two drives of its model were measured with the same steps, bus and link",
     )
 
 

@@ -150,7 +150,7 @@ def test_it_may_stand_beside_a_drive_that_is_written_to(on: str, refused: int) -
 
 
 @pytest.mark.parametrize(
-    ("removable", "why"), [(True, "has no medium"), (False, "shows no capacity: it is not ready")]
+    ("removable", "why"), [(True, "has no medium"), (False, "reports no capacity: it is not ready")]
 )
 def test_a_drive_without_capacity_is_refused_with_the_reason(*, removable: bool, why: str) -> None:
     empty = replace(HDD, size_bytes=0, removable=removable)

@@ -110,7 +110,7 @@ def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> 
     for copy in find_copies(database):
         copy.unlink()
     spoilt = database.read_bytes()
-    with pytest.raises(StickTrouble, match="no copy"):
+    with pytest.raises(StickTrouble, match="no intact copy"):
         restore_copy(database)
     assert database.read_bytes() == spoilt
 
@@ -163,7 +163,7 @@ def test_a_database_that_another_program_holds_is_not_taken_for_damaged(
             return connect(path, timeout=0, **options)  # type: ignore[call-overload,no-any-return]
 
         monkeypatch.setattr(sqlite3, "connect", connect_impatiently)
-        with pytest.raises(StickTrouble, match="cannot be told: database is locked"):
+        with pytest.raises(StickTrouble, match="damaged: database is locked"):
             restore_copy(database)
     assert database.read_bytes() == before
 
@@ -199,7 +199,7 @@ def test_what_the_stick_does_not_give_back_is_damaged_only_where_that_lasts(
     monkeypatch.setattr(restore, "check_whole", fail)
     monkeypatch.setattr(restore, "_can_be_read", lambda _: is_readable)
     if is_readable:
-        with pytest.raises(StickTrouble, match="cannot be told: disk I/O error"):
+        with pytest.raises(StickTrouble, match="damaged: disk I/O error"):
             restore_copy(database)
         assert _events(database) == ["first", "second", "third"]
     else:
@@ -290,7 +290,7 @@ def test_a_database_that_the_engine_uses_is_left_alone(
     monkeypatch.setattr(stick, "DATABASE_LOCK", tmp_path / "run/database.lock")
     lock = stick.hold_alone(stick.DATABASE_LOCK, held="", hint="")
     assert cli.main(["restore"]) == 3
-    assert "the engine uses the database" in capsys.readouterr().err
+    assert "the engine is using the database" in capsys.readouterr().err
     assert database.read_bytes() == spoilt
     os.close(lock)
     assert cli.main(["restore"]) == 0

@@ -105,7 +105,7 @@ def test_before_its_first_start_it_has_no_data_partition(tools: Tools) -> None:
 
 
 def test_no_stick_is_trouble(tools: Tools) -> None:
-    with pytest.raises(StickTrouble, match="is not found") as caught:
+    with pytest.raises(StickTrouble, match="was not found") as caught:
         find_stick((OTHER,))
     assert caught.value.hint
 

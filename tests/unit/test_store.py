@@ -227,7 +227,7 @@ def test_another_version_is_refused_and_left_alone(
     with pytest.raises(StickTrouble, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
         opens(path)
     assert caught.value.exit_code == 5
-    assert "move it away and a new one is made" in caught.value.hint
+    assert "move it to another folder and a new one will be made" in caught.value.hint
     assert path.read_bytes() == before
 
 
@@ -239,7 +239,7 @@ def test_a_version_below_none_is_refused_and_left_alone(
     connection.execute("PRAGMA user_version = -3")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StickTrouble, match="schema version -3, which no program writes"):
+    with pytest.raises(StickTrouble, match="schema version -3, which no version writes"):
         opens(path)
     assert path.read_bytes() == before
 
@@ -270,10 +270,10 @@ def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) 
     [
         (sqlite3.SQLITE_CORRUPT, "appliance rescue", True),
         (sqlite3.SQLITE_NOTADB, "appliance rescue", True),
-        (sqlite3.SQLITE_IOERR | (1 << 8), "plugged in well", True),
-        (sqlite3.SQLITE_BUSY, "end what was started in a shell", False),
+        (sqlite3.SQLITE_IOERR | (1 << 8), "plugged in firmly", True),
+        (sqlite3.SQLITE_BUSY, "stop what was started in a shell", False),
         (sqlite3.SQLITE_FULL, "delete them from kaltstart-data", False),
-        (sqlite3.SQLITE_CANTOPEN, "plugged in well", False),
+        (sqlite3.SQLITE_CANTOPEN, "plugged in firmly", False),
     ],
 )
 def test_a_copy_is_advised_only_where_the_database_may_be_damaged(

@@ -157,7 +157,7 @@ def test_a_broken_key_does_not_hide_that_nothing_runs_on_the_array() -> None:
     with pytest.raises(PlanError) as caught:
         parse_plan(text)
     told = [each.text for each in caught.value.problems]
-    assert any(each.startswith("nothing runs on it") for each in told)
+    assert any(each.startswith("nothing uses it") for each in told)
     assert any("whole number from 0 to" in each for each in told)
 
 

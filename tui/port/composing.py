@@ -1,4 +1,4 @@
-"""What is composed in the form, as a plan's text, and what the plan's own checks say of that."""
+"""A composed form as a plan's text, and the result of the plan's checks."""
 
 import os
 

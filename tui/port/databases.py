@@ -1,4 +1,4 @@
-"""Databases of other sticks that somebody has copied to KALTSTART: listed, and what they have.
+"""Databases of other sticks on KALTSTART: listed, with their content.
 
 Reads only: the engine takes over what is chosen.
 """

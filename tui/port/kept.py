@@ -1,4 +1,4 @@
-"""What outlives the interface: the page each terminal was at, and why it ended; the manual.
+"""What survives a restart of the interface: each terminal's page, the last error; the manual.
 
 All of it in RAM or on the read-only system, so it may be read and written at any moment.
 """

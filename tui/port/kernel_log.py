@@ -1,4 +1,4 @@
-"""The kernel's log, for what it writes across the consoles while somebody looks at a page.
+"""Following the kernel's log for messages that overwrite the consoles.
 
 A record begins `priority,sequence,microseconds,flags;`, the priority being 8 × facility + level
 (Documentation/ABI/testing/dev-kmsg); levels below the console's own are written to all consoles.

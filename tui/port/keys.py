@@ -1,4 +1,4 @@
-"""The keys that a table of the plan knows, by its declaration, and their values as text.
+"""The keys of a plan's table by their declaration, and their values as text.
 
 What a field holds is what a plan has, in fewer signs: `seq-read, rand-read` for a list, `a=4, b=6`
 for a table. What cannot be read stays as it was typed, for the plan's checks to refuse.

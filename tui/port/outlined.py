@@ -1,4 +1,4 @@
-"""A kept plan as the form of a composed campaign takes it, and what the form would lose of it."""
+"""A saved plan as the form shows it, and what the form would lose of it."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Plans kept on the stick: listed, read with every mistake, and released drive by drive."""
+"""Plans saved on the stick: listed, read with every mistake, and released drive by drive."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The raw output of a campaign: files of its steps and boots, what smartctl said, boot samples.
+"""A campaign's raw output: files of its steps and boots, smartctl's output, boot samples.
 
 Reads only. The folder of raw output is the engine's (`appliance.stick.RAW`); a campaign that was
 taken over from another stick has rows here, and its files there.

@@ -1,4 +1,4 @@
-"""What several drives of a campaign measured alike, by the report's own rules. May block."""
+"""Comparisons of a campaign's drives, by the report's own rules. May block."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the database on the stick says, as the pages want it."""
+"""What the pages read from the stick's database."""
 
 import json
 import sqlite3

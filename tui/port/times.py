@@ -1,4 +1,4 @@
-"""How long a plan takes, by what the database knows of the past and the plan's own defaults."""
+"""The duration of a plan, from the database's history and the plan's defaults."""
 
 import tomllib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files that the engine replaces: read again only when they are new."""
+"""Files that the engine replaces: read again only if they are new."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Which drives a paused campaign writes to when it goes on."""
+"""The drives a paused campaign writes to when it is resumed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the machine does when a composed campaign is over: a word of the form, turned by a key."""
+"""What the machine does at the end of a composed campaign: a field of the form."""
 
 from tui.language import N_, _
 from tui.screens.test_row import find_next

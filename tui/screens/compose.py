@@ -1,4 +1,4 @@
-"""Composing a campaign: the form is checked, kept on the stick, and left once all is released."""
+"""Composing a campaign: the form is checked, saved on the stick, and left once all is released."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The drives of the form, with the role of each that was picked."""
+"""The drives of the form, with the role of each selected one."""
 
 from collections.abc import Mapping, Sequence
 from typing import override

@@ -1,4 +1,4 @@
-"""Page 1: every drive the machine has, and why one is not offered."""
+"""Page 1: all drives of the machine, and why one cannot be used."""
 
 import asyncio
 from collections.abc import Sequence

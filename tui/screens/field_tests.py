@@ -1,4 +1,4 @@
-"""The tests of field testing as rows of the form: surface, verify and self-test.
+"""The drive tests as rows of the form: surface, verify and self-test.
 
 All three are about a drive as it is: no file system, and nothing on an array.
 """

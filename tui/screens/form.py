@@ -1,4 +1,4 @@
-"""The form of a campaign: which drives, which tests, and their main settings; filled in and read.
+"""The form of a campaign: its drives, its tests and their main settings.
 
 It checks, keeps and releases nothing.
 """

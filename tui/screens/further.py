@@ -1,4 +1,4 @@
-"""Settings of a composed campaign that have no row in the form: a line of it, and their page.
+"""Settings of a composed campaign without a row in the form: their line and their page.
 
 What they may be is the plan's to say, with the whole plan.
 """

@@ -1,4 +1,4 @@
-"""The incoming inspection offered: what is done to which drives, and how long it takes.
+"""The dialog of the incoming inspection: what is done to which drives, and how long it takes.
 
 It writes nothing, so this is the one dialog whose focus is where something begins.
 """

@@ -1,4 +1,4 @@
-"""What is done with plans that are kept on the stick: keep one, start, adjust or delete one."""
+"""Saving a plan on the stick, and starting, editing or deleting a saved one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -106,7 +106,7 @@ async def _adjust(app: "KaltstartApp", plan: KeptPlan, compose: Compose) -> None
             lost.append(_("its boots"))
             return False
         found = await app.call_port(partial(app.port.find_lost, plan.toml, composed))
-        lost.extend((_("it is no plan any more"),) if found is None else found)
+        lost.extend((_("it is no longer a plan"),) if found is None else found)
         return not lost
 
     if not lost:

@@ -1,4 +1,4 @@
-"""Choosing one of the plans that are kept on the stick."""
+"""Choosing one of the plans saved on the stick."""
 
 from collections.abc import Sequence
 from typing import override

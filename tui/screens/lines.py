@@ -1,4 +1,4 @@
-"""A box with a list of lines, one of which is chosen."""
+"""A box with a list of lines to choose from."""
 
 from collections.abc import Sequence
 from typing import override

@@ -1,4 +1,4 @@
-"""Page 5: the machine under the stick: what it is, what it can, and what may be set on it."""
+"""Page 5: the machine: its facts, its abilities and its settings."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, override

@@ -1,4 +1,4 @@
-"""What every page has: a header, a banner for what must be seen, a message line and the keys."""
+"""The base of every page: a header, a banner for urgent matters, a message line and the keys."""
 
 from abc import abstractmethod
 from collections.abc import Callable

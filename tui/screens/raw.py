@@ -1,4 +1,4 @@
-"""From a campaign's results down to what its tools said: a list of all that is kept, and a reader.
+"""A campaign's raw output: a list of all that is stored, and a reader.
 
 Everything is read piece by piece in a thread: a file may be long, and the stick slow.
 """

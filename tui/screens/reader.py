@@ -1,4 +1,4 @@
-"""A list of long texts, and a box in which one is scrolled, with keys for those beside it."""
+"""A list of long texts, and a scrolling box for one, with keys for its neighbours."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

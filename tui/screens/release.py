@@ -1,4 +1,4 @@
-"""Releasing one drive for writing: what will be lost, and its serial number typed by a person.
+"""Releasing one drive for writing: what will be lost, and typing its serial number.
 
 Never skipped, and never answered by anything but typing.
 """

@@ -1,4 +1,4 @@
-"""Having the engine write the reports of all campaigns again, one after the other.
+"""Having the engine rewrite the reports of all campaigns, one after the other.
 
 One request each, as for a single one: between two of them the engine is free for whatever else is
 asked of it, and what cannot be written keeps none of the others from it.

@@ -1,4 +1,4 @@
-"""Page 4: what was measured, for every campaign on this stick: boots, steps and their figures."""
+"""Page 4: the results of every campaign on this stick: boots, steps and their figures."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""Asking whether a step is skipped, or the boots that a drive still has to make."""
+"""Asking whether to skip a step, or a drive's remaining boots."""
 
 from collections.abc import Sequence
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""Starting what was composed: each drive is looked at once more, right before the request."""
+"""Starting a composed campaign: each drive is checked again right before the request."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Campaigns of another stick: choosing its database on KALTSTART, seeing what is new in it."""
+"""Importing campaigns of another stick: choosing its database and seeing what is new."""
 
 import asyncio
 from functools import partial

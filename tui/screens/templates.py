@@ -1,4 +1,4 @@
-"""Choosing a template: what each is for, and what it lacks here."""
+"""Choosing a template: its purpose, and what is missing for it here."""
 
 from collections.abc import Mapping, Sequence
 from typing import override

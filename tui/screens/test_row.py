@@ -1,4 +1,4 @@
-"""A test of the form: chosen or not, its settings, and what is wrong with them. The base of all."""
+"""The base of all test rows of the form: selected or not, settings, mistakes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The tests a campaign can be composed of, each a row of the form with its main settings.
+"""The tests of a composed campaign, each a row of the form with its main settings.
 
 Owns what is offered and the words for it; what the settings may be is the plan's to say.
 """

@@ -1,4 +1,4 @@
-"""All keys of a workload on a page of their own, with their defaults. Checked by the plan's rules.
+"""All keys of a workload on their own page, with defaults, checked by the plan's rules.
 
 Owns how they are shown and typed; what they may be is the plan's to say.
 """

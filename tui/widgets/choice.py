@@ -1,4 +1,4 @@
-"""A button of one line whose focus is told by its shape: `[ Cancel ]`, focused `> Cancel <`."""
+"""A one-line button whose shape shows the focus: `[ Cancel ]`, focused `> Cancel <`."""
 
 from dataclasses import dataclass
 from typing import ClassVar, override

@@ -1,4 +1,4 @@
-"""A field of one line whose cursor stands still: nothing is drawn while nobody types."""
+"""A one-line field without a blinking cursor: nothing is drawn while no one types."""
 
 from typing import override
 

@@ -1,4 +1,4 @@
-"""Plain text that is drawn again only when it has changed."""
+"""Plain text that is redrawn only when it changes."""
 
 from textual.widgets import Static
 

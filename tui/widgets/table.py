@@ -1,4 +1,4 @@
-"""A table of lines, one of them under the cursor."""
+"""A table of lines with a cursor."""
 
 from rich.text import Text
 from textual.widgets import DataTable

@@ -1,4 +1,4 @@
-"""A line that is chosen or not: `[x] Lottery`, focused `>[x] Lottery<`."""
+"""A line that is selected or not: `[x] Lottery`, focused `>[x] Lottery<`."""
 
 from typing import override
 

@@ -1,4 +1,4 @@
-"""What the devices did while a step ran, second by second. Pure.
+"""The activity of devices during a step, second by second. Pure.
 
 A long recording is thinned by averaging over whole intervals, bytes over seconds: nothing is left
 out, and the highest single interval is told beside the chart, because a mean hides peaks.

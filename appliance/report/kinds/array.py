@@ -1,4 +1,4 @@
-"""What an array did inside while a workload ran: hits, dirty data, its drives over time. Pure.
+"""An array's inner figures during a workload: hits, dirty data, its drives over time. Pure.
 
 `hit_ratio` here is the cache drive's; everywhere else in a report it is the RAM's.
 """
@@ -20,13 +20,13 @@ from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals,
 from appliance.report.plots import Line, draw_lines
 
 COUNTERS_NOTE = (
-    "bcache's own counters, cleared when the step began: they count requests, and a request that"
-    " was found in part is a miss. Bypassed: bytes that went past the cache."
+    "bcache's own counters, cleared when the step began. They count requests; a partial hit "
+    "is a miss. Bypassed: bytes that went past the cache."
 )
 PARTS_NOTE = (
-    "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered; of what"
-    " reached the array, the share that its cache drive answered. What RAM answered is not in it."
-    " Dirty before: when the part began, before any waiting for a clean array."
+    "Hit ratio here: 1 − bytes the backing drive delivered ÷ bytes the array delivered, the "
+    "cache drive's share of what was read from the array. What RAM answered is not included. "
+    "Dirty before: when the part began, before any waiting for a clean array."
 )
 _FEW = 12
 _MAX_MARKS = 8

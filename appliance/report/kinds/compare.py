@@ -1,4 +1,4 @@
-"""The array beside its members alone: the same test, three places. Pure.
+"""The array and its members alone: the same test in three places. Pure.
 
 The one place that says what may be set side by side; the table of a page and its sentences both
 come from here.

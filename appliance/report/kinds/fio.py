@@ -25,10 +25,10 @@ from appliance.report.plots import Line, draw_lines
 from appliance.report.workload_charts import Bars, draw_bars
 
 NOTE = (
-    "Latencies run from handing a request over until its data are there (fio's lat); p99.9: 999 of"
-    " 1000 requests took no longer; told from 1000 requests on. Buffered writes end in"
-    " RAM, so they have none. Where a test ran in rounds, its figure is the mean of its last"
-    " rounds, five at most: the measurement window of SNIA's rules for a steady state."
+    "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "
+    "999 of 1000 requests took no longer; shown from 1000 requests on. Buffered writes end "
+    "in RAM, so they have no latency. If a test ran in rounds, its figure is the mean of its "
+    "last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
 
 LATENCIES = {

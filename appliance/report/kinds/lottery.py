@@ -1,4 +1,4 @@
-"""The lottery: rate against how often a file is read, one line per pass. Pure.
+"""The lottery: rate by number of reads of a file, one line per pass. Pure.
 
 The curve of the article, and beside it who answered: a pass whose repeats come out of RAM says
 nothing about the drive.
@@ -30,13 +30,13 @@ from appliance.report.plots import Line, draw_lines
 from appliance.store.read.workloads import TicketRow
 
 NOTE = (
-    "Each ticket names a file; tickets are drawn without replacement and the named file is read."
-    " First touch: a file's first read in its pass, or in this repetition of it, after the cache"
-    " was set. Repeats: all later ones, but for those right behind a read of the same file or of"
-    " the one that lies before it: the head stands there. Rates are bytes over seconds; that of"
-    " first touches counts each file as often as it is among the repeats, because files differ in"
-    " their place on the drive. Where RAM answered, the curve is the page cache's and not the"
-    " drive's."
+    "Each ticket names a file; tickets are drawn without replacement and the named file is "
+    "read. First touch: a file's first read in its pass, or in this repetition of it, after "
+    "the cache was set. Repeats: all later reads, except those directly after a read of the "
+    "same file or of the one before it, because the head is already there. Rates are bytes "
+    "over seconds. The rate of first touches counts each file as often as it is among the "
+    "repeats, because files differ in their place on the drive. If RAM answered, the curve "
+    "is the page cache's and not the drive's."
 )
 
 _PAST_RAM = {"direct"}

@@ -1,4 +1,4 @@
-"""fio's tests over an array's cache modes: one table, and how the cache was warmed. Pure."""
+"""fio's tests over an array's cache modes: one table, and the warm-up of the cache. Pure."""
 
 from dataclasses import dataclass
 
@@ -19,9 +19,9 @@ from appliance.report.kinds.fio import Test, find_tests
 from appliance.report.plots import Line, draw_lines
 
 WARM_UP_NOTE = (
-    "Each mode began with an emptied cache. The whole file was read at random, round after round,"
-    " until the hit ratio of the cache drive no longer changed. Where it did not settle within the"
-    " plan's limit, the mode's figures are those of a cache that was still learning."
+    "Each mode began with an emptied cache. The whole file was read at random, in rounds, "
+    "until the hit ratio of the cache drive no longer changed. If it did not settle within "
+    "the plan's limit, the mode's figures are those of a cache that was still learning."
 )
 
 

@@ -18,7 +18,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.units import format_seconds
 
-NOTE = "Every figure with the state of the caches it was taken under."
+NOTE = "Every figure with the state of the caches during its measurement."
 
 _SHOWN = {
     "bw_bytes_s": ("MB/s", format_rate),

@@ -6,8 +6,8 @@ from appliance.report.figures import Figure, Workload
 from appliance.units import format_seconds
 
 NOTE = (
-    "What a drive finds when it tests itself. A test that passed says that the drive found nothing,"
-    " and no more than that; the diary has its own words for it."
+    "The result of the drive's own self-test. A test that passed only means that the drive "
+    "found nothing; the event log has the drive's own words."
 )
 
 

@@ -1,4 +1,4 @@
-"""The surface scan: a drive's speed over its bytes, and where it is not sound. Pure.
+"""The surface scan: a drive's speed over its bytes, and its defects. Pure.
 
 What was not read is never drawn or counted as read: it is said how much of the drive that is.
 """
@@ -30,9 +30,10 @@ from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.units import format_seconds
 
 NOTE = (
-    "Read from the first byte to the last with O_DIRECT. Rates are over the time the drive took to"
-    " answer reads that succeeded at once: pauses between slices, failed reads and what was read"
-    " again are not in them. Lowest and highest are over 16 MiB, or the slice where it is smaller."
+    "Read from the first byte to the last with O_DIRECT. Rates cover the time the drive took "
+    "to answer reads that succeeded at once; pauses between slices, failed reads and "
+    "repeated reads are not included. Lowest and highest are over 16 MiB, or over the slice "
+    "if it is smaller."
 )
 MAX_LINES = 200
 """Of the table of ranges; ranges.csv has all."""

@@ -1,4 +1,4 @@
-"""The rate of writing over all that was written: where a drive writes no longer as quickly. Pure.
+"""The write rate over all bytes written: where a drive slows down. Pure.
 
 Over bytes and not over time: what paused in between moves nothing, and the place of a drop is the
 size of what ran full.

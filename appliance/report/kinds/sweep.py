@@ -34,9 +34,10 @@ NOTE = (
 )
 
 PAIR_NOTE = (
-    "randommap: no block is asked for twice, so a block that a miss brought into the cache is not"
-    " asked for again, and on a set larger than the cache it pushes out one that still would have"
-    " been. norandommap: blocks come back by chance, as in most real work, and the cache can help."
+    "randommap: no block is requested twice, so a block that a miss brought into the cache "
+    "is not requested again, and on a set larger than the cache it evicts one that still "
+    "would have been. norandommap: blocks repeat by chance, as in most real work, and the "
+    "cache can help."
 )
 RANDOM_MAP = "randommap"
 NO_RANDOM_MAP = "norandommap"

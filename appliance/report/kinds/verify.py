@@ -1,4 +1,4 @@
-"""What was written to a drive and what came back, before and after a power-off. Pure."""
+"""What verify wrote and read back, before and after a power-off. Pure."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,10 +17,10 @@ from appliance.report.kinds import plain
 from appliance.report.kinds.surface import make_ranges
 
 NOTE = (
-    "Every 512 bytes carry their address and are compared with what was written. Alias: bytes that"
-    " were written to another address, as of a drive that is smaller than it says. Lost: what was"
-    " there before, or nothing, is back after the power was off, though the drive had said that it"
-    " was flushed. Only what was read is known."
+    "Every 512 bytes carry their address and are compared with what was written. Alias: "
+    "bytes that were written to another address, as on a drive that is smaller than it "
+    "claims. Lost: after the power-off the previous content is back, or nothing, although "
+    "the drive had confirmed the flush. Only what was read is known."
 )
 _WRITTEN, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
 PHASES: Mapping[Variant, str] = {

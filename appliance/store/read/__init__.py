@@ -1,1 +1,1 @@
-"""What others read of the database: a frozen row per table or view, and all SELECTs for them."""
+"""Reading the database: a frozen row per table or view, and all SELECTs for them."""

@@ -1,4 +1,4 @@
-"""What a report reads from the database: SELECTs, a dataclass per kind of row. Never writes."""
+"""What a report reads about a campaign: SELECTs, a dataclass per kind of row. Never writes."""
 
 import json
 import sqlite3

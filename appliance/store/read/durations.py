@@ -1,4 +1,4 @@
-"""How long steps and boots took, and which are left: what is known of the time that work takes."""
+"""Durations of steps and boots, and those still to come, for estimates."""
 
 import sqlite3
 from dataclasses import dataclass

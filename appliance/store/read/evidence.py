@@ -1,4 +1,4 @@
-"""What a verdict is made of: sums and figures of a campaign, per drive. Reads only."""
+"""What a verdict reads: sums and figures of a campaign, per drive. Reads only."""
 
 import sqlite3
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What one step measured, as verdicts and the interface want it."""
+"""The figures of one step, for verdicts and the interface."""
 
 import sqlite3
 from dataclasses import dataclass

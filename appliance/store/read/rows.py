@@ -1,4 +1,4 @@
-"""Rows of the database as dataclasses whose fields are called as the columns are."""
+"""Rows of the database as dataclasses whose fields are named like the columns."""
 
 import sqlite3
 from collections.abc import Iterator

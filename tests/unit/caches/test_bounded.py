@@ -33,7 +33,7 @@ def test_each_command_runs_in_a_scope_of_its_own() -> None:
 
 @pytest.mark.parametrize("bound", [0, -1])
 def test_no_bound_is_a_bug(bound: int) -> None:
-    with pytest.raises(ValueError, match="no bound"):
+    with pytest.raises(ValueError, match="not a valid limit"):
         bounded_command(["true"], memory_max_bytes=bound)
 
 

@@ -65,7 +65,7 @@ def test_ranges_lie_within_their_file(tmp_path: Path) -> None:
         assert range_in(file.fileno(), Extent(path, 60)) == (60, 100)
         assert range_in(file.fileno(), Extent(path, 60, 40)) == (60, 100)
         for outside in (Extent(path, 60, 41), Extent(path, 101), Extent(path, -1, 5)):
-            with pytest.raises(StepFailed, match=r"does not lie within the 100 bytes of /.*/a"):
+            with pytest.raises(StepFailed, match=r"is not within the 100 bytes of /.*/a"):
                 range_in(file.fileno(), outside)
 
 

@@ -226,7 +226,7 @@ def test_what_cannot_be_read_is_named(kernel: Kernel, tmp_path: Path) -> None:
         warm_page_cache([tmp_path / "absent"])
     file = tmp_path / "a"
     file.write_bytes(bytes(10))
-    with pytest.raises(StepFailed, match="does not lie within"):
+    with pytest.raises(StepFailed, match="is not within"):
         warm_page_cache([Extent(file, 0, 11)])
 
 

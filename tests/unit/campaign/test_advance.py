@@ -123,7 +123,7 @@ def test_without_a_clock_that_wakes_somebody_has_to(world: World) -> None:
 
 def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(world: World) -> None:
     def arm_alarm() -> NoReturn:
-        raise StepFailed("the clock did not take an alarm in 60 s")
+        raise StepFailed("the clock did not accept an alarm in 60 s")
 
     world.make_campaign()
     world.during["arm_alarm"] = arm_alarm
@@ -131,7 +131,7 @@ def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(world: World) -> 
     assert world.log[-1] == "power-off"
     assert world.events()[-1] == (
         "no-alarm",
-        "switch the machine on by hand: the clock did not take an alarm in 60 s",
+        "switch the machine on by hand: the clock did not accept an alarm in 60 s",
     )
 
 

@@ -76,7 +76,7 @@ SSD_STOOD = "count did not rise although the machine was powered off: 7 → 7"
             "unproven",
             f"LAB-HDD-1: count rose by 2 over one power-off: 3 → 5; LAB-SSD-1: {SSD_STOOD}",
         ),
-        ((4, None), "unproven", "LAB-SSD-1: the drive offers no power-cycle count"),
+        ((4, None), "unproven", "LAB-SSD-1: the drive has no power-cycle count"),
     ],
 )
 def test_an_array_was_cold_only_where_both_its_drives_were(

@@ -128,9 +128,9 @@ def test_all_of_a_sample_is_stored(world: World) -> None:
     [
         (41, 41, "did not rise although the machine was powered off: 41 → 41"),
         (41, 43, "rose by 2"),
-        (41, None, "the drive offers no power-cycle count"),
+        (41, None, "the drive has no power-cycle count"),
         (None, 42, "the count before is not known"),
-        (None, None, "the drive offers no power-cycle count"),
+        (None, None, "the drive has no power-cycle count"),
     ],
 )
 def test_without_a_proof_the_reason_is_stored(

@@ -45,7 +45,7 @@ def test_the_drive_itself_is_read(drive: Drive, noted: AskedIdentity | None) -> 
     ("noted", "now", "words"),
     [
         (_OWN, _OTHER, "answers as another drive"),
-        (_OWN, None, "no longer answers who it is"),
+        (_OWN, None, "no longer reports its identity"),
         (None, _OTHER, "answers as another drive"),
     ],
 )
@@ -68,6 +68,9 @@ def test_one_that_hangs_fails_its_own_step(drive: Drive) -> None:
     def hang(drive: Drive, **_: object) -> NoReturn:
         raise StillRunning("smartctl does not end")
 
-    with pytest.raises(StepFailed, match="does not answer") as raised, _held(drive, None, hang):
+    with (
+        pytest.raises(StepFailed, match="does not report its identity") as raised,
+        _held(drive, None, hang),
+    ):
         pytest.fail("it is read")
     assert raised.value.blame == "drive"

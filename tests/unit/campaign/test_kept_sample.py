@@ -385,7 +385,7 @@ def test_a_figure_that_is_none_is_not_believed(
 
 
 @pytest.mark.parametrize(
-    "trouble", ["the Kaltstart stick is not found", "there are 2 Kaltstart sticks"]
+    "trouble", ["the Kaltstart stick was not found", "there are 2 Kaltstart sticks"]
 )
 def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
     booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, trouble: str

@@ -256,7 +256,7 @@ def take_apart(machine: ArrayMachine, set_uuid: str) -> str:
 
 
 def test_an_array_of_ours_is_taken_apart(machine: ArrayMachine) -> None:
-    assert take_apart(machine, SET_UUID) == "the array is taken apart"
+    assert take_apart(machine, SET_UUID) == "the array is dismantled"
     assert (machine.carried, machine.state()) == ({}, "none")
     with pytest.raises(Refusal, match="left an array"):
         take_apart(machine, SET_UUID)
@@ -285,5 +285,5 @@ def test_one_of_two_arrays_is_taken_apart(machine: ArrayMachine) -> None:
     connection = open_database(machine.world.path)
     insert_array(connection, campaign_id=1, backing_drive_id=1, cache_drive_id=2, set_uuid=second)
     connection.close()
-    assert take_apart(machine, SET_UUID) == "the array is taken apart"
+    assert take_apart(machine, SET_UUID) == "the array is dismantled"
     assert machine.states() == {SET_UUID: "apart", second: "making"}

@@ -350,7 +350,10 @@ def test_a_boot_before_power_was_asked_to_go_is_a_failed_attempt(booted: World) 
     assert booted.boots() == []
     assert booted.cycles()[0].attempts == 2  # armed again
     assert [detail for event, detail in booted.events() if event == "attempt-failed"] == [
-        "LAB-HDD-1 cycle 1, attempt 1 of 3: the machine restarted before power was asked to go"
+        (
+            "LAB-HDD-1 cycle 1, attempt 1 of 3: the machine restarted before the power-off was "
+            "requested"
+        )
     ]
 
 
@@ -377,13 +380,13 @@ def test_without_its_stick_it_says_so_and_goes_back(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_stick(_: object) -> None:
-        raise StickTrouble("the Kaltstart stick is not found")
+        raise StickTrouble("the Kaltstart stick was not found")
 
     monkeypatch.setattr(measure, "find_stick", find_stick)
     booted.measure()
     assert booted.log == ["disarm", "unmount", "reboot"]
     assert booted.lines == [
-        ("refused", {"reason": f"the Kaltstart stick is not found{more}"})
+        ("refused", {"reason": f"the Kaltstart stick was not found{more}"})
         for more in (": the sample waits for it", "")
     ]
     assert booted.states() == ["armed", "planned", "planned", "planned"]
@@ -399,12 +402,12 @@ def test_a_start_up_without_an_end_is_a_failed_attempt(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait() -> Startup:
-        raise StepFailed("systemd does not say when the start-up finished")
+        raise StepFailed("systemd does not report when start-up finished")
 
     monkeypatch.setattr(boot_sample, "_wait_for_startup", wait)
     booted.measure()
     assert booted.boots() == []
-    reason = "systemd does not say when the start-up finished"
+    reason = "systemd does not report when start-up finished"
     assert [detail for event, detail in booted.events() if event == "attempt-failed"] == [
         f"LAB-HDD-1 cycle 1, attempt 1 of 3: {reason}"
     ]

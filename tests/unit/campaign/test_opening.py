@@ -280,5 +280,5 @@ def test_an_engine_that_cannot_use_the_database_leaves_it_to_a_person(
     with pytest.raises(StickTrouble):
         stick.open()
     hold_alone(tmp_path / "run/database.lock", held="used", hint="")
-    with pytest.raises(Refusal, match="a copy of the database is being put in its place"):
+    with pytest.raises(Refusal, match="the database is being replaced with a copy"):
         stick.open()

@@ -154,7 +154,7 @@ def test_who_holds_the_database_is_waited_for_once(
     monkeypatch.setattr(engine, "pause", pause)
     monkeypatch.setattr(appliance, "_advance", advance)
     monkeypatch.setattr(appliance, "work", lambda: appliance._run_campaign(1))
-    with _held(world.path), pytest.raises(StickTrouble, match="another program holds"):
+    with _held(world.path), pytest.raises(StickTrouble, match="another program keeps"):
         serve(DriveList(), world.host())
     assert waits == [3, 3]
     assert appliance.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 77

@@ -229,13 +229,13 @@ def test_an_alarm_is_cleared_set_and_read_back(clock: Clock) -> None:
 @pytest.mark.parametrize("late_s", [-1000, 86400])
 def test_an_alarm_at_another_time_is_found_out(clock: Clock, late_s: int) -> None:
     clock.late_s = late_s
-    with pytest.raises(StepFailed, match="did not take an alarm in 90 s"):
+    with pytest.raises(StepFailed, match="did not accept an alarm in 90 s"):
         power.arm_alarm(90)
 
 
 def test_an_alarm_that_vanishes_is_found_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.sysfs.write_text", lambda *_: None)
-    with pytest.raises(StepFailed, match="it says nothing"):
+    with pytest.raises(StepFailed, match="it reports nothing"):
         power.arm_alarm(90)
 
 

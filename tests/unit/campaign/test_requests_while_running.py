@@ -123,7 +123,7 @@ def test_taking_a_pause_back_never_starts_what_has_paused_meanwhile(
     request = answer_to(machine.world, number)
     assert (request.state, request.answer) == (
         "refused",
-        "campaign 1 is not about to pause (a paused one is resumed)",
+        "campaign 1 is not about to pause (resume a paused campaign instead)",
     )
     assert machine.world.campaign().state == "paused"
     assert machine.rows("SELECT name FROM part") == []
@@ -180,7 +180,7 @@ def test_every_kind_has_its_handler() -> None:
         ("report", {}, "the request report is malformed: 'campaign_id'"),
         ("start", {"plan_toml": 1}, "the request start is malformed: plan_toml is no str"),
         ("shell", {"terminal": "tty1\0"}, "the request shell is malformed: terminal holds "),
-        ("set-time", {"at": "soon"}, 'the request set-time is malformed: "soon" is no time; '),
+        ("set-time", {"at": "soon"}, 'the request set-time is malformed: "soon" is not a time; '),
     ],
 )
 def test_what_is_malformed_is_refused(

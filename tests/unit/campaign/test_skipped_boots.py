@@ -145,7 +145,7 @@ def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
 
 def test_a_drive_without_boots_to_make_or_of_another_campaign_is_refused(paused: World) -> None:
     _skip(paused)
-    with pytest.raises(Refusal, match="has no boot left to make"):
+    with pytest.raises(Refusal, match="has no boots left"):
         _skip(paused)
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=99)
     site = paused.site()

@@ -329,7 +329,7 @@ def test_a_drive_that_hangs_and_is_only_read_keeps_no_plan_from_starting(
         raise StillRunning(f"smartctl {drive.path}")
 
     world.access = replace(world.access, ask_identity=hang)
-    with pytest.raises(Refusal, match="does not answer who it is"):
+    with pytest.raises(Refusal, match="does not report its identity"):
         started(world, connection)
     (hdd, ssd) = select_campaign_drives(connection, started(world, connection, _ONLY_READ))
     assert (noted_identity(hdd), noted_identity(ssd)) == (None, None)

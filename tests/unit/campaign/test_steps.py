@@ -742,7 +742,7 @@ def test_an_error_of_the_drive_fails_its_step_and_no_more(machine: Machine) -> N
     assert machine.log.count("close") == 2
 
 
-@pytest.mark.parametrize("trouble", [StickTrouble("it is full"), StillRunning("fio does not end")])
+@pytest.mark.parametrize("trouble", [StickTrouble("it is full"), StillRunning("fio does not exit")])
 def test_what_holds_up_the_campaign_fails_no_step(
     machine: Machine, trouble: KaltstartError
 ) -> None:

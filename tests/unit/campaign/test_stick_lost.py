@@ -68,7 +68,7 @@ def test_what_cannot_be_stored_is_told_as_trouble_with_the_stick(
     last = shown[-1]
     assert (last["phase"], last["error"]["exit_code"]) == ("refused", 5)
     assert last["message"].startswith("nothing can be stored any more")
-    assert "see that the stick is plugged in well" in last["error"]["hint"]
+    assert "check that the stick is plugged in firmly" in last["error"]["hint"]
     assert [event for event, _ in world.lines] == ["refused"]
 
 
@@ -93,8 +93,8 @@ def test_power_that_does_not_go_is_told_and_not_the_database_that_is_closed_for_
     world.during["power_off"] = power_off
     with pytest.raises(StickTrouble):
         serve_with(lambda appliance: leave(appliance.site, appliance.host.power.power_off))
-    assert shown[-1]["message"] == "the power did not go: systemctl failed"
-    assert "the campaign goes on from there" in shown[-1]["error"]["hint"]
+    assert shown[-1]["message"] == "power-off failed: systemctl failed"
+    assert "the campaign continues from there" in shown[-1]["error"]["hint"]
 
 
 def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
@@ -156,7 +156,7 @@ def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
     campaign = world.campaign()
     assert campaign.state == "paused"
     assert campaign.reason.startswith("kaltstart/grubenv on KALTSTART cannot be used")
-    saving, _, writing = campaign.reason.partition("write the stick anew")
+    saving, _, writing = campaign.reason.partition("write the stick again")
     assert "copy the folder reports" in saving
     assert "kaltstart.sqlite" in saving
     assert "erases" in writing

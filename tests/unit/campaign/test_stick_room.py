@@ -37,11 +37,11 @@ def test_what_cannot_fit_is_refused_with_what_to_do() -> None:
         ),
         (
             replace(_PLENTY, fat_bytes=29 * _MB),
-            "KALTSTART has no room for the report: it takes about 30 MB, 29 MB are free; delete",
+            "KALTSTART has no room for the report: it takes about 30 MB, 29 MB are free; copy",
         ),
         (
             replace(_PLENTY, fat_bytes=279 * _MB),
-            "with them it takes about 280 MB, 279 MB are free; its pages and tables fit; delete",
+            "with them it takes about 280 MB, 279 MB are free; its pages and tables fit; copy",
         ),
     ],
 )

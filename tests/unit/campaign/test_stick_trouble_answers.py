@@ -56,14 +56,14 @@ def test_power_that_does_not_go_is_told_whoever_asked_for_it(
         raise StepFailed("systemctl failed")
 
     world.during[action] = fail
-    with pytest.raises(StickTrouble, match="the power did not go: systemctl failed"):
+    with pytest.raises(StickTrouble, match="power-off failed: systemctl failed"):
         ask(appliance, kind, {})
 
 
 def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
     appliance: Appliance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trouble = StickTrouble("the power did not go: systemctl failed")
+    trouble = StickTrouble("power-off failed: systemctl failed")
 
     def leave_in_vain(self: Appliance, _: int) -> None:
         self.connection.close()

@@ -56,7 +56,7 @@ def test_an_array_of_ours_is_taken_apart(appliance: Appliance, machine: ArrayMac
         "idle",
         "The array is dismantled",
     )
-    assert ("take-apart", "the array is taken apart") in machine.world.events()
+    assert ("take-apart", "the array is dismantled") in machine.world.events()
 
 
 def test_an_unknown_array_is_refused_in_one_line(
@@ -65,7 +65,7 @@ def test_an_unknown_array_is_refused_in_one_line(
     ask(appliance, {"set_uuid": "99992222-3333-4444-5555-666677778888"})
     assert machine.log == []
     assert [event for event, _ in machine.world.lines] == ["refused"]
-    assert "The array cannot be taken apart: no campaign of this stick" in appliance.status.message
+    assert "The array cannot be dismantled: no campaign of this stick" in appliance.status.message
 
 
 def test_a_failure_is_said_and_can_be_tried_again(
@@ -73,7 +73,7 @@ def test_a_failure_is_said_and_can_be_tried_again(
 ) -> None:
     machine.trouble["part"] = StepFailed("it does not answer")
     ask(appliance, {"set_uuid": SET_UUID})
-    assert appliance.status.message == "The array cannot be taken apart: it does not answer"
+    assert appliance.status.message == "The array cannot be dismantled: it does not answer"
     assert machine.state() == "parting"
     ask(appliance, {"set_uuid": SET_UUID})
     assert machine.state() == "none"
@@ -91,7 +91,7 @@ def test_a_stick_that_takes_nothing_is_not_the_arrays_failure(
 def test_a_key_stops_it(appliance: Appliance, machine: ArrayMachine) -> None:
     insert_request(appliance.connection, "stop", {}, at="2026-11-21T03:20:00.123Z", boot_id="b")
     ask(appliance, {"set_uuid": SET_UUID})
-    assert appliance.status.message == "Stopped; it can be taken apart later"
+    assert appliance.status.message == "Stopped; it can be dismantled later"
     assert machine.state() == "made"
 
 

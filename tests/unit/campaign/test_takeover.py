@@ -71,7 +71,7 @@ def test_what_is_new_is_taken_over_and_counted(appliance: Appliance, theirs: Pat
     answered = ask(appliance, file_name=FILE)
     assert (answered.state, answered.exit_code) == ("accepted", 0)
     assert answered.answer == (
-        "1 campaign taken over with 18 boots and 0 results, 3 drives that were not known here,"
+        "1 campaign imported with 18 boots and 0 results, 3 drives that were not known here,"
         " 1 campaign not finished, left on its stick (KALTSTART: their stick.sqlite)"
     )
     assert _names(appliance.connection) == ["mine", "three drives"]
@@ -83,10 +83,10 @@ def test_what_is_new_is_taken_over_and_counted(appliance: Appliance, theirs: Pat
 def test_a_second_time_and_its_own_copy_add_nothing(appliance: Appliance, theirs: Path) -> None:
     ask(appliance, file_name=FILE)
     again = ask(appliance, file_name=FILE)
-    assert again.answer.startswith("nothing taken over, 1 campaign already here, 1 campaign not")
+    assert again.answer.startswith("nothing imported, 1 campaign already here, 1 campaign not")
     appliance.connection.execute("VACUUM INTO ?", (str(theirs.with_name("copy.SQLITE")),))
     own = ask(appliance, file_name="copy.SQLITE")
-    assert own.answer == "nothing taken over, 2 campaigns already here (KALTSTART: copy.SQLITE)"
+    assert own.answer == "nothing imported, 2 campaigns already here (KALTSTART: copy.SQLITE)"
     assert _names(appliance.connection) == ["mine", "three drives"]
 
 
@@ -99,7 +99,7 @@ def test_an_answer_that_cannot_be_stored_takes_everything_back(
     )
     answered = ask(appliance, file_name=FILE)
     assert (answered.state, answered.exit_code) == ("refused", 5)
-    assert answered.answer.endswith("cannot be merged: cut (try it again; nothing was changed)")
+    assert answered.answer.endswith("cannot be imported: cut (try again; nothing was changed)")
     assert _names(appliance.connection) == ["mine"]
     assert "merged" not in {each.event for each in select_events(appliance.connection, limit=9)}
 
@@ -133,7 +133,7 @@ def _foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_newer, "a newer Kaltstart wrote it (merge the other way round"),
+        (_newer, "a newer Kaltstart wrote it (import in the other direction"),
         (_foreign, "it is not a database of Kaltstart (copy kaltstart.sqlite from"),
         (Path.unlink, "unable to open database file (copy"),
         (lambda path: path.write_bytes(b"garbage" * 1000), "file is not a database (copy"),
@@ -147,7 +147,7 @@ def test_what_cannot_be_merged_is_said_with_what_to_do_and_the_engine_stays(
     damage(theirs)
     answered = ask(appliance, file_name=FILE)
     assert (answered.state, answered.exit_code) == ("refused", 5)
-    assert answered.answer.startswith(f"KALTSTART: {FILE} cannot be merged: ")
+    assert answered.answer.startswith(f"KALTSTART: {FILE} cannot be imported: ")
     assert said in answered.answer
     assert answered.answer.endswith("; nothing was changed)")
     assert _names(appliance.connection) == ["mine"]
@@ -157,7 +157,7 @@ def test_what_cannot_be_merged_is_said_with_what_to_do_and_the_engine_stays(
 def test_no_other_file_is_read(appliance: Appliance, name: str) -> None:
     answered = ask(appliance, file_name=name)
     assert (answered.state, answered.exit_code) == ("refused", 3)
-    assert "is no database (its name must end in .sqlite)" in answered.answer
+    assert "is not a database (its name must end in .sqlite)" in answered.answer
 
 
 def test_a_request_without_a_name_is_malformed(appliance: Appliance) -> None:
@@ -180,7 +180,7 @@ def test_the_counts_are_told_in_words() -> None:
         campaigns=2, already_there=1, unfinished=2, drives=1, boots=1, results=40, events=9
     )
     assert describe_counts(counts) == (
-        "2 campaigns taken over with 1 boot and 40 results, 1 drive that was not known here,"
+        "2 campaigns imported with 1 boot and 40 results, 1 drive that was not known here,"
         " 1 campaign already here, 2 campaigns not finished, left on its stick"
     )
 
@@ -191,5 +191,5 @@ def test_a_name_from_another_computer_is_told_harmlessly(
     evil = "\x1b[2J.sqlite"
     open_database(theirs.with_name(evil)).close()
     assert ask(appliance, file_name=evil).answer == (
-        r"nothing taken over (KALTSTART: \x1b[2J.sqlite)"
+        r"nothing imported (KALTSTART: \x1b[2J.sqlite)"
     )

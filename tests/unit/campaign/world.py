@@ -332,7 +332,7 @@ class World:
         """Ask a drive."""
         self.log.append(f"smart {drive.path}")
         if drive.path not in self.counts:
-            return PowerCycles(None, reason="the drive offers no power-cycle count")
+            return PowerCycles(None, reason="the drive has no power-cycle count")
         return PowerCycles(self.counts[drive.path], self.count_source)
 
     def ask_identity(self, drive: Drive, *, timeout_s: float | None = None) -> AskedIdentity | None:

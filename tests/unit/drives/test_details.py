@@ -50,21 +50,25 @@ def test_the_drive_adds_what_only_it_knows(sata: Single) -> None:
     details = sata.details()
     assert details.rotation_rpm == 7200
     assert details.findings == (
-        "connected with 1.5 Gb/s: figures above 150 MB/s cannot be reached here",
+        "connected with 1.5 Gb/s: results above 150 MB/s are not possible here",
     )
 
 
 def test_a_drive_that_forbids_writing_says_so_first(sata: Single) -> None:
     protected = replace(sata, drive=replace(sata.drive, write_protected=True))
-    assert protected.details().findings[0].startswith("write-protected by itself: it can only")
+    assert (
+        protected.details()
+        .findings[0]
+        .startswith("write-protected by the drive itself: it can only")
+    )
 
 
 @pytest.mark.parametrize(
     ("said", "removable", "words"),
     [
         ({"logical_block_size": 520}, False, "its sectors hold 520 bytes"),
-        ({"logical_block_size": 512}, False, "it gives no capacity"),
-        ({}, False, "it gives no capacity"),
+        ({"logical_block_size": 512}, False, "it reports no capacity"),
+        ({}, False, "it reports no capacity"),
         ({}, True, ""),  # a reader without a card lacks nothing else
     ],
 )
@@ -205,7 +209,7 @@ def test_a_write_cache_that_is_off_is_found(sata: Single) -> None:
 def test_trim_that_does_not_get_through_is_found(sata: Single) -> None:
     details = sata.details(trim={"supported": True})
     assert details.trim is False
-    assert any("does not let it through" in finding for finding in details.findings)
+    assert any("does not pass it on" in finding for finding in details.findings)
 
 
 @pytest.mark.parametrize("zoned", ["host-managed", "host-aware"])

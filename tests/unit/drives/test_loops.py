@@ -99,13 +99,13 @@ def test_unlocking_and_clearing_refuse_by_name(
     disk.touch()
     monkeypatch.setattr(writable, "find_loops_over", lambda _: ("loop0",))
     monkeypatch.setattr(clearing, "run", lambda *_, **__: pytest.fail("went on"))
-    with pytest.raises(Refusal, match="loop0 lies over it"):
+    with pytest.raises(Refusal, match="loop0 is on top of it"):
         check_not_held(str(disk))
 
     class Target:
         path = str(disk)
 
-    with pytest.raises(Refusal, match="loop0 lies over it"):
+    with pytest.raises(Refusal, match="loop0 is on top of it"):
         clear_holders(Target())
 
 

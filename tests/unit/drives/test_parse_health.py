@@ -302,7 +302,7 @@ def test_an_emulated_nvme_drive_says_nothing_of_its_spare() -> None:
         ),
         (lambda: nvme(unsafe_shutdowns=1036), "unsafe_shutdowns", "ever switched on"),
         (lambda: nvme(media_errors=0xFFFF_FFFF), "media_errors", "all its bits are set"),
-        (lambda: nvme(available_spare=200), "available_spare_percent", "more than all"),
+        (lambda: nvme(available_spare=200), "available_spare_percent", "more than 100 %"),
         (
             lambda: ata(attribute(5, _NAMES[5], 0xFFFF_FFFF)),
             "reallocated_sectors",
@@ -330,7 +330,7 @@ def test_an_emulated_nvme_drive_says_nothing_of_its_spare() -> None:
         (
             lambda: ata(attribute(241, "Total_LBAs_Written", 5), in_smartctl_database=False),
             "host_write_bytes",
-            "not known",
+            "unknown",
         ),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_drive_without_capacity_is_listed_with_what_may_be_wrong(zoo: Drives) 
     drive = replace(zoo["sdz"], size_bytes=0)
     allowed, reason = may_offer(drive, stick=zoo["sdu"])
     assert not allowed
-    assert "shows no capacity" in reason
+    assert "reports no capacity" in reason
     assert refusal(drive, zoo["sdu"]) == reason
 
 

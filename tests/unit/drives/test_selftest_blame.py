@@ -22,7 +22,7 @@ def test_what_the_step_says_without_a_fault_is_excused(words: str) -> None:
     ],
 )
 def test_a_drive_that_answers_nothing_is_told_from_a_bridge(reason: str, blame: str) -> None:
-    said = f"the drive cannot be asked for its self-test: {reason}"
+    said = f"the self-test cannot be queried: {reason}"
     assert find_blame(said) == blame
 
 
@@ -30,8 +30,8 @@ def test_a_drive_that_answers_nothing_is_told_from_a_bridge(reason: str, blame: 
     "reason",
     [
         "no answer within 60 s: smartctl --json=c",
-        "the self-test did not end within 14 minutes; the drive says that it takes 2",
-        "the drive says nothing of how its self-test ended",
+        "the self-test did not end within 14 minutes; the drive announced 2",
+        "the drive does not report how its self-test ended",
     ],
 )
 def test_a_drive_that_hangs_or_is_gone_in_its_test_is_at_fault(reason: str) -> None:

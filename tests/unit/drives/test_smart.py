@@ -33,8 +33,8 @@ def captured(name: str) -> str:
         ("sas-57", PowerCycles(57, "SCSI start-stop log")),
         ("ata-qemu", PowerCycles(0, "ATA attribute 12")),
         ("nvme-qemu", PowerCycles(0, "NVMe SMART log")),
-        ("scsi-qemu", PowerCycles(None, reason="the drive offers no power-cycle count")),
-        ("sas-qemu", PowerCycles(None, reason="the drive offers no power-cycle count")),
+        ("scsi-qemu", PowerCycles(None, reason="the drive has no power-cycle count")),
+        ("sas-qemu", PowerCycles(None, reason="the drive has no power-cycle count")),
         (
             "usb-unknown-bridge",
             PowerCycles(
@@ -70,7 +70,7 @@ def test_rubbish_is_no_count(text: str) -> None:
 )
 def test_counts_of_a_strange_shape_are_none(part: str) -> None:
     text = '{"smartctl": {"exit_status": 0}, ' + part + "}"
-    assert parse_power_cycles(text).reason == "the drive offers no power-cycle count"
+    assert parse_power_cycles(text).reason == "the drive has no power-cycle count"
 
 
 def test_text_before_and_after_the_json_does_no_harm() -> None:
@@ -108,7 +108,7 @@ def test_asks_about_this_drive_and_minds_no_exit_code(
 
 
 ATA5, ATA6, ATA8 = (PowerCycles(n, "ATA attribute 12") for n in (5, 6, 8))
-NONE = PowerCycles(None, reason="the drive offers no power-cycle count")
+NONE = PowerCycles(None, reason="the drive has no power-cycle count")
 
 
 def test_a_rise_by_one_is_the_only_proof() -> None:
@@ -146,7 +146,7 @@ def test_starts_of_a_spindle_prove_nothing(rise: int) -> None:
 
 def test_counts_of_one_and_the_same_start_prove_nothing() -> None:
     found = judge_coldness(ATA5, ATA6, power="cold", boot_id_changed=False)
-    assert (found.proof, found.reason) == ("unproven", "the machine did not start anew")
+    assert (found.proof, found.reason) == ("unproven", "the machine did not restart")
 
 
 def test_a_restart_is_warm_where_the_drive_counted_no_power_on() -> None:

@@ -139,7 +139,7 @@ def test_read_only_again_when_the_flush_fails(
 
     monkeypatch.setattr(os, "fsync", fail)
     with (
-        pytest.raises(StepFailed, match="did not take what was written"),
+        pytest.raises(StepFailed, match="did not accept the write"),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -304,7 +304,7 @@ NOTED = AskedIdentity("WD-WX41A1234567", "0x50014ee2b1234567", "WDC WD10EZEX", 6
         (replace(NOTED, wwn="0x50014ee2b7654321"), "its WWN was"),
         (replace(NOTED, model="ST500"), "its model was"),
         (replace(NOTED, size_bytes=67_109_376), "its size was"),
-        (None, "no longer answers who it is"),
+        (None, "no longer reports its identity"),
     ],
 )
 def test_a_drive_that_answers_as_another_one_is_not_unlocked(

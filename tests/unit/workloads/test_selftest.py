@@ -252,7 +252,7 @@ def test_a_test_that_somebody_else_started_is_left_alone(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
     drive.started_s = drive.now_s
-    with pytest.raises(StepFailed, match="testing itself already"):
+    with pytest.raises(StepFailed, match="already running a self-test"):
         run_short(tmp_path)
     assert drive.commands == []
 

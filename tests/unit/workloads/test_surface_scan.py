@@ -169,7 +169,7 @@ def test_a_drive_of_another_size_is_not_gone_on_with(tmp_path: Path) -> None:
     workload = make_workload(_PLAN)
     other = replace(bench, size_bytes=3 << 20)
     workload.prepare(other)
-    with pytest.raises(StepFailed, match="another size"):
+    with pytest.raises(StepFailed, match="a different size"):
         workload.run_part(other, "001", finished={"000": 3})
 
 

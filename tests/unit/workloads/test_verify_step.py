@@ -159,13 +159,13 @@ def test_a_drive_that_takes_nothing_fails_the_step(make: Make) -> None:
     lab = make(size_bytes=256 * MIB)
     workload = lab.start()
     lab.drive.unwritable = True
-    with pytest.raises(StepFailed, match="does not take what is written to it"):
+    with pytest.raises(StepFailed, match="does not accept what is written to it"):
         lab.run(workload)
 
 
 @pytest.mark.parametrize(
     ("trouble", "said", "blame"),
-    [("gone", "went away", "drive"), ("no_memory", "too little RAM", "other")],
+    [("gone", "disappeared", "drive"), ("no_memory", "too little RAM", "other")],
 )
 def test_what_ends_the_step_says_whose_fault_it_is(
     make: Make, trouble: str, said: str, blame: str
@@ -230,7 +230,7 @@ def test_another_disk_behind_the_same_serial_is_not_written_on(make: Make) -> No
     foreign = bytes(range(256)) * (len(lab.drive.data) // 256)
     lab.drive.data[:] = foreign + bytes(len(lab.drive.data) - len(foreign))
     before = bytes(lab.drive.data)
-    with pytest.raises(Refusal, match="carries nothing of what this step has written") as refused:
+    with pytest.raises(Refusal, match="carries nothing that this step has written") as refused:
         lab.run(lab.start())
     assert refused.value.blame == "drive"
     assert lab.drive.data == before
