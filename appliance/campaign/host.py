@@ -1,8 +1,9 @@
 """The machine a campaign runs on: what is done to it, and what is asked of it.
 
-Everything outside the database that a campaign does, or looks at, hangs on one object. It is made
-once for each start of the engine and each measured boot, and handed on; tests hand in another one.
-Must never decide anything: what is done, and when, is the caller's.
+Power, drives, clock, console lines and keys hang on one object. It is made once for each start of
+the engine and each measured boot, and handed on; tests hand in another one. Mounting the stick, and
+what workloads do on a drive, is not here. Must never decide anything: what is done, and when, is
+the caller's.
 """
 
 import time
