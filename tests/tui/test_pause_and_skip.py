@@ -33,7 +33,7 @@ async def test_a_pause_is_asked_for_shown_and_taken_back(engine: FakeEngine) -> 
         engine.answer("accepted", "it pauses once the current part is stored")
         update_pause_asked(engine.connection, 1)
         await settle(pilot)
-        assert text_of(pilot, "#message").startswith("Pause accepted: it pauses when")
+        assert text_of(pilot, "#message").startswith("Pause accepted: it pauses once")
         assert "\nPAUSES once the current part is stored" in text_of(pilot, "#campaign")
         assert "s stop now  r do not pause  k skip step" in text_of(pilot, "#keys")
         await press(pilot, "r")
