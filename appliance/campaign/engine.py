@@ -18,6 +18,7 @@ from appliance.caches.bounded import release_bounded
 from appliance.campaign import power
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.awaited_stick import AwaitedStick
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.drive_threads import side_work
@@ -25,13 +26,13 @@ from appliance.campaign.finish import finish
 from appliance.campaign.health import store_health
 from appliance.campaign.journal import record, refuse
 from appliance.campaign.judging import check_policy
-from appliance.campaign.keys import Keyboards, find_consoles
+from appliance.campaign.keys import find_consoles
 from appliance.campaign.leavings import find_unknown_campaign
 from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_left_behind
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
-from appliance.campaign.opening import open_stick, show_trouble
+from appliance.campaign.opening import close_stick, open_stick, show_trouble
 from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
@@ -63,6 +64,7 @@ from appliance.drives.shutdown import release_hushed
 from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
 from appliance.plan import parse_plan
 from appliance.progress import tell_nobody
+from appliance.root_device import keep_in_ram
 from appliance.run import run
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -88,31 +90,61 @@ _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 
 
 def serve(drives: DriveList) -> None:
-    """Run until power goes. Raises only on a bug, after pausing the campaign, and StickTrouble."""
+    """Run until power goes, also past a stick that is pulled out and put back.
+
+    Raises only on a bug, after pausing the campaign, and StickTrouble.
+    """
     status = Status(firmware=read_this_boot().firmware, can_wake=power.can_wake())
     with suppress(OSError):  # /run may be full; what is armed is still to be settled
         write_status(status)
     start_interfaces()
-    try:
-        stick, connection = open_stick()
-    except KaltstartError as error:
-        show_trouble(status, error)
-        drives.all_found(None)
-        with suppress(KaltstartError):
-            close_guard_without_stick()
-        _wait_for_power_key()  # the list of drives stays alive
-    drives.all_found(stick)
-    appliance = Appliance(status, stick, connection, drives)
+    awaited = AwaitedStick()
+    is_first = True
+    while True:
+        try:
+            stick, connection = open_stick()
+            try:
+                awaited.note(stick, connection)
+            except StickTrouble:
+                close_stick(connection)
+                raise
+        except KaltstartError as error:
+            show_trouble(status, error)
+            drives.all_found(None)
+            with suppress(KaltstartError):
+                close_guard_without_stick()
+        else:
+            status.error = None
+            drives.all_found(stick)
+            appliance = Appliance(
+                status, stick, connection, drives, awaited=awaited, is_back=not is_first
+            )
+            is_first = False
+            _work_until_gone(appliance, awaited)
+            drives.all_found(None)
+        # The list of drives stays alive meanwhile.
+        if not awaited.wait(partial(show_trouble, status)):
+            wait_for_the_end()
+
+
+def _work_until_gone(appliance: "Appliance", awaited: AwaitedStick) -> None:
+    """Returns only where the stick was pulled out; whatever else ends the work is raised."""
     try:
         with telling_stick_trouble():
             appliance.work()
-    except StickTrouble as error:
-        appliance.stop_for_trouble(error)
-        show_trouble(status, error)
-        raise
     except Exception as error:
-        appliance.pause_after_bug(error)
-        keep_crash(error)
+        # Whatever it led to, a stick that is gone explains it.
+        if awaited.is_going():
+            appliance.stop_for_trouble(loss := awaited.describe_loss())
+            show_trouble(appliance.status, loss)
+            close_stick(appliance.connection)
+            return
+        if isinstance(error, StickTrouble):
+            appliance.stop_for_trouble(error)
+            show_trouble(appliance.status, error)
+        else:
+            appliance.pause_after_bug(error)
+            keep_crash(error)
         raise
 
 
@@ -131,17 +163,6 @@ def wait_for_the_end() -> NoReturn:
         time.sleep(1)
 
 
-def _wait_for_power_key() -> NoReturn:
-    """Nothing can be stored; the machine can still be switched off."""
-    keyboards = Keyboards()
-    while not keyboards.is_power_pressed():
-        time.sleep(_POLL_S)
-    for action in (power.clear_alarm, power.power_off):
-        with suppress(KaltstartError, OSError):
-            action()
-    wait_for_the_end()
-
-
 class Appliance:
     """One run of the service on a usable stick."""
 
@@ -151,13 +172,21 @@ class Appliance:
         stick: Stick,
         connection: sqlite3.Connection,
         drives: DriveList,
+        *,
+        awaited: AwaitedStick | None = None,
+        is_back: bool = False,
     ) -> None:
+        """`is_back`: the stick was pulled out in this boot, and nothing is to start by itself."""
         self.status = status
+        self.awaited = awaited or AwaitedStick()
+        self.is_back = is_back
         self.drives = drives
         self.stick = stick
         self.connection = connection
         self.this_boot = read_this_boot()
-        self.screen = Screen(status, connection, self.this_boot)
+        self.screen = Screen(
+            status, connection, self.this_boot, look=self.awaited.raise_if_gone
+        )
         self.site = Site(
             connection,
             self.this_boot,
@@ -184,6 +213,8 @@ class Appliance:
         if owed := read_owed_pause():
             self._pause_unfinished(owed)
             pay_pause()
+        if self.is_back:
+            record(self, "stick-back")
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -192,8 +223,9 @@ class Appliance:
         if campaign is not None and campaign.state != "paused":
             self._resume_after_start(campaign)
         else:
-            self._consider_plan(autostart=campaign is None)
+            self._consider_plan(autostart=campaign is None and not self.is_back)
         while True:
+            self.awaited.raise_if_gone()
             self._idle()
             self._answer_requests()
             self._obey_power_key()
@@ -288,6 +320,7 @@ class Appliance:
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
+        keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
         try:
             power.restart_after_panic(wanted=True)
             with self.drives.quiet(self.site.tell) as late:

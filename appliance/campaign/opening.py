@@ -24,6 +24,7 @@ from appliance.stick import (
     make_data_partition,
     mount_data,
     mount_fat,
+    unmount_dead,
     writable_fat,
 )
 from appliance.store.connect import (
@@ -35,6 +36,8 @@ from appliance.store.connect import (
 from appliance.store.mending import Mended, mend_rows
 
 _MAX_TOLD = 20
+_locks: list[int] = []
+"""The lock of the database, while it is in use."""
 
 
 def open_stick() -> tuple[Stick, sqlite3.Connection]:
@@ -42,6 +45,7 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
 
     Raises StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
     """
+    unmount_dead()
     stick = find_stick(find_settled_drives())
     if not stick.data_path:
         make_data_partition(stick)
@@ -65,7 +69,16 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
+    _locks.append(lock)
     return stick, connection
+
+
+def close_stick(connection: sqlite3.Connection) -> None:
+    """The database is used no longer: the stick is gone."""
+    with suppress(sqlite3.Error):
+        connection.close()
+    while _locks:
+        os.close(_locks.pop())
 
 
 def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:

@@ -36,7 +36,16 @@ class _Limited(Protocol):
 class Screen:
     """The status for the interface, and its requests while something runs."""
 
-    def __init__(self, status: Status, connection: sqlite3.Connection, this_boot: ThisBoot) -> None:
+    def __init__(
+        self,
+        status: Status,
+        connection: sqlite3.Connection,
+        this_boot: ThisBoot,
+        *,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`look` is called as often as people are listened to, and raises where all has to end."""
+        self._look = look
         self._status = status
         self._connection = connection
         self._this_boot = this_boot
@@ -123,6 +132,7 @@ class Screen:
             time.sleep(_POLL_S)
 
     def _answer_requests(self, step_id: int = 0) -> Wanted:
+        self._look()
         wanted = answer_beside_campaign(self._connection, self._this_boot, step_id=step_id)
         return Wanted.STOP if self.is_power_key_pressed() else wanted
 

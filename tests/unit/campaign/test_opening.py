@@ -255,11 +255,11 @@ def test_whatever_sqlite_has_against_it_is_told_to_people(
     class EndError(Exception):
         pass
 
-    def wait() -> None:
+    def wait(*_: object) -> bool:
         raise EndError
 
     monkeypatch.setattr(opening, "mend_rows", _fail)
-    monkeypatch.setattr(engine, "_wait_for_power_key", wait)
+    monkeypatch.setattr(engine.AwaitedStick, "wait", wait)
     monkeypatch.setattr(engine, "close_guard_without_stick", lambda: None)
     monkeypatch.setattr(engine, "write_status", lambda _: None)
     monkeypatch.setattr(opening, "write_status", lambda status: shown.append(vars_of(status)))

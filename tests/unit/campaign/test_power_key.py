@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from appliance.campaign import advance, engine, keys, measure, screen
+from appliance.campaign import advance, awaited_stick, engine, keys, measure, screen
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance
@@ -157,7 +157,8 @@ def test_with_a_stick_that_cannot_be_used_the_power_key_switches_off(
     monkeypatch.setattr(engine, "open_stick", fail)
     monkeypatch.setattr(engine, "show_trouble", lambda *_: None)
     monkeypatch.setattr(engine, "close_guard_without_stick", lambda: world.log.append("guard"))
-    monkeypatch.setattr(engine, "time", SimpleNamespace(sleep=keyboard.sleep))
+    clock = SimpleNamespace(monotonic=lambda: keyboard.now_s, sleep=keyboard.sleep)
+    monkeypatch.setattr(awaited_stick, "time", clock)
     monkeypatch.setattr(World, "_power", lambda world, action: world.log.append(action))
     with pytest.raises(_OffError):
         engine.serve(DriveList())
