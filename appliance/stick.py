@@ -326,8 +326,7 @@ def find_dead_mounts() -> tuple[Path, ...]:
     return tuple(
         folder
         for folder in (FAT, DATA)
-        if (number := numbers.get(str(folder)))
-        and not _is_there(number)
+        if (number := numbers.get(str(folder))) and not _is_there(number)
     )
 
 

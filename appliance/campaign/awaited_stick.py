@@ -47,7 +47,7 @@ _BACK_IN = N_(
     "stored is kept. To switch off instead, press the power key"
 )
 _NO_NUMBER = N_(
-    "this stick gives no serial number, so it cannot be known again: switch off with the power key, "
+    "this stick gives no serial number, so it cannot be recognised: switch off with the power key, "
     "plug it in, and switch on; what was stored is kept"
 )
 
@@ -115,8 +115,11 @@ class AwaitedStick:
         self._root_numbers: tuple[str, ...] = ()
         self._first_event: tuple[object, ...] | None = None
 
-    def note(self, stick: Stick, connection: sqlite3.Connection) -> None:
-        """This is the one, opened. Raises StickTrouble where its database is another one."""
+    def check_database(self, connection: sqlite3.Connection) -> None:
+        """Before anything is stored there. Raises StickTrouble where it is not the same as before.
+
+        The first one that was opened is the one.
+        """
         found = _read_first_event(connection)
         if self._first_event is not None and found != self._first_event:
             raise StickTrouble(
@@ -124,6 +127,9 @@ class AwaitedStick:
                 hint=N_("switch off and on: nothing was stored there"),
             )
         self._first_event = found
+
+    def note(self, stick: Stick) -> None:
+        """Remember the stick that was opened."""
         disk, data = stick.drive.name, stick.data_path.removeprefix("/dev/")
         self._data_number = sysfs.read_text(_DISKS / disk / data / "partition")
         self._device = sysfs.read_text(_DISKS / disk / data / "dev")
@@ -146,7 +152,7 @@ class AwaitedStick:
     def is_going(self) -> bool:
         """The same, right after an error: the kernel takes its devices away a moment later."""
         give_up_s = time.monotonic() + _GOING_S
-        while not self.is_gone() and time.monotonic() < give_up_s:
+        while self._device and not self.is_gone() and time.monotonic() < give_up_s:
             time.sleep(_POLL_S)
         return self.is_gone()
 

@@ -102,12 +102,7 @@ def serve(drives: DriveList) -> None:
     is_first = True
     while True:
         try:
-            stick, connection = open_stick()
-            try:
-                awaited.note(stick, connection)
-            except StickTrouble:
-                close_stick(connection)
-                raise
+            stick, connection = open_stick(check=awaited.check_database)
         except KaltstartError as error:
             show_trouble(status, error)
             drives.all_found(None)
@@ -115,6 +110,7 @@ def serve(drives: DriveList) -> None:
                 close_guard_without_stick()
         else:
             status.error = None
+            awaited.note(stick)
             drives.all_found(stick)
             appliance = Appliance(
                 status, stick, connection, drives, awaited=awaited, is_back=not is_first
@@ -184,9 +180,7 @@ class Appliance:
         self.stick = stick
         self.connection = connection
         self.this_boot = read_this_boot()
-        self.screen = Screen(
-            status, connection, self.this_boot, look=self.awaited.raise_if_gone
-        )
+        self.screen = Screen(status, connection, self.this_boot, look=self.awaited.raise_if_gone)
         self.site = Site(
             connection,
             self.this_boot,

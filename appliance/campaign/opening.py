@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -40,10 +40,13 @@ _locks: list[int] = []
 """The lock of the database, while it is in use."""
 
 
-def open_stick() -> tuple[Stick, sqlite3.Connection]:
+def open_stick(
+    *, check: Callable[[sqlite3.Connection], None] = lambda _: None
+) -> tuple[Stick, sqlite3.Connection]:
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
-    Raises StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
+    `check` sees the database before anything is stored in it. Raises what `check` raises,
+    StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
     """
     unmount_dead()
     stick = find_stick(find_settled_drives())
@@ -65,7 +68,7 @@ def open_stick() -> tuple[Stick, sqlite3.Connection]:
         hint="wait until that is done, and restart the machine",
     )
     try:
-        connection = _open_database(repaired, mended)
+        connection = _open_database(repaired, mended, check)
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
@@ -81,10 +84,13 @@ def close_stick(connection: sqlite3.Connection) -> None:
         os.close(_locks.pop())
 
 
-def _open_database(repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
+def _open_database(
+    repaired: str, mended: Sequence[str], check: Callable[[sqlite3.Connection], None]
+) -> sqlite3.Connection:
     connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
         with _telling_unreadable():
+            check(connection)
             diary = Diary(connection, read_this_boot())
             mend_rows(connection, note=partial(_note_mended, diary))
             if repaired:

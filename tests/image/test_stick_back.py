@@ -20,11 +20,12 @@ _SERIAL = "LAB-READ-1"
 _PLAN = (
     'version = 1\n[campaign]\nname = "stick back"\nautostart = true\non_finish = "tui"\n'
     f'[[drive]]\nserial = "{_SERIAL}"\nerase = "{_SERIAL}"\n'
-    + '[[workload]]\nkind = "lottery"\nfile_size = "2M"\npasses = ["cold", "warm"]\n' * 2
+    + '[[workload]]\nkind = "lottery"\nfile_size = "2M"\npasses = ["cold", "warm"]\n'
+    * 2
 )
 # While the stick is gone no program can be started: bash has what it needs itself. Everything of
-# the root that is not held is dropped, as a further cold pass would do. The answer shows that the
-# programs were gone, and that nothing was read by them from RAM.
+# the root that is not held is dropped, as a further cold pass would do; a program that was not in
+# use cannot be started then.
 _AGENT = """\
 mkfifo /run/wait; exec 9<> /run/wait
 until [ ! -e /sys/block/sda ]; do read -r -t 0.2 -u 9; done
@@ -34,7 +35,8 @@ if /usr/sbin/fsck.ext4 -V; then say programs there; else say programs gone; fi
 until [ "$(dmesg | grep -c 'kaltstart: ready')" = 2 ]; do read -r -t 0.5 -u 9; done
 say dead "$(grep -c ' /dev/sda' /proc/self/mountinfo)"
 say mounts "$(grep -Ec ' (/var/lib/kaltstart|/run/kaltstart/fat) ' /proc/self/mountinfo)"
-until python3 -c 'from appliance.cli import _ask; raise SystemExit(_ask("resume", {"campaign_id": 1}))'
+until python3 -c 'import sys; from appliance.cli import _ask
+sys.exit(_ask("resume", {"campaign_id": 1}))'
 do read -r -t 2 -u 9; done
 say resumed yes
 """
@@ -74,7 +76,9 @@ def _wait_for_bytes(bay: DriveBay, more: int) -> None:
 
 
 def _drives() -> Sequence[ModelledDrive]:
-    return parse_drives(f'[[drive]]\nserial = "{_SERIAL}"\nmodel = "ssd"\nsize = "512M"\nrate = "4M"')
+    return parse_drives(
+        f'[[drive]]\nserial = "{_SERIAL}"\nmodel = "ssd"\nsize = "512M"\nrate = "4M"'
+    )
 
 
 @pytest.mark.long
@@ -111,8 +115,6 @@ def test_a_stick_that_is_put_back_goes_on_without_a_restart(out: Path) -> None:
     assert before.results <= after.results, "a stored figure is lost or another one"
     assert before.tickets <= after.tickets
     assert {step for step, *_ in after.results} == {1, 2}
-
-
 
 
 @pytest.mark.long
