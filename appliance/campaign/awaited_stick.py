@@ -111,6 +111,8 @@ class AwaitedStick:
         self._device = ""
         """The same partition's number for the kernel, and its disk's."""
         self._disk_number = ""
+        self._taken = ""
+        """The disk that was taken for it last. One that could not be used is not taken twice."""
         self._root: VerityTable | None = None
         self._root_numbers: tuple[str, ...] = ()
         self._first_event: tuple[object, ...] | None = None
@@ -130,6 +132,7 @@ class AwaitedStick:
 
     def note(self, stick: Stick) -> None:
         """Remember the stick that was opened."""
+        self._taken = ""
         disk, data = stick.drive.name, stick.data_path.removeprefix("/dev/")
         self._data_number = sysfs.read_text(_DISKS / disk / data / "partition")
         self._device = sysfs.read_text(_DISKS / disk / data / "dev")
@@ -205,6 +208,8 @@ class AwaitedStick:
                 hint=N_("leave only that stick plugged in"),
             )
         name = same[0]
+        if read_number(name) == self._taken:
+            return False
         data = _partition_name(name, self._data_number)
         if read_known(name, data=data) != self._known:
             raise StickTrouble(
@@ -217,6 +222,7 @@ class AwaitedStick:
                 for number in self._root_numbers
             ]
             give_back(self._root, data=numbers[0], hashes=numbers[1])
+        self._taken = read_number(name)
         # udev has read it without its programs.
         run([*_READ_AGAIN, f"--sysname-match={name}*"], check=False, timeout_s=_READ_AGAIN_S)
         return True

@@ -166,6 +166,18 @@ def test_one_that_is_back_before_anybody_waits_is_taken(
     assert machine.wait(awaited, lambda: None, _never)
 
 
+def test_one_that_could_not_be_used_is_not_tried_again_before_it_is_plugged_in_again(
+    machine: _Machine, database: sqlite3.Connection
+) -> None:
+    awaited = _open(machine, database)
+    machine.pull("sdc")
+    assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
+    assert not machine.wait(awaited, lambda: None, lambda: None)
+    assert len(machine.given) == 1
+    machine.pull("sdd")
+    assert machine.wait(awaited, lambda: machine.plug("sde", 64, _Disk()), _never)
+
+
 @pytest.mark.parametrize(
     ("other", "is_told"),
     [
