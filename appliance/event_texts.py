@@ -120,6 +120,7 @@ EVENT_TEXTS: dict[str, tuple[str, ...]] = {
     N_("step-skipped"): (N_("{kind} on {device}: by a person, parts stored before: {parts}"),),
     N_("step-start"): (N_("{kind} on {device}: attempt {attempt}"),),
     N_("step-temperature"): (_OF_STEP,),
+    N_("stick-back"): ("",),
     N_("stick-room"): (_WHAT,),
     N_("still-asked"): (N_("{drive} is still being asked what it is"),),
     N_("switches-released"): (_WHAT,),

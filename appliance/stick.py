@@ -16,6 +16,7 @@ from pathlib import Path
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed, StickTrouble
 from appliance.flush import flush
+from appliance.root_device import ROOT
 from appliance.run import run
 
 RUN = Path("/run/kaltstart")
@@ -40,10 +41,12 @@ SAVE_FIRST = (
 
 _NOTE = RUN / "stick"
 """Which stick was mounted in this boot, by its identity."""
+_DISK_NUMBER = RUN / "stick-number"
+"""The kernel's number of the disk that was mounted (diskseq): new whenever one is plugged in."""
 _BLOCK = Path("/sys/class/block")
+_BLOCK_NUMBERS = Path("/sys/dev/block")
 _MOUNTS = Path("/proc/self/mounts")
-_ROOT = "root"
-"""What systemd calls the verified root of the appliance (systemd-veritysetup-generator(8))."""
+_MOUNTINFO = Path("/proc/self/mountinfo")
 _FAT_LABEL = "KALTSTART"
 _DATA_LABEL = "kaltstart-data"
 MIN_FREE_BYTES = 8 << 20
@@ -109,7 +112,7 @@ def find_root_disks() -> frozenset[str]:
         # Also of a disk that has gone: the link is kept for as long as the root is.
         slave.resolve().parent.name
         for mapped in _BLOCK.glob("dm-*")
-        if _read(mapped / "dm/name") == _ROOT
+        if _read(mapped / "dm/name") == ROOT
         for slave in (mapped / "slaves").iterdir()
     )
 
@@ -185,6 +188,7 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     with suppress(OSError):  # /run may be full
         _NOTE.parent.mkdir(parents=True, exist_ok=True)
         _NOTE.write_text(stick.drive.identity)
+        _DISK_NUMBER.write_text(_read(_BLOCK / stick.drive.name / "diskseq"))
     if not DATA.is_mount():
         DATA.mkdir(parents=True, exist_ok=True)
         try:
@@ -318,6 +322,42 @@ def writable_fat() -> Iterator[Path]:
         yield FAT
     finally:
         run(["mount", "-o", "remount,ro", str(FAT)], check=False)
+
+
+def find_dead_mounts() -> tuple[Path, ...]:
+    """KALTSTART and kaltstart-data as far as they are mounted from a stick that is gone.
+
+    What is mounted keeps its device number. It is gone where the kernel knows no such device, or
+    has given the number to a disk that was plugged in later (diskseq).
+    """
+    # proc_pid_mountinfo(5): id, parent, device number, root, where; the last one lies on top.
+    fields = (line.split() for line in _MOUNTINFO.read_text().splitlines())
+    numbers = {where: number for _, _, number, _, where, *_ in fields}
+    return tuple(
+        folder
+        for folder in (FAT, DATA)
+        if (number := numbers.get(str(folder))) and not _is_there(number)
+    )
+
+
+def _is_there(number: str) -> bool:
+    # Links of the kernel's: the folder above a partition is its disk.
+    found = _read(_BLOCK_NUMBERS / number / "../diskseq")
+    return bool(found) and found == (_read(_DISK_NUMBER) or found)
+
+
+def unmount_dead() -> None:
+    """Take what is mounted from a stick that is gone out of the tree. Raises StickTrouble.
+
+    Whoever has a file of it open keeps that, and can do nothing with it.
+    """
+    for folder in find_dead_mounts():
+        run(["umount", "--lazy", str(folder)], check=False)
+    if left := find_dead_mounts():
+        raise StickTrouble(
+            f"{left[0]} of the stick that was pulled out cannot be unmounted",
+            hint="switch off and on: what was stored is kept",
+        )
 
 
 def unmount_all() -> None:

@@ -15,6 +15,7 @@ from appliance.arrays.live import release_arrays
 from appliance.caches.bounded import release_bounded
 from appliance.campaign.advance import Outcome, go_on
 from appliance.campaign.attempts import settle_armed
+from appliance.campaign.awaited_stick import AwaitedStick
 from appliance.campaign.conditions import store_conditions
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.drive_threads import side_work
@@ -28,7 +29,7 @@ from appliance.campaign.leftovers import forget_overwritten_arrays, take_apart_l
 from appliance.campaign.live_drives import noted_identity
 from appliance.campaign.machine import Machine
 from appliance.campaign.machine_drives import MachineDrives, close_guard_without_stick
-from appliance.campaign.opening import open_stick, show_trouble
+from appliance.campaign.opening import close_stick, open_stick, show_trouble
 from appliance.campaign.owed_pause import owe_pause, pay_pause, read_owed_pause
 from appliance.campaign.prepare import prepare
 from appliance.campaign.rehearsal import rehearse
@@ -61,6 +62,7 @@ from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTr
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan import parse_plan
 from appliance.progress import tell_nobody
+from appliance.root_device import keep_in_ram
 from appliance.run import run
 from appliance.stick import Stick
 from appliance.store.campaigns import (
@@ -84,31 +86,57 @@ _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 
 
 def serve(drives: DriveList, host: Host) -> None:
-    """Run until power goes. Raises only on a bug, after pausing the campaign, and StickTrouble."""
+    """Run until power goes, also past a stick that is pulled out and put back.
+
+    Raises only on a bug, after pausing the campaign, and StickTrouble.
+    """
     status = Status(firmware=host.this_boot.firmware, can_wake=host.power.can_wake())
     with suppress(OSError):  # /run may be full; what is armed is still to be settled
         write_status(status, host.run)
     start_interfaces(host)
-    try:
-        stick, connection = open_stick(host)
-    except KaltstartError as error:
-        show_trouble(status, host, error)
-        drives.all_found(None)
-        with suppress(KaltstartError):
-            close_guard_without_stick(host)
-        _wait_for_power_key(host)  # the list of drives stays alive
-    drives.all_found(stick)
-    appliance = Appliance(status, stick, connection, drives, host)
+    awaited = AwaitedStick(host)
+    is_first = True
+    while True:
+        try:
+            stick, connection = open_stick(host, check=awaited.check_database)
+        except KaltstartError as error:
+            show_trouble(status, host, error)
+            drives.all_found(None)
+            with suppress(KaltstartError):
+                close_guard_without_stick(host)
+        else:
+            status.error = None
+            awaited.note(stick)
+            drives.all_found(stick)
+            appliance = Appliance(
+                status, stick, connection, drives, host, awaited=awaited, is_back=not is_first
+            )
+            is_first = False
+            _work_until_gone(appliance)
+            drives.all_found(None)
+        # The list of drives stays alive meanwhile.
+        if not awaited.wait(partial(show_trouble, status, host)):
+            host.power.wait_for_the_end()
+
+
+def _work_until_gone(appliance: "Appliance") -> None:
+    """Returns only where the stick was pulled out; whatever else ends the work is raised."""
     try:
         with telling_stick_trouble():
             appliance.work()
-    except StickTrouble as error:
-        appliance.stop_for_trouble(error)
-        show_trouble(status, host, error)
-        raise
     except Exception as error:
-        appliance.pause_after_bug(error)
-        keep_crash(error)
+        # Whatever it led to, a stick that is gone explains it.
+        if appliance.awaited.is_going():
+            appliance.stop_for_trouble(loss := appliance.awaited.describe_loss())
+            show_trouble(appliance.status, appliance.host, loss)
+            close_stick(appliance.connection)
+            return
+        if isinstance(error, StickTrouble):
+            appliance.stop_for_trouble(error)
+            show_trouble(appliance.status, appliance.host, error)
+        else:
+            appliance.pause_after_bug(error)
+            keep_crash(error)
         raise
 
 
@@ -121,17 +149,6 @@ def start_interfaces(host: Host) -> None:
                 run(["systemctl", "start", "--no-block", f"kaltstart-tui@{name}.service"])
 
 
-def _wait_for_power_key(host: Host) -> NoReturn:
-    """Nothing can be stored; the machine can still be switched off."""
-    keyboards = host.open_keyboards()
-    while not keyboards.is_power_pressed():
-        host.clock.sleep(_POLL_S)
-    for action in (host.power.clear_alarm, host.power.power_off):
-        with suppress(KaltstartError, OSError):
-            action()
-    host.power.wait_for_the_end()
-
-
 class Appliance:
     """One run of the service on a usable stick."""
 
@@ -142,14 +159,20 @@ class Appliance:
         connection: sqlite3.Connection,
         drives: DriveList,
         host: Host,
+        *,
+        awaited: AwaitedStick | None = None,
+        is_back: bool = False,
     ) -> None:
+        """`is_back`: the stick was pulled out in this boot, and nothing is to start by itself."""
         self.status = status
+        self.awaited = awaited or AwaitedStick(host)
+        self.is_back = is_back
         self.drives = drives
         self.stick = stick
         self.connection = connection
         self.host = host
         self.this_boot = host.this_boot
-        self.screen = Screen(status, connection, host)
+        self.screen = Screen(status, connection, host, look=self.awaited.raise_if_gone)
         self.site = Site(
             connection,
             host,
@@ -179,6 +202,8 @@ class Appliance:
         if owed := read_owed_pause():
             self._pause_unfinished(owed)
             pay_pause()
+        if self.is_back:
+            record(self, "stick-back")
         campaign = select_unfinished_campaign(self.connection)
         unreported = select_unreported_campaign(self.connection)
         if unreported is not None:
@@ -187,8 +212,9 @@ class Appliance:
         if campaign is not None and campaign.state != "paused":
             self._resume_after_start(campaign)
         else:
-            self._consider_plan(autostart=campaign is None)
+            self._consider_plan(autostart=campaign is None and not self.is_back)
         while True:
+            self.awaited.raise_if_gone()
             self._idle()
             self._answer_requests()
             self._obey_power_key()
@@ -279,6 +305,7 @@ class Appliance:
     def _run_campaign(self, campaign_id: int) -> None:
         """As far as it goes in this boot. Trouble on the way pauses it."""
         self.screen.show("running", "Campaign", campaign_id=campaign_id)
+        keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
         try:
             self.host.power.restart_after_panic(wanted=self._may_restart(campaign_id))
             with self.drives.quiet(self.site.tell) as late:

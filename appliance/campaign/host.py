@@ -24,7 +24,7 @@ from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_iden
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
 from appliance.drives.patience import read_signs
-from appliance.drives.probe import find_drives, find_settled_drives, read_number
+from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
 from appliance.drives.smart import PowerCycles, read_power_cycles
 from appliance.drives.writable import Unlocked, close_guard, unlocked
 from appliance.stick import RUN
@@ -47,6 +47,7 @@ class Power(Protocol):
     def clear_alarm(self) -> None: ...
     def restart_after_panic(self, *, wanted: bool) -> None: ...
     def power_off(self) -> None: ...
+    def switch_off_without_programs(self) -> None: ...
     def cut_power(self, last: Callable[[], None], *, abrupt: bool) -> None: ...
     def reboot(self) -> None: ...
     def wait_for_the_end(self) -> NoReturn: ...
@@ -99,6 +100,8 @@ class DriveAccess:
     """The same, once udev has looked at each."""
     read_number: Callable[[str], str]
     """The kernel's, by name: another one for a drive that was plugged in anew."""
+    read_serial: Callable[[str], str]
+    """The drive's, by name, as the kernel has it."""
     read_signs: Callable[[Sequence[str]], Mapping[str, Signs]]
     ask_identity: AskIdentity
     read_power_cycles: Callable[[Drive], PowerCycles]
@@ -141,6 +144,7 @@ def read_host() -> Host:
             find=find_drives,
             find_settled=find_settled_drives,
             read_number=read_number,
+            read_serial=read_serial,
             read_signs=read_signs,
             ask_identity=ask_identity,
             read_power_cycles=read_power_cycles,

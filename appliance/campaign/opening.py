@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -22,6 +22,7 @@ from appliance.stick import (
     make_data_partition,
     mount_data,
     mount_fat,
+    unmount_dead,
     writable_fat,
 )
 from appliance.store.connect import (
@@ -33,13 +34,19 @@ from appliance.store.connect import (
 from appliance.store.mending import Mended, mend_rows
 
 _MAX_TOLD = 20
+_locks: list[int] = []
+"""The lock of the database, while it is in use."""
 
 
-def open_stick(host: Host) -> tuple[Stick, sqlite3.Connection]:
+def open_stick(
+    host: Host, *, check: Callable[[sqlite3.Connection], None] = lambda _: None
+) -> tuple[Stick, sqlite3.Connection]:
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
-    Raises StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
+    `check` sees the database before anything is stored in it. Raises what `check` raises,
+    StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
     """
+    unmount_dead()
     stick = find_stick(host.drives.find_settled())
     if not stick.data_path:
         make_data_partition(stick)
@@ -59,17 +66,32 @@ def open_stick(host: Host) -> tuple[Stick, sqlite3.Connection]:
         hint="wait until that is done, then restart the machine",
     )
     try:
-        connection = _open_database(host, repaired, mended)
+        connection = _open_database(host, repaired, mended, check)
     except BaseException:
         os.close(lock)  # a person may put a copy in its place
         raise
+    _locks.append(lock)
     return stick, connection
 
 
-def _open_database(host: Host, repaired: str, mended: Sequence[str]) -> sqlite3.Connection:
+def close_stick(connection: sqlite3.Connection) -> None:
+    """The database is used no longer: the stick is gone."""
+    with suppress(sqlite3.Error):
+        connection.close()
+    while _locks:
+        os.close(_locks.pop())
+
+
+def _open_database(
+    host: Host,
+    repaired: str,
+    mended: Sequence[str],
+    check: Callable[[sqlite3.Connection], None],
+) -> sqlite3.Connection:
     connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
     try:
         with _telling_unreadable():
+            check(connection)
             diary = Diary(connection, host)
             mend_rows(connection, note=partial(_note_mended, diary))
             if repaired:

@@ -29,6 +29,7 @@ _KEPT_VARIABLE = (7).to_bytes(4, "little")
 _RTC = Path("/sys/class/rtc/rtc0")
 _PANIC = Path("/proc/sys/kernel/panic")
 _PANIC_S = 30
+_SYSRQ = Path("/proc/sysrq-trigger")
 _POWER_OFF_AT_ONCE = ["/usr/lib/kaltstart/poweroff", "--force", "--force", "--no-sync"]
 """systemctl by the name under which it need not write back all drives first."""
 
@@ -201,6 +202,14 @@ def power_off() -> None:
     unmount_all()
     with _watched():
         run(["systemctl", "--force", "poweroff"])
+
+
+def switch_off_without_programs() -> None:
+    """Switch off where no program can be started: the kernel shuts the devices down, no more.
+
+    Nothing is unmounted. Raises StepFailed.
+    """
+    sysfs.write_text(_SYSRQ, "o")  # Documentation/admin-guide/sysrq.rst
 
 
 def cut_power(last: Callable[[], None], *, abrupt: bool) -> None:

@@ -34,7 +34,16 @@ class _Limited(Protocol):
 class Screen:
     """The status for the interface, and its requests while something runs."""
 
-    def __init__(self, status: Status, connection: sqlite3.Connection, host: Host) -> None:
+    def __init__(
+        self,
+        status: Status,
+        connection: sqlite3.Connection,
+        host: Host,
+        *,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`look` is called as often as people are listened to, and raises where all has to end."""
+        self._look = look
         self._status = status
         self._connection = connection
         self._host = host
@@ -134,6 +143,7 @@ class Screen:
         return (run / "tui-ready").exists() and not any(run.glob("tui-starting-*"))
 
     def _answer_requests(self, step_id: int = 0) -> Wanted:
+        self._look()
         wanted = answer_beside_campaign(self._connection, self._host, step_id=step_id)
         return Wanted.STOP if self.is_power_key_pressed() else wanted
 

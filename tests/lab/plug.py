@@ -7,7 +7,7 @@ connection close.
 from contextlib import suppress
 from pathlib import Path
 
-from tests.lab.devices import block_nodes, hot_devices, name_of, usb_name
+from tests.lab.devices import block_nodes, hot_devices, name_of, stick_devices, usb_name
 from tests.lab.drives import ModelledDrive
 from tests.lab.machine import Machine
 from tests.lab.qmp import QmpError
@@ -57,6 +57,12 @@ def unplug(machine: Machine, drive: ModelledDrive, socket: Path) -> None:
 def pull_stick(machine: Machine) -> None:
     """Pull out the stick it was started from. Raises QmpError."""
     _pull(machine, usb_name("stick1"))
+
+
+def put_stick_back(machine: Machine) -> None:
+    """Plug it in again, as it is now. Raises QmpError."""
+    for device in stick_devices(machine.setup.stick_port, node="stick1", number=1):
+        machine.qmp.execute("device_add", **device)
 
 
 def _pull(machine: Machine, name: str) -> None:

@@ -78,6 +78,9 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(module, "MIN_FREE_BYTES", 0)
     monkeypatch.setattr(module, "_BLOCK", tmp_path / "block")
     monkeypatch.setattr(module, "_NOTE", tmp_path / "run/stick")
+    monkeypatch.setattr(module, "_DISK_NUMBER", tmp_path / "run/stick-number")
+    monkeypatch.setattr(module, "_MOUNTINFO", tmp_path / "mountinfo")
+    monkeypatch.setattr(module, "_BLOCK_NUMBERS", tmp_path / "numbers")
     return tools
 
 
@@ -154,6 +157,38 @@ def test_the_stick_that_the_root_lies_on_is_the_one(
     tools.labels = {"/dev/sdc1": "KALTSTART", "/dev/sdc6": "kaltstart-data"}
     _run_from(tmp_path, disk, disk, name=name)
     assert find_stick((OTHER, DRIVE)) == STICK
+
+
+def _mount(folder: Path, *, disk: str, diskseq: str) -> None:
+    """Both partitions mounted from 8:33 and 8:38, which are this disk's now; empty: nobody's."""
+    lines = ("34 76 8:38 / {}/data rw - ext4 /dev/sdc6 rw", "50 47 8:33 / {}/fat ro - vfat x ro")
+    (folder / "mountinfo").write_text("".join(f"{line.format(folder)}\n" for line in lines))
+    (folder / "numbers").mkdir()
+    for number in ("8:38", "8:33") if disk else ():
+        (folder / "devices" / disk / number).mkdir(parents=True)
+        (folder / "devices" / disk / "diskseq").write_text(diskseq)
+        (folder / "numbers" / number).symlink_to(folder / "devices" / disk / number)
+
+
+@pytest.mark.parametrize(
+    ("disk", "diskseq", "is_dead"), [("", "", True), ("sdc", "9", True), ("sdc", "7", False)]
+)
+def test_what_is_mounted_from_a_stick_that_is_gone_is_dead(
+    tools: Tools, tmp_path: Path, disk: str, diskseq: str, *, is_dead: bool
+) -> None:
+    """Also where another disk has its device numbers by now."""
+    _mount(tmp_path, disk=disk, diskseq=diskseq)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/stick-number").write_text("7")
+    folders = (tmp_path / "fat", tmp_path / "data")
+    assert module.find_dead_mounts() == (folders if is_dead else ())
+    if is_dead:
+        with pytest.raises(StickTrouble, match="cannot be unmounted"):
+            module.unmount_dead()
+        assert tools.commands == [["umount", "--lazy", str(folder)] for folder in folders]
+    else:
+        module.unmount_dead()
+        assert tools.commands == []
 
 
 def test_partitions_are_made_on_the_stick_and_nowhere_else(tools: Tools) -> None:

@@ -149,8 +149,8 @@ def test_who_holds_the_database_is_waited_for_once(
 
     appliance.connection.execute("PRAGMA busy_timeout = 77")
     monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.003)
-    monkeypatch.setattr(engine, "open_stick", lambda _: (STICK, appliance.connection))
-    monkeypatch.setattr(engine, "Appliance", lambda *_: appliance)
+    monkeypatch.setattr(engine, "open_stick", lambda *_, **__: (STICK, appliance.connection))
+    monkeypatch.setattr(engine, "Appliance", lambda *_, **__: appliance)
     monkeypatch.setattr(engine, "pause", pause)
     monkeypatch.setattr(appliance, "_advance", advance)
     monkeypatch.setattr(appliance, "work", lambda: appliance._run_campaign(1))

@@ -132,7 +132,7 @@ def test_the_power_key_does_not_take_the_plan_for_declined(
 def test_with_a_stick_that_cannot_be_used_the_power_key_switches_off(
     world: World, keyboard: _Keyboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: object) -> NoReturn:
+    def fail(_: object, **__: object) -> NoReturn:
         raise StickTrouble("there is none")
 
     keyboard.waits_to_press = _POWER

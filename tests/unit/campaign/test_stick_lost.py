@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 import pytest
 
-from appliance.campaign import engine, opening, power, screen
+from appliance.campaign import engine, opening, owed_pause, power, screen
 from appliance.campaign.advance import go_on
+from appliance.campaign.awaited_stick import AwaitedStick
 from appliance.campaign.drive_list import DriveList
 from appliance.campaign.engine import Appliance, serve
 from appliance.campaign.site import leave
@@ -40,7 +41,8 @@ def serve_with(world: World, monkeypatch: pytest.MonkeyPatch, shown: list[dict[s
 
     for module in (engine, opening, screen):
         monkeypatch.setattr(module, "write_status", write_status)
-    monkeypatch.setattr(engine, "open_stick", lambda _: (STICK, open_database(world.path)))
+    monkeypatch.setattr(AwaitedStick, "note", lambda *_: None)
+    monkeypatch.setattr(engine, "open_stick", lambda *_, **__: (STICK, open_database(world.path)))
 
     def serve_it(happens: Callable[[Appliance], None]) -> None:
         monkeypatch.setattr(Appliance, "_advance", lambda self, _: happens(self))
@@ -163,6 +165,62 @@ def test_a_stick_that_cannot_say_what_is_armed_pauses_and_the_engine_stays(
     assert world.states() == ["planned"] * 2
     assert world.lines[-1][0] == "campaign-paused"
     appliance.connection.execute("SELECT 1")  # requests can be answered
+
+
+def _err(_: Appliance) -> None:
+    raise ValueError("what nobody thought of")
+
+
+class _EndError(Exception):
+    """What is looked at has happened."""
+
+
+@pytest.mark.usefixtures("serve_with")
+@pytest.mark.parametrize("meets", [_close_and_fail, _err], ids=["trouble", "a bug"])
+def test_a_stick_that_is_put_back_is_opened_again_and_nothing_starts_by_itself(
+    shown: list[dict[str, Any]],
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    meets: Callable[[Appliance], None],
+) -> None:
+    """Whatever a stick that is gone leads to; the pause is owed, as it takes none."""
+    gone = [False]
+    opened: list[Appliance] = []
+    seen: list[dict[str, Any]] = []
+
+    def pull(appliance: Appliance) -> None:
+        gone[0] = True
+        appliance.connection.close()
+        meets(appliance)
+
+    def wait(*_: object) -> bool:
+        seen.append(dict(shown[-1]))
+        gone[0] = False
+        return True
+
+    def work(appliance: Appliance) -> None:
+        opened.append(appliance)
+        if len(opened) > 1:
+            raise _EndError
+        appliance._run_campaign(1)
+
+    monkeypatch.setattr(owed_pause, "_NOTE", tmp_path / "pause-due")
+    monkeypatch.setattr(AwaitedStick, "is_gone", lambda _: gone[0])
+    monkeypatch.setattr(AwaitedStick, "is_going", lambda _: gone[0])
+    monkeypatch.setattr(AwaitedStick, "wait", wait)
+    monkeypatch.setattr(engine, "keep_crash", lambda _: None)
+    monkeypatch.setattr(Appliance, "_advance", lambda appliance, _: pull(appliance))
+    monkeypatch.setattr(Appliance, "work", work)
+    with pytest.raises(_EndError):
+        serve(DriveList(), world.host())
+    (told,) = seen
+    assert told["phase"] == "refused"
+    assert told["message"] == "the stick was pulled out, or its port has failed"
+    assert [appliance.is_back for appliance in opened] == [False, True]
+    assert opened[0].connection is not opened[1].connection
+    assert owed_pause.read_owed_pause().startswith("the stick was pulled out")
+    assert "clear alarm" in world.log
 
 
 def test_a_bug_is_still_a_bug(

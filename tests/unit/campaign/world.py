@@ -316,6 +316,7 @@ class World:
             find=lambda: self.drives,
             find_settled=lambda: self.drives,
             read_number=lambda name: self.numbers.get(name, "1"),
+            read_serial=self.read_serial,
             read_signs=lambda _: {},
             ask_identity=self.ask_identity,
             read_power_cycles=self.read_power_cycles,
@@ -327,6 +328,10 @@ class World:
             detach_mounts=lambda devices: self.detached.append(list(devices)),
             close_guard=lambda drive: self.log.append(f"close {drive.path}"),
         )
+
+    def read_serial(self, name: str) -> str:
+        """Of a drive, by the kernel's name."""
+        return next((drive.serial for drive in self.drives if drive.name == name), "")
 
     def read_power_cycles(self, drive: Drive) -> PowerCycles:
         """Ask a drive."""
@@ -446,6 +451,10 @@ class WorldPower:
     def power_off(self) -> None:
         """Switch off."""
         self._go("power_off", "power-off")
+
+    def switch_off_without_programs(self) -> None:
+        """Have the kernel do it."""
+        self._go("switch_off_without_programs", "switch off by the kernel")
 
     def cut_power(self, last: Callable[[], None], *, abrupt: bool) -> None:
         """Switch off right after `last`."""
