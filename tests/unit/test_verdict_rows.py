@@ -139,7 +139,7 @@ def test_a_campaign_of_another_stick_keeps_its_verdict(
 
 def add_judged_rows(connection: sqlite3.Connection) -> None:
     add_surface(connection, BAD, position=0, mean_mb_s=90, unreadable_bytes=65536)
-    judge_campaign(make_site(connection, said), 1)
+    judge_campaign(make_site(connection), 1)
 
 
 def test_a_campaign_that_is_not_over_is_not_judged(
