@@ -90,9 +90,7 @@ class AskIdentity(Protocol):
         """Ask `drive` who it is."""
 
 
-def ask_again(
-    drive: Drive, noted: AskedIdentity | None, *, ask: AskIdentity = ask_identity
-) -> None:
+def ask_again(drive: Drive, noted: AskedIdentity | None, *, ask: AskIdentity) -> None:
     """Ask `drive` who it is, and check it as `check_asked` does. Raises Refusal, StillRunning."""
     check_asked(drive, noted, ask(drive, timeout_s=None if noted else TIMEOUT_S))
 

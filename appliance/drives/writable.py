@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from appliance import sysfs
-from appliance.drives.asked_identity import AskedIdentity, ask_again
+from appliance.drives.asked_identity import AskedIdentity, ask_again, ask_identity
 from appliance.drives.identity import check_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
@@ -101,7 +101,7 @@ def unlocked(
         # same identity could have come; from here on the name cannot pass.
         now = _look_at(now, stick=stick, released_identity=released_identity)
         check_not_held(now.path)
-        ask_again(now, noted)
+        ask_again(now, noted, ask=ask_identity)
         undo.push(partial(_set_read_only, now))
         run(["blockdev", "--setrw", now.path])
         _check_protection(now)

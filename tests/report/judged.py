@@ -175,9 +175,14 @@ def add_judged(connection: sqlite3.Connection) -> None:
         fix_times(connection)
 
 
-def make_site(connection: sqlite3.Connection) -> Site:
-    """Where a campaign is judged: no machine is needed for it."""
-    host = World(Path("/nowhere"), boot_id="boot-9").host()
+type Lines = list[tuple[str, dict[str, object]]]
+"""Of the console: event and fields."""
+
+
+def make_site(connection: sqlite3.Connection, lines: Lines | None = None) -> Site:
+    """Where a campaign is judged: no machine is needed for it. Console lines go to `lines`."""
+    world = World(Path("/nowhere"), boot_id="boot-9", lines=[] if lines is None else lines)
+    host = world.host()
     return Site(connection, host, SilentDrives(host), countdown=lambda *_: False)
 
 

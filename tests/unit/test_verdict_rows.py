@@ -16,6 +16,7 @@ from tests.report.judged import (
     BAD,
     GOOD,
     JUDGED,
+    Lines,
     add_health,
     add_judged,
     add_surface,
@@ -41,10 +42,8 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
-    lines: list[tuple[str, dict[str, object]]] = []
-    monkeypatch.setattr(judging, "announce", lambda event, **fields: lines.append((event, fields)))
-    return lines
+def said() -> Lines:
+    return []
 
 
 def events_of(connection: sqlite3.Connection, event: str) -> list[str]:
@@ -53,12 +52,12 @@ def events_of(connection: sqlite3.Connection, event: str) -> list[str]:
 
 
 def test_verdicts_are_stored_said_and_replaced(
-    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+    rows: sqlite3.Connection, policy: Path, said: Lines
 ) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180)
     add_health(rows, "LAB-GOOD-1", replace(read_smart("ata-412"), passed=True))
     add_surface(rows, BAD, position=1, mean_mb_s=90, unreadable_bytes=65536)
-    judge_campaign(make_site(rows), 1)
+    judge_campaign(make_site(rows, said), 1)
     assert [(row.drive_serial, row.verdict) for row in select_verdicts(rows, 1)] == [
         ("LAB-GOOD-1", "accept with remarks"),  # one of its boots failed
         ("LAB-BAD-1", "reject"),
@@ -71,7 +70,7 @@ def test_verdicts_are_stored_said_and_replaced(
         'version = 1\n[policy]\nname = "ours"\n[all]\nfailed_boots = {}\n'
         "surface_unreadable_bytes = { remark = 0 }\nself_assessment = {}\n"
     )
-    judge_campaign(make_site(rows), 1)
+    judge_campaign(make_site(rows, said), 1)
     assert [row.verdict for row in select_verdicts(rows, 1)] == ["accept", "accept with remarks"]
     told = select_judging(rows, 1)
     assert told is not None
@@ -83,11 +82,11 @@ def test_verdicts_are_stored_said_and_replaced(
 
 
 def test_nothing_is_judged_with_half_a_policy(
-    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+    rows: sqlite3.Connection, policy: Path, said: Lines
 ) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180)
     policy.write_text("version = 1\n[hdd]\nsurface_mean_mb_s = { rejct = 50 }\ncolour = 1\n")
-    judge_campaign(make_site(rows), 1)
+    judge_campaign(make_site(rows, said), 1)
     assert select_verdicts(rows, 1) == ()
     told = select_judging(rows, 1)
     assert told is not None
@@ -97,14 +96,14 @@ def test_nothing_is_judged_with_half_a_policy(
     ]
     assert [event for event, _ in said] == ["no-verdict", "no-verdict"]
     policy.unlink()
-    judge_campaign(make_site(rows), 1)
+    judge_campaign(make_site(rows, said), 1)
     told = select_judging(rows, 1)
     assert told is not None
     assert told.problem == ""
     assert len(select_verdicts(rows, 1)) == 1
     # The mistakes come back: the verdict there is stays, and stays marked as older.
     policy.write_text("version = 2\n")
-    judge_campaign(make_site(rows), 1)
+    judge_campaign(make_site(rows, said), 1)
     told = select_judging(rows, 1)
     assert told is not None
     assert (told.origin, bool(told.problem)) == ("built-in", True)
@@ -112,20 +111,20 @@ def test_nothing_is_judged_with_half_a_policy(
 
 
 def test_a_campaign_of_another_stick_keeps_its_verdict(
-    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+    rows: sqlite3.Connection, policy: Path, said: Lines
 ) -> None:
     add_judged_rows(rows)
     before = select_verdicts(rows, 1)
     policy.write_text("version = 1\n[all]\nsurface_unreadable_bytes = { remark = 0 }\n")
     said.clear()
-    judge_again(make_site(rows), 1)
+    judge_again(make_site(rows, said), 1)
     assert select_verdicts(rows, 1) == before
     assert len(events_of(rows, "verdict-kept")) == 1
     assert said == []
     # Of an older version there may be none to keep, and none is made here.
     rows.execute("DELETE FROM verdict_limit")
     rows.execute("DELETE FROM verdict")
-    judge_again(make_site(rows), 1)
+    judge_again(make_site(rows, said), 1)
     assert select_verdicts(rows, 1) == ()
     assert [each for each in events_of(rows, "no-verdict") if "another stick" in each]
     # One that ended in a start of this stick is judged anew.
@@ -134,7 +133,7 @@ def test_a_campaign_of_another_stick_keeps_its_verdict(
         "INSERT INTO event (at, monotonic_s, boot_id, level, event, detail)"
         " VALUES ('T', 1, 'mine', 'info', 'ready', '')"
     )
-    judge_again(make_site(rows), 1)
+    judge_again(make_site(rows, said), 1)
     assert [row.verdict for row in select_verdicts(rows, 1)] == ["accept with remarks"]
 
 
@@ -144,18 +143,18 @@ def add_judged_rows(connection: sqlite3.Connection) -> None:
 
 
 def test_a_campaign_that_is_not_over_is_not_judged(
-    rows: sqlite3.Connection, policy: Path, said: list[tuple[str, dict[str, object]]]
+    rows: sqlite3.Connection, policy: Path, said: Lines
 ) -> None:
     add_surface(rows, GOOD, position=0, mean_mb_s=180)
     rows.execute("UPDATE campaign SET state = 'paused'")
-    judge_again(make_site(rows), 1)
-    judge_again(make_site(rows), 99)
+    judge_again(make_site(rows, said), 1)
+    judge_again(make_site(rows, said), 99)
     assert select_judging(rows, 1) is None
     assert said == []
 
 
 def test_the_report_campaign_is_judged_as_it_shows(
-    tmp_path: Path, policy: Path, said: list[tuple[str, dict[str, object]]]
+    tmp_path: Path, policy: Path, said: Lines
 ) -> None:
     connection = make_database(tmp_path / "judged.sqlite", disks=JUDGED)
     add_judged(connection)

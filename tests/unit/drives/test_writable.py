@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives import asked_identity, writable
+from appliance.drives import writable
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
@@ -80,7 +80,7 @@ def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mac
     monkeypatch.setattr(
         writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
     )
-    monkeypatch.setattr(asked_identity, "ask_identity", lambda _, **__: machine.answer)
+    monkeypatch.setattr(writable, "ask_identity", lambda _, **__: machine.answer)
     monkeypatch.setattr(writable, "_LOCK_PAUSE_S", 0)
     return machine
 
