@@ -302,7 +302,8 @@ def _usb_serial(folder: Path) -> bytes:
     numbers too, but belong to everything behind them.
     """
     for above in folder.parents:
-        if (above / "idVendor").exists():
+        # Read, not looked for: above /sys is the root, which may be gone with the stick.
+        if sysfs.read_bytes(above / "idVendor"):
             return sysfs.read_bytes(above / "serial")
     return b""
 
