@@ -22,6 +22,7 @@ from appliance.phrases import N_
 from appliance.root_device import VerityTable, give_back, is_gone, read_root
 from appliance.run import run
 from appliance.stick import Stick
+from appliance.store.events import select_first_event
 
 _POLL_S = 0.25
 _GOING_S = 3
@@ -121,7 +122,7 @@ class AwaitedStick:
 
         The first one that was opened is the one.
         """
-        found = _read_first_event(connection)
+        found = select_first_event(connection)
         if self._first_event is not None and found != self._first_event:
             raise StickTrouble(
                 N_("the database on the stick that is back is not the one that was in use"),
@@ -256,11 +257,3 @@ def _partition_name(disk: str, number: str) -> str:
         if sysfs.read_text(folder / "partition") == number:
             return folder.name
     raise FileNotFoundError(f"{disk} has no partition {number}")
-
-
-def _read_first_event(connection: sqlite3.Connection) -> tuple[object, ...] | None:
-    """The oldest line of the log, which no other database has."""
-    row = connection.execute(
-        "SELECT seq, at, boot_id, event FROM event ORDER BY seq LIMIT 1"
-    ).fetchone()
-    return None if row is None else tuple(row)

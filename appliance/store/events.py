@@ -73,6 +73,14 @@ def select_newest_detail(connection: sqlite3.Connection, event: str) -> str:
     return "" if row is None else str(row[0])
 
 
+def select_first_event(connection: sqlite3.Connection) -> tuple[object, ...] | None:
+    """The oldest line of the log, which no other database has."""
+    row = connection.execute(
+        "SELECT seq, at, boot_id, event FROM event ORDER BY seq LIMIT 1"
+    ).fetchone()
+    return None if row is None else tuple(row)
+
+
 def select_campaign_at_work(connection: sqlite3.Connection, boot_id: str) -> int | None:
     """The newest campaign that is not done and did something in this boot."""
     row = connection.execute(
