@@ -4,7 +4,7 @@ In the database, in the report and at the console it is English. What a drive, a
 says is nobody's to translate, nor what the engine tells of a mistake in a plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from string import Formatter
 
@@ -19,6 +19,8 @@ _POWER = (N_("cold"), N_("warm"), N_("proven"), N_("unproven"))
 _CACHE_STATES = (N_("partial"), N_("bypass"), N_("bounded"))
 # A copy of each phrase that the engine has sent along with a text of its own, by that text.
 _PHRASES: dict[str, tuple[str, Mapping[str, object]]] = {}
+_LONGEST = 20_000
+"""Characters of a text, of its words and of a field: far above what the engine says."""
 _SAID = {"what", "before", "after", "first", "rest", "name", "hint", "proof", "verdict"}
 """What is put in that may be words of the engine's again."""
 
@@ -44,21 +46,50 @@ def learn(text: str, words: str, fields: object) -> None:
     What is no such thing is left out: the text is told as it is. May be called in another thread.
     """
     with suppress(ValueError, LookupError, TypeError):
-        if isinstance(fields, dict) and _is_plain(words) and words.format(**fields) == text:
-            _PHRASES[one_line(text)] = words, fields
+        if not isinstance(fields, dict) or max(len(text), len(words)) > _LONGEST:
+            return
+        used = {name: fields[name] for name in _find_names(words)}
+        if not all(map(_is_value, used.values())) or words.format(**used) != text:
+            return
+        drawn = one_line(text)
+        # What is made of itself, or of what is longer still, would never be told.
+        if all(len(one_line(value)) < len(drawn) for value in _find_said(used)):
+            _PHRASES[drawn] = words, used
 
 
-def _is_plain(words: str) -> bool:
-    """Whether nothing but values is put in: another stick's database may hold anything."""
-    return all(
-        name is None or (name.isidentifier() and not spec and not conversion)
-        for _literal, name, spec, conversion in Formatter().parse(words)
-    )
+def _find_names(words: str) -> set[str]:
+    """What is put in by its name. Raises ValueError where that is more than values.
+
+    Another stick's database may hold anything.
+    """
+    names = set()
+    for _literal, name, spec, conversion in Formatter().parse(words):
+        if name is None:
+            continue
+        if not name.isidentifier() or spec or conversion:
+            raise ValueError(words)
+        names.add(name)
+    return names
+
+
+def _is_value(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _LONGEST
+    return value is None or isinstance(value, int | float)
+
+
+def _find_said(fields: Mapping[str, object]) -> Iterator[str]:
+    for name, value in fields.items():
+        if name in _SAID and isinstance(value, str):
+            yield value
 
 
 def say(text: str) -> str:
     """`text` translated, line by line; as it is where nothing is known of what it is made of."""
-    return "\n".join(map(_say_line, text.splitlines()))
+    try:
+        return "\n".join(map(_say_line, text.splitlines()))
+    except RecursionError:  # made of hundreds, each in the one before
+        return text
 
 
 def _say_line(text: str) -> str:
@@ -69,7 +100,10 @@ def _say_line(text: str) -> str:
 
 def say_event(event: Event) -> str:
     """A line of the log, made from what is stored of it; where that is not known, in English."""
-    detail = event.detail if event.fields is None else _tell(event.words, event.fields)
+    detail = event.detail
+    if event.fields is not None:
+        with suppress(RecursionError):  # nested as nothing of the engine's is
+            detail = _tell(event.words, event.fields)
     if not detail:
         return _(event.what)
     return _("{event} {detail}").format(event=_(event.what), detail=detail)

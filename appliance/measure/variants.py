@@ -19,6 +19,8 @@ PRECONDITION, WARM_UP = "precondition", "warm-up"
 WRITE, READ, READ_COLD = "write", "read", "read-cold"
 """The phases of a verify."""
 
+_LONGEST = 400
+"""Characters of what this program puts together: a file's name, and what stands around it."""
 _ROUNDS = {PRECONDITION: "pass-", WARM_UP: ""}
 """What stands before a round's number; `round-` where it is a test's."""
 _PATTERNS = {
@@ -201,7 +203,8 @@ def parse_variant(kind: str, text: str) -> Variant:
     if text == "array" or text.startswith("array/"):
         return ArrayVariant(text.removeprefix("array").removeprefix("/"))
     pattern = _PATTERNS.get(kind)
-    found = pattern and re.fullmatch(pattern, text, re.ASCII)
+    # Another stick's database may hold megabytes here: the patterns would take for ever.
+    found = pattern and len(text) <= _LONGEST and re.fullmatch(pattern, text, re.ASCII)
     if not found or printable(text) != text:
         return NamedVariant(text)
     made = _MAKERS[kind]({name: part for name, part in found.groupdict().items() if part})

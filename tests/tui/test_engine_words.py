@@ -1,5 +1,6 @@
 """What the engine says is translated where it is drawn; what it does not say is in no table."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -134,6 +135,36 @@ async def test_a_reason_of_the_database_is_said_in_german(engine: FakeEngine) ->
         "40 restarts are the limit of this campaign",
         "40 Neustarts sind die Grenze dieser Kampagne",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("of itself", [("of itself", "{what}", {"what": "of itself"})]),
+        ("to", [("to", "{what}", {"what": "fro"}), ("fro", "{what}", {"what": "to"})]),
+        ("x", [("x", "{what}{first}", {"what": "x", "first": ""})]),
+        (
+            "x" * 2000,
+            [("x" * n, "x{what}", {"what": "x" * (n - 1)}) for n in range(2, 2001)],
+        ),
+        ("huge", [("huge", "{what}" * 1_000_000, {"what": "x" * 5_000_000})]),
+    ],
+    ids=["itself", "circle", "nothing more", "depth", "size"],
+)
+def test_what_another_stick_has_said_without_end_is_told_as_it_is(
+    text: str, phrases: list[tuple[str, str, dict[str, str]]]
+) -> None:
+    learn_phrases([(each, words, json.dumps(fields)) for each, words, fields in phrases])
+    assert say(text) == text
+
+
+def test_what_is_nested_without_end_is_left_out() -> None:
+    learn_phrases([("x", "{what}", '{"what": ' + "[" * 200_000 + "]" * 200_000 + "}")])
+    assert say("x") == "x"
+    nested: list[object] = []
+    for _ in range(200_000):
+        nested = [nested]
+    assert "28.200" in say_event(_done(seconds=nested))
 
 
 def test_a_remark_on_a_drive_is_said_in_german(engine: FakeEngine) -> None:

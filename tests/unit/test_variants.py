@@ -55,7 +55,17 @@ from appliance.workloads.registry import make_workload
         ("surface", "7", NamedVariant("7")),
         ("fio", "\x1b[2J", NamedVariant("\x1b[2J")),
         ("of tomorrow", "x", NamedVariant("x")),
+        # Numbers that Python reads no more, and what a pattern would look at for hours.
+        ("fio", "x/round-" + "9" * 5000, NamedVariant("x/round-" + "9" * 5000)),
+        ("lottery", "a/b/" + "9" * 5000, NamedVariant("a/b/" + "9" * 5000)),
+        ("lottery", f"a/{'b' * 500_000}//", NamedVariant(f"a/{'b' * 500_000}//")),
+        (
+            "lottery",
+            f"cold/{'ä' * 255}/2",
+            LotteryVariant(reading="cold", file="ä" * 255, repetition=2),
+        ),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_it_is_read_as_it_was_put_together(kind: str, text: str, variant: Variant) -> None:
     assert parse_variant(kind, text) == variant

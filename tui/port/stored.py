@@ -208,7 +208,7 @@ def _add_quartiles(drive: CampaignDrive) -> CampaignDrive:
 def _read_event(row: overview.EventRow) -> Event:
     event = Event(row.seq, row.at, row.level, one_line(row.event), one_line(row.detail))
     # What another version has stored, or the stick has spoilt, is told as it is.
-    with suppress(ValueError, LookupError, TypeError, AttributeError):
+    with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
         fields = json.loads(row.fields or "")
         return replace(event, words=find_words(row.event, fields), fields=fields)
     return event

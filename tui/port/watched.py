@@ -64,7 +64,8 @@ def _flatten(content: Any, key: str = "") -> Any:  # noqa: ANN401 - any JSON
 def learn_phrases(phrases: Iterable[Sequence[str]]) -> None:
     """What texts of the engine were made of: each text, its words, and a JSON of its fields."""
     for text, words, fields in phrases:
-        with suppress(ValueError):  # spoilt by the stick
+        # Spoilt by the stick, or nested as nothing of the engine's is.
+        with suppress(ValueError, RecursionError):
             learn(text, words, json.loads(fields))
 
 
