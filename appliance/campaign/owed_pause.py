@@ -23,7 +23,7 @@ def owe_pause(reason: str) -> None:
         _NOTE.parent.mkdir(parents=True, exist_ok=True)
         new = _NOTE.with_suffix(".new")
         try:
-            new.write_text(reason)
+            new.write_text(reason, errors="replace")
             new.replace(_NOTE)
         except OSError:
             _NOTE.touch()

@@ -90,6 +90,30 @@ def test_a_pause_that_could_not_be_stored_comes_before_anything_else(
     assert read_owed_pause() == "", "a person can let it go on now"
 
 
+@pytest.mark.parametrize("error", [StickTrouble("KALTSTART is gone"), ValueError("a bug")])
+def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
+    appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(engine, "pause", lambda *_: {}["a bug"])
+        world.log.clear()
+        if isinstance(error, StickTrouble):
+            appliance.stop_for_trouble(error)
+        else:
+            appliance.pause_after_bug(error)
+    assert {"clear alarm", "disarm"} <= set(world.log)
+    appliance.connection.close()
+    world.log.clear()
+    _work(_make(world, monkeypatch))
+    assert world.campaign().state == "paused"
+    assert "it goes on" not in world.log
+
+
+def test_a_reason_that_cannot_be_encoded_is_owed_all_the_same(world: World) -> None:
+    owe_pause("a file \udcff of a drive")
+    assert "of a drive" in read_owed_pause()
+
+
 def test_a_pause_that_was_stored_is_not_owed(appliance: Appliance, world: World) -> None:
     appliance.stop_for_trouble(StickTrouble("KALTSTART is gone"))
     assert world.campaign().state == "paused"
@@ -118,7 +142,7 @@ def test_a_note_is_whole_or_empty_and_never_torn(
 ) -> None:
     """/run fills up in the middle of the text."""
 
-    def write_text(path: Path, text: str) -> None:
+    def write_text(path: Path, text: str, **_: object) -> None:
         with path.open("w") as file:
             file.write(text[:5])
         raise OSError(errno.ENOSPC, "No space left on device")
