@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
 from appliance.errors import KaltstartError, PlanError, StickTrouble
 from appliance.units import printable
@@ -29,10 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _tell(error: KaltstartError) -> int:
     for line in getattr(error, "problems", ()) or (error.message,):
-        print(line, file=sys.stderr)
+        _say(line, to=sys.stderr)
     if error.hint:
-        print(f"What to do: {error.hint}", file=sys.stderr)
+        _say(f"What to do: {error.hint}", to=sys.stderr)
     return error.exit_code
+
+
+def _say(text: object, *, to: TextIO | None = None) -> None:
+    """Print it, with nothing in it that a terminal acts on: it may quote what a drive says."""
+    for line in str(text).split("\n"):
+        print(printable(line), file=to)
 
 
 def _find_stick_trouble(error: Exception) -> StickTrouble | None:
@@ -131,7 +138,7 @@ def _drives(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         for line in describe_row(row):
-            print(line)
+            _say(line)
     return 0
 
 
@@ -146,14 +153,14 @@ def _check(options: argparse.Namespace) -> int:
 
     problems = problems_of(FAT / "policy.toml")
     for problem in problems:
-        print(problem, file=sys.stderr)
+        _say(problem, to=sys.stderr)
     drives = find_drives()
     plan = check_plan(
         read_plan(options.plan), host=read_host(), drives=drives, stick=find_stick(drives)
     )
-    print(f"The plan is good: {describe_plan(plan)}")
+    _say(f"The plan is good: {describe_plan(plan)}")
     for warning in check_room(plan, drives).warnings:
-        print(warning, file=sys.stderr)
+        _say(warning, to=sys.stderr)
     if problems:
         print("The campaign would run, but no verdict would be made.", file=sys.stderr)
     return PlanError.exit_code if problems else 0
@@ -180,7 +187,7 @@ def _ask(kind: str, payload: dict[str, object]) -> int:
     for _ in range(600):
         request = select_request(connection, number)
         if request is not None and request.state != "new":
-            print(request.answer)
+            _say(request.answer)
             return request.exit_code or 0
         time.sleep(0.1)
     raise StickTrouble("the engine does not answer", hint="see journalctl -u kaltstart-engine")
@@ -197,9 +204,9 @@ def _status(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(status, indent=2))
     else:
-        print(f"{status['phase']}: {printable(status['message'])}")
+        _say(f"{status['phase']}: {status['message']}")
         if status["next"]:
-            print(f"next: {printable(status['next'])}")
+            _say(f"next: {status['next']}")
     return 0
 
 
@@ -237,7 +244,7 @@ def _compare(options: argparse.Namespace) -> int:
         although=options.although,
     )
     for line in lines:
-        print(printable(line))
+        _say(line)
     return 0
 
 

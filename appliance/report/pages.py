@@ -36,7 +36,8 @@ def _mark_drawn(chart: ChartView) -> Markup:
 
 
 def _make_printable(value: object) -> object:
-    return printable(value) if type(value) is str else value
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return printable(value) if is_text else value
 
 
 @cache

@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from appliance.phrases import Phrase
+from appliance.report import pages
 from appliance.report.export import export_campaign
 from tests.report.database import LAB, Boot, Disk, make_database
 from tests.report.pages_read import PageReader, find_charts, read_report
@@ -190,3 +192,8 @@ def test_many_drives_and_cycles_fit(tmp_path: Path) -> None:
     ]
     page = _read(_export(tmp_path, disks))
     assert "DRIVE-7" in page.words
+
+
+def test_a_phrase_on_a_page_is_made_printable_as_any_text() -> None:
+    template = pages._environment().from_string("{{ said }}")
+    assert template.render(said=Phrase("drive {drive}", drive="\x1b[2J")) == "drive \\x1b[2J"

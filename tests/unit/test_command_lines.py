@@ -1,0 +1,54 @@
+"""What the commands print does nothing to the terminal, whatever a drive calls itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from appliance import cli, stick
+from appliance.campaign import thisboot
+from appliance.campaign.thisboot import ThisBoot
+from appliance.errors import Refusal
+from appliance.store.connect import open_database
+from appliance.store.requests import update_request
+
+_DRIVE = "\x1b[2JWD-1\x9b5n"
+_SHOWN = "\\x1b[2JWD-1\\x9b5n"
+
+
+def test_what_an_error_quotes_of_a_drive_is_printed_as_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = Refusal(f"drive {_DRIVE} is gone", hint=f"plug in\n{_DRIVE}")
+    assert cli._tell(error) == Refusal.exit_code
+    assert capsys.readouterr().err == f"drive {_SHOWN} is gone\nWhat to do: plug in\n{_SHOWN}\n"
+
+
+def test_an_answer_of_the_engine_is_printed_as_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kaltstart.sqlite"
+    engine = open_database(path)
+    monkeypatch.setattr(stick, "DATABASE", path)
+    monkeypatch.setattr(
+        thisboot, "read_this_boot", lambda: ThisBoot("b", None, charted=False, firmware="uefi")
+    )
+
+    def answer(_seconds: float) -> None:
+        said = f"campaign 1 started; {_DRIVE}\nfio on {_DRIVE} is skipped"
+        update_request(engine, 1, state="accepted", answer=said, exit_code=0)
+
+    monkeypatch.setattr("time.sleep", answer)
+    assert cli.main(["report", "1"]) == 0
+    said = f"campaign 1 started; {_SHOWN}\nfio on {_SHOWN} is skipped\n"
+    assert capsys.readouterr().out == said
+
+
+def test_what_the_engine_does_is_printed_as_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stick, "RUN", tmp_path)
+    status = {"phase": "idle", "message": _DRIVE, "next": ""}
+    (tmp_path / "status.json").write_text(json.dumps(status))
+    assert cli.main(["status"]) == 0
+    assert capsys.readouterr().out == f"idle: {_SHOWN}\n"
