@@ -158,7 +158,7 @@ def test_after_a_key_in_the_countdown_the_doubted_one_does_not_count(machine: Ma
 def test_a_key_after_the_countdown_keeps_the_power_on(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """In the middle of storing. A clock that keeps its alarm is not the drive's fault."""
+    """While it was stored that power goes; a clock that keeps its alarm is no drive's fault."""
 
     def keep_alarm() -> None:
         if error:
