@@ -12,6 +12,7 @@ from appliance.campaign.kept_sample import (
     forget_kept,
     is_kept,
     read_kept,
+    read_kept_text,
 )
 from appliance.campaign.site import Site, disarm, load_campaign
 from appliance.campaign.states import armed_cycle
@@ -87,7 +88,7 @@ def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
         return
     kept = read_kept()
     if kept is None or (kept.sample and not knows_sample(site.connection, kept.boot_id)):
-        left = json.dumps(asdict(kept)) if kept else "its content is no sample"
+        left = json.dumps(asdict(kept)) if kept else f"its content is no sample: {read_kept_text()}"
         record(
             site, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )

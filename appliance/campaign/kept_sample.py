@@ -6,7 +6,6 @@ over at its next start. Nothing proves who wrote a file on KALTSTART: it is take
 was armed last, of the drives and the installation it was armed for, and once.
 """
 
-import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Self
@@ -15,7 +14,7 @@ from appliance.drives.model import Drive
 from appliance.errors import StickTrouble
 from appliance.stick import FAT, writable_fat
 from appliance.store.cycles import BootSample
-from appliance.workloads.kept import sync_folder, write_durably
+from appliance.workloads.kept import seal, sync_folder, unseal, write_durably
 
 _NAME = "kaltstart/kept-sample.json"
 _MAX_BYTES = 1 << 16
@@ -75,19 +74,28 @@ def keep_sample(kept: KeptSample) -> None:
         with writable_fat() as fat:
             path = fat / _NAME
             path.parent.mkdir(exist_ok=True)
-            write_durably(path, json.dumps(asdict(kept), indent=1))
+            write_durably(path, seal(asdict(kept)))
     except OSError as error:
         raise StickTrouble(f"KALTSTART does not accept the sample either: {error}") from error
 
 
 def read_kept() -> KeptSample | None:
-    """What the last measured boot left, or None. What is not one is None too."""
+    """What the last measured boot left, or None, also where that is not as it was written."""
     try:
         with (FAT / _NAME).open("rb") as file:
-            found = json.loads(file.read(_MAX_BYTES))
+            found = unseal(file.read(_MAX_BYTES))
         return _parse(found)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def read_kept_text() -> str:
+    """What the file holds, of whatever kind; empty where it cannot be read."""
+    try:
+        with (FAT / _NAME).open("rb") as file:
+            return file.read(_MAX_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def is_kept() -> bool:

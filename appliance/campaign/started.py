@@ -30,6 +30,7 @@ from appliance.store.campaigns import (
     CampaignRow,
     knows_plan,
     select_campaign,
+    select_power_actions,
     select_unfinished_campaign,
 )
 from appliance.store.events import knows_earlier_boot, select_time_since_earlier_boot
@@ -112,13 +113,14 @@ def is_start_remembered(
 ) -> bool:
     """Whether a restart now is known afterwards, although the stick may forget this boot.
 
-    The firmware counts the campaign's restarts. Without UEFI the stick must have kept the campaign
-    and its note on KALTSTART over a start, and this boot must follow the one before at once: a
-    stick that no longer keeps anything shows the same last line at each start, ever older.
+    The firmware counts the campaign's restarts, and must not have counted more of them than the
+    stick. Without UEFI the stick must have kept the campaign and its note on KALTSTART over a
+    start, and this boot must follow the one before at once: a stick that no longer keeps anything
+    shows the same last line at each start, ever older.
     """
     started = read_started()
     if started is not None and started.plan_sha256 == _hash(campaign):
-        return True
+        return started.power_actions <= campaign.power_actions
     if not (FAT / _FOLDER / _hash(campaign)).exists():
         return False
     if not knows_earlier_boot(connection, campaign.id, boot_id):
@@ -140,11 +142,15 @@ def find_earlier_start(plan_sha256: str) -> str:
 
 
 def forget_finished(connection: sqlite3.Connection) -> None:
-    """Leave the firmware as it was found, once the campaign is over and a start still knows it."""
+    """Leave the firmware as it was found, once the campaign is over and a start still knows it.
+
+    With all its restarts: a stick that forgot one would forget the next as well.
+    """
     started = read_started()
     if started is None or select_unfinished_campaign(connection) is not None:
         return
-    if knows_plan(connection, started.plan_sha256):
+    counted = select_power_actions(connection, started.plan_sha256)
+    if knows_plan(connection, started.plan_sha256) and started.power_actions <= counted:
         sysfs.remove_variable(_VARIABLE)
 
 

@@ -200,15 +200,18 @@ def parse_variant(kind: str, text: str) -> Variant:
     """
     if text == str(OTHER):
         return OTHER
+    # Another stick's database may hold megabytes here: the patterns would take for ever.
+    made = None if len(text) > _LONGEST or printable(text) != text else _make(kind, text)
+    return made if made is not None and str(made) == text else NamedVariant(text)
+
+
+def _make(kind: str, text: str) -> Variant | None:
     if text == "array" or text.startswith("array/"):
         return ArrayVariant(text.removeprefix("array").removeprefix("/"))
-    pattern = _PATTERNS.get(kind)
-    # Another stick's database may hold megabytes here: the patterns would take for ever.
-    found = pattern and len(text) <= _LONGEST and re.fullmatch(pattern, text, re.ASCII)
-    if not found or printable(text) != text:
-        return NamedVariant(text)
-    made = _MAKERS[kind]({name: part for name, part in found.groupdict().items() if part})
-    return made if str(made) == text else NamedVariant(text)
+    found = re.fullmatch(_PATTERNS[kind], text, re.ASCII) if kind in _PATTERNS else None
+    if found is None:
+        return None
+    return _MAKERS[kind]({name: part for name, part in found.groupdict().items() if part})
 
 
 def parse_part[V](kind: str, text: str, wanted: type[V]) -> V:

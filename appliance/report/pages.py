@@ -36,8 +36,9 @@ def _mark_drawn(chart: ChartView) -> Markup:
 
 
 def _make_printable(value: object) -> object:
-    is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return printable(value) if is_text else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return printable(value)
+    return value
 
 
 @cache

@@ -223,6 +223,15 @@ def _read_campaign(
     return next(read_rows(connection, CampaignRow, query, *parameters), None)
 
 
+def select_power_actions(connection: sqlite3.Connection, plan_sha256: str) -> int:
+    """How many the last campaign from this plan has counted; 0 where there is none."""
+    row = connection.execute(
+        "SELECT power_actions FROM campaign WHERE plan_sha256 = ? ORDER BY id DESC LIMIT 1",
+        (plan_sha256,),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def knows_plan(connection: sqlite3.Connection, plan_sha256: str) -> bool:
     """Whether this stick started a campaign from this very plan, or a person declined it here.
 

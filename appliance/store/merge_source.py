@@ -4,6 +4,7 @@ Reads only: neither that file nor this stick's database is ever changed here.
 """
 
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -219,6 +220,22 @@ def _check_all(memory: sqlite3.Connection, source: Path) -> None:
         raise _make_unusable(source, problem)
     if memory.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise _make_unusable(source, "rows point to rows that are missing")
+    for table, column in _list_real_columns(memory):
+        # Infinite: SQLite has no other REAL that is no number.
+        query = f"SELECT 1 FROM {table} WHERE abs({column}) > ?"
+        if memory.execute(query, (sys.float_info.max,)).fetchone() is not None:
+            raise _make_unusable(source, f"{table}.{column} is no number")
+
+
+def _list_real_columns(memory: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        memory.execute(
+            """
+            SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+            WHERE t.type = 'table' AND c.type = 'REAL'
+            """
+        )
+    )
 
 
 def _make_unusable(source: Path, why: str) -> UnusableDatabase:

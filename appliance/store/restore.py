@@ -10,7 +10,7 @@ from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
-from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text
+from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text, find_header
 from appliance.store.copies import check_whole, find_better, find_copies, find_newest
 from appliance.store.schema import APPLICATION_ID
 
@@ -72,8 +72,8 @@ def _look_at(database: Path) -> tuple[Path, ...] | None:
         ) as connection:
             connection.text_factory = decode_text
             check_whole(connection)
-            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                return None  # empty, or of a header that is spoilt
+            if find_header(connection).application_id != APPLICATION_ID:
+                return None  # empty, or another program's
             return find_better(connection)
     except StickTrouble:
         return None

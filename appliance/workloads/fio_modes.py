@@ -7,7 +7,6 @@ check_should_bypass). Must never warm by anything but reads, nor call a warm-up 
 not.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from appliance.workloads.fio_file import find_target, lay_out
 from appliance.workloads.fio_job import BLOCK_BYTES, SEQUENTIAL_BYTES, FioJob, Options
 from appliance.workloads.fio_run import FioRun, check_buffers, judge, run_fio, weakest
 from appliance.workloads.idle import rest_array
-from appliance.workloads.kept import keep
+from appliance.workloads.kept import keep, seal, unseal
 
 _MEMORY = "warm-up.json"
 _LEAST_BLOCKS = 2048
@@ -120,7 +119,7 @@ class FioModesWorkload(Workload):
             results += (Result(name, "hit_ratio", ratio, met),)
             notes += run.output.pollution
             state = judge_warm_up(ratios)
-        keep(bench.raw / _MEMORY, json.dumps({**_read_memory(bench.raw), mode: str(state)}))
+        keep(bench.raw / _MEMORY, seal({**_read_memory(bench.raw), mode: str(state)}))
         self._warmed.add(mode)
         results += _sum_up(str(variant), runs, state, bench.drive_state)
         return PartResult(results, notes=(*notes, str(state)))
@@ -193,7 +192,7 @@ def _sum_up(
 
 def _read_memory(raw: Path) -> dict[str, str]:
     try:
-        stored = json.loads((raw / _MEMORY).read_text())
+        stored = unseal((raw / _MEMORY).read_bytes())
         return {str(mode): str(words) for mode, words in stored.items()}
     except (OSError, ValueError, AttributeError):
         return {}

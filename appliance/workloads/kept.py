@@ -1,9 +1,12 @@
 """Files of a step in its raw folder on the stick; an error there is never blamed on the drive."""
 
+import json
 import os
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from appliance.errors import StickTrouble
 
@@ -18,6 +21,23 @@ def stick_trouble(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror or error}",
             hint="the stick is full or failing",
         ) from error
+
+
+def seal(content: Mapping[str, object]) -> str:
+    """As JSON with a checksum: one bit that turns on the stick makes a figure another one. Pure."""
+    text = json.dumps(content)
+    return json.dumps({**json.loads(text), "crc32": zlib.crc32(text.encode())})
+
+
+def unseal(text: str | bytes) -> dict[str, Any]:
+    """What was sealed. Pure. Raises ValueError for whatever was not, or is not as it was."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it holds no fields")
+    checksum = content.pop("crc32", None)
+    if checksum != zlib.crc32(json.dumps(content).encode()):
+        raise ValueError("it is not what was stored")
+    return content
 
 
 def keep(path: Path, text: str) -> None:

@@ -5,7 +5,6 @@ is what the next one meets. Which figures are the RAM's and which the drive's is
 guessed. An array comes to rest before an operation that reads; RAM keeps what it holds over that.
 """
 
-import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -36,7 +35,7 @@ from appliance.workloads.fio_file import (
 from appliance.workloads.fio_job import FioJob, Options, size_name
 from appliance.workloads.fio_run import FioRun, judge, make_results, run_fio
 from appliance.workloads.idle import rest_array
-from appliance.workloads.kept import keep
+from appliance.workloads.kept import keep, seal, unseal
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
 """The file sizes where a plan gives none: multiples of the RAM that is left free."""
@@ -67,7 +66,7 @@ class _Memory:
     """How much of a bare drive was written; a file says so by its own size."""
 
     def save(self, raw: Path) -> None:
-        keep(raw / _MEMORY, json.dumps(asdict(self)))
+        keep(raw / _MEMORY, seal(asdict(self)))
 
 
 class MatrixWorkload(Workload):
@@ -303,7 +302,7 @@ def _wanted_bytes(name: str, free_ram_bytes: int) -> int:
 
 def _read_kept(raw: Path) -> _Memory:
     try:
-        stored = json.loads((raw / _MEMORY).read_text())
+        stored = unseal((raw / _MEMORY).read_bytes())
         return _Memory(
             {str(name): int(size) for name, size in stored["sizes"].items()},
             free_ram_bytes=int(stored["free_ram_bytes"]),

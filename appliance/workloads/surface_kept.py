@@ -1,17 +1,16 @@
 """The stored results of finished slices, for the figures over the whole drive.
 
-A line of JSON per slice, synced before the slice is committed; one that power loss tore, or whose
-slice was read again, does not count.
+A line of JSON per slice, synced before the slice is committed; one that power loss tore, in
+which a bit has turned, or whose slice was read again, does not count.
 """
 
-import json
 import os
 from collections import Counter
 from collections.abc import Container
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from appliance.workloads.kept import stick_trouble, sync_folder
+from appliance.workloads.kept import seal, stick_trouble, sync_folder, unseal
 
 FILE = "surface.jsonl"
 
@@ -46,7 +45,7 @@ def keep_slice(folder: Path, kept: KeptSlice) -> None:
         is_new = not path.exists()
         with path.open("a+b") as out:
             torn = out.tell() > 0 and os.pread(out.fileno(), 1, out.tell() - 1) != b"\n"
-            out.write((b"\n" if torn else b"") + json.dumps(asdict(kept)).encode() + b"\n")
+            out.write((b"\n" if torn else b"") + seal(asdict(kept)).encode() + b"\n")
             out.flush()
             os.fsync(out.fileno())
         if is_new:
@@ -62,7 +61,7 @@ def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:
     found: dict[str, KeptSlice] = {}
     for line in lines:
         try:
-            values = json.loads(line)
+            values = unseal(line)
             values["latencies"] = {int(ns): count for ns, count in values["latencies"].items()}
             kept = KeptSlice(**values)
         except (ValueError, TypeError, KeyError, AttributeError):

@@ -4,7 +4,6 @@ Only when all of it is written does the reading begin: an address that aliases s
 after it. With a power-off, blocks that were written and flushed right before it are read as well.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +18,7 @@ from appliance.measure.samples import CacheState, LbaRange, Result
 from appliance.measure.variants import READ, READ_COLD, WRITE, VerifyVariant, parse_part
 from appliance.plan_workloads import VerifyPlan
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
-from appliance.workloads.kept import keep
+from appliance.workloads.kept import keep, seal, unseal
 from appliance.workloads.verify_io import (
     Found,
     carries_run,
@@ -83,7 +82,7 @@ class _Memory:
     """Whether a power-off was made once more, as its last write was not on the drive."""
 
     def save(self, raw: Path) -> None:
-        keep(raw / _MEMORY, json.dumps(asdict(self)))
+        keep(raw / _MEMORY, seal(asdict(self)))
 
 
 class VerifyWorkload(Workload):
@@ -140,7 +139,8 @@ class VerifyWorkload(Workload):
         }
         if not written.keys() <= self._memory.stretches.keys():
             raise StepFailed(
-                f"{bench.raw / _MEMORY} is gone: what was written is not known", blame="other"
+                f"{bench.raw / _MEMORY} is gone or damaged: what was written is not known",
+                blame="other",
             )
         self._under_way = None
         this = _parse(part)
@@ -375,7 +375,7 @@ def _explain(found: Found) -> tuple[str, ...]:
 
 def _read_kept(raw: Path) -> _Memory | None:
     try:
-        kept = json.loads((raw / _MEMORY).read_text())
+        kept = unseal((raw / _MEMORY).read_bytes())
         return _Memory(
             run_id=int(kept["run_id"]),
             stretches={part: _Stretch(**stretch) for part, stretch in kept["stretches"].items()},

@@ -137,7 +137,7 @@ def _release(monitor: Monitor) -> None:
     monitor.wait_for("> Cancel <")
     monitor.press("up")
     monitor.type("KEPT-1\n")
-    monitor.wait_for('Not released: "KEPT-1"')
+    monitor.wait_for('it does not end in "KEPT-1"')
     monitor.type(_RELEASED[-6:] + "\n")
 
 

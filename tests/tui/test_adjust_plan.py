@@ -228,7 +228,7 @@ async def test_a_release_in_the_file_is_not_taken_over(engine: FakeEngine) -> No
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await adjust(pilot)
         await is_filled(pilot)
-        assert "EVERYTHING ON THE PICKED DRIVES WILL BE LOST" in text_of(pilot, "#writes")
+        assert "EVERYTHING ON THE SELECTED DRIVES WILL BE LOST" in text_of(pilot, "#writes")
         pilot.app.screen.query_one("#continue").focus()
         await press(pilot, "enter")
         await shown(pilot, "#release")

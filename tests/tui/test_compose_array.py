@@ -99,7 +99,7 @@ async def test_the_settings_are_chosen_and_typed(engine: FakeEngine) -> None:
         await pick_array(pilot)
         await choose(pilot, "lottery")
         await open_settings(pilot)
-        assert "what was not yet written back from it is lost" in text_of(pilot, "#price")
+        assert "data that was not yet written back is lost" in text_of(pilot, "#price")
         await press(pilot, "space")
         assert "nothing is lost" in text_of(pilot, "#price")
         await push(pilot, "#swap")
@@ -188,7 +188,7 @@ async def test_boots_beside_an_array_erase_the_other_drives_too(engine: FakeEngi
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
         await press(pilot, "2", "n", "a", "down", "space", "down", "a")
-        assert text_of(pilot, "#writes").startswith("EVERYTHING ON THE PICKED DRIVES")
+        assert text_of(pilot, "#writes").startswith("EVERYTHING ON THE SELECTED DRIVES")
         await go_on(pilot)
         for identity in (HDD.serial, SSHD.serial, NO_SERIAL.wwn):
             await release(pilot, identity[-6:])

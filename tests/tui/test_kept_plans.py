@@ -143,7 +143,7 @@ async def test_a_plan_that_names_a_drive_by_its_wwn_finds_it(engine: FakeEngine)
         await settle(pilot)
         await release(pilot, SSHD.serial[-6:])
         await finish(pilot, "flow")
-        assert "is another one now" in app_of(pilot).message
+        assert "is a different one now" in app_of(pilot).message
         assert engine.requests() == []
         engine.show_drives(HDD, SSHD)
         await settle(pilot)
@@ -163,7 +163,7 @@ async def test_of_two_drives_with_that_wwn_none_is_released(engine: FakeEngine) 
         await shown(pilot, "#plan-0")
         await press(pilot, "enter")
         await shown(pilot, "#delete")
-        assert "is more than once in this machine" in drawn(pilot)
+        assert "appears more than once in this machine" in drawn(pilot)
         assert not pilot.app.screen.query("#start")
 
 
@@ -231,7 +231,7 @@ async def test_a_drive_that_is_not_here_and_an_empty_folder_are_told(engine: Fak
         await settle(pilot)
         await press(pilot, "2", "l")
         await finish(pilot, "flow")
-        assert "No plan is kept" in app_of(pilot).message
+        assert "No plan is saved" in app_of(pilot).message
         keep(engine, "a.toml", _DRIVES + _WRITES)
         engine.show_drives(HDD)
         await settle(pilot)

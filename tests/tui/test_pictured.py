@@ -26,7 +26,7 @@ _SHOWN = {
     "plan-kept": "> pictures.toml <",
     "plan-kept-one": "[ Continue ]",
     "plan-release": "EVERYTHING ON THIS DRIVE WILL BE LOST",
-    "plan-kept-delete": "It cannot be brought back.",
+    "plan-kept-delete": "This cannot be undone.",
     "plan-adjust": " Pictures ",
     "plan-keep-again": "plans/pictures.toml is on the stick already.",
     "plan-templates": " Templates",

@@ -213,7 +213,9 @@ async def test_a_drive_that_was_swapped_is_not_released(
         assert isinstance(pilot.app.screen, ComposeDialog), "nothing more is asked"
         assert engine.requests() == []
         message = text_of(pilot, "#problem")
-        assert is_whole(message, "WD-WX41A47H2291 is another one now", said, "Nothing was started")
+        assert is_whole(
+            message, "WD-WX41A47H2291 is a different one now", said, "Nothing was started"
+        )
 
 
 async def test_however_much_is_on_a_drive_the_warning_and_who_it_is_stay(

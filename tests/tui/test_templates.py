@@ -104,7 +104,7 @@ async def test_what_cannot_be_made_here_says_why(engine: FakeEngine) -> None:
         assert "estimated duration: about 1 h 10 min" in text_of(pilot, "#boots-does")
         await press(pilot, "down", "down", "down", "enter")
         assert isinstance(pilot.app.screen, TemplatesDialog)
-        assert "takes a disk and a flash drive" in text_of(pilot, "#problem")
+        assert "needs a disk and a flash drive" in text_of(pilot, "#problem")
         await press(pilot, "escape")
         await finish(pilot, "flow")
         assert engine.requests() == []

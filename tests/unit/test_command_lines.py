@@ -36,7 +36,7 @@ def test_an_answer_of_the_engine_is_printed_as_escapes(
 
     def answer(_seconds: float) -> None:
         said = f"campaign 1 started; {_DRIVE}\nfio on {_DRIVE} is skipped"
-        update_request(engine, 1, state="done", answer=said, exit_code=0)
+        update_request(engine, 1, state="accepted", answer=said, exit_code=0)
 
     monkeypatch.setattr("time.sleep", answer)
     assert cli.main(["report", "1"]) == 0

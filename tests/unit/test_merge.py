@@ -343,6 +343,21 @@ def test_what_cannot_be_merged_changes_nothing(
     assert _dump(mine) == before
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE boot_sample SET boot_s = 9e999", "UPDATE boot_sample SET boot_s = -9e999"],
+)
+def test_a_figure_without_end_is_not_imported(
+    mine: sqlite3.Connection, theirs: Path, statement: str
+) -> None:
+    """No report could be drawn of it."""
+    _run(theirs, statement)
+    before = _dump(mine)
+    with pytest.raises(StickTrouble, match=r"boot_sample\.boot_s is no number"):
+        merge(mine, theirs)
+    assert _dump(mine) == before
+
+
 def test_one_that_takes_too_long_is_given_up(
     mine: sqlite3.Connection, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

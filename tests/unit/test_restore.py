@@ -115,6 +115,18 @@ def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> 
     assert database.read_bytes() == spoilt
 
 
+@pytest.mark.parametrize("pragma", ["application_id = 1264667860", "user_version = 65"])
+def test_a_bit_in_the_header_alone_is_no_reason_to_go_back_to_a_copy(
+    database: Path, pragma: str
+) -> None:
+    """The engine puts the header back at its next start."""
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(f"PRAGMA {pragma}")
+    with pytest.raises(StickTrouble, match="not damaged"):
+        restore_copy(database)
+    assert _events(database) == ["first", "second", "third"]
+
+
 def _misnumber(path: Path) -> int:
     """Turn a bit in the number of its last line, as far up as the file stays whole; the number."""
     content = path.read_bytes()

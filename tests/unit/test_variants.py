@@ -55,6 +55,8 @@ from appliance.workloads.registry import make_workload
         ("surface", "7", NamedVariant("7")),
         ("fio", "\x1b[2J", NamedVariant("\x1b[2J")),
         ("of tomorrow", "x", NamedVariant("x")),
+        ("fio", "array/", NamedVariant("array/")),
+        ("fio", "array/\x1b[2J", NamedVariant("array/\x1b[2J")),
         # Numbers that Python reads no more, and what a pattern would look at for hours.
         ("fio", "x/round-" + "9" * 5000, NamedVariant("x/round-" + "9" * 5000)),
         ("lottery", "a/b/" + "9" * 5000, NamedVariant("a/b/" + "9" * 5000)),

@@ -19,6 +19,7 @@ from appliance.campaign.site import pause
 from appliance.errors import StepFailed, StickTrouble
 from appliance.stick import Stick
 from appliance.store.connect import open_database
+from appliance.workloads.kept import seal
 from tests.unit.campaign.test_array_boot_measured import booted_array
 from tests.unit.campaign.world import HDD, STICK, World, install_uuid
 
@@ -380,8 +381,26 @@ def test_a_figure_that_is_none_is_not_believed(
     path = fat / "kaltstart/kept-sample.json"
     found = json.loads(path.read_text())
     found["sample"][field] = value
-    path.write_text(json.dumps(found))
+    del found["crc32"]
+    path.write_text(seal(found))
     assert read_kept() is None
+
+
+@pytest.mark.parametrize("field", ["boot_s", "read_bytes", "session_s"])
+def test_a_figure_in_which_a_bit_has_turned_is_not_stored_and_not_lost(
+    booted: World, fat: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    monkeypatch.setattr(measure, "store_sample", _refuse)
+    booted.measure()
+    path = fat / "kaltstart/kept-sample.json"
+    text = path.read_text()
+    at = text.index(f'"{field}": ') + len(field) + 4
+    turned = text[:at] + chr(ord(text[at]) ^ 2) + text[at + 1 :]
+    path.write_text(turned)
+    _settle(booted)
+    assert booted.boots() == []
+    [told] = _unused(booted)
+    assert turned in told
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,25 @@ def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: 
     assert booted.log == ["disarm", "clear alarm", "power-off"]
 
 
+@pytest.mark.parametrize("error", [StepFailed("the kernel refused '0'"), OSError("it has gone")])
+@pytest.mark.parametrize("firmware", ["uefi", "bios"])
+def test_a_clock_that_refuses_keeps_nobody_from_switching_off(
+    booted: World, firmware: str, error: Exception
+) -> None:
+    """Where this ends as an error, systemd restarts the machine, and this boot comes again."""
+
+    def refuse() -> None:
+        raise error
+
+    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.entry = "measure-01"
+    booted.stuck = True
+    booted.firmware = firmware
+    booted.during["clear_alarm"] = refuse
+    booted.measure()
+    assert booted.log == ["disarm", "clear alarm", "power-off"]
+
+
 @pytest.fixture
 def by_bios(booted: World) -> World:
     """The same boot, where GRUB has its note on the stick."""

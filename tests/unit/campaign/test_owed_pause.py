@@ -94,8 +94,11 @@ def test_a_pause_that_could_not_be_stored_comes_before_anything_else(
 def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("a bug")
+
     with monkeypatch.context() as broken:
-        broken.setattr(engine, "pause", lambda *_: {}["a bug"])
+        broken.setattr(engine, "pause", fail)
         world.log.clear()
         if isinstance(error, StickTrouble):
             appliance.stop_for_trouble(error)

@@ -28,6 +28,7 @@ from appliance.store.campaigns import (
     count_power_action,
     knows_plan,
     select_unfinished_campaign,
+    select_unreported_campaign,
     update_campaign_state,
 )
 from appliance.store.clock import timestamp
@@ -419,6 +420,28 @@ def test_an_end_that_the_stick_forgets_is_known_by_the_firmware(
     appliance._resume_after_start(restarting.campaign())
     assert restarting.campaign().state == "paused"
     assert "restarts of it are missing" in restarting.campaign().reason
+
+
+def test_an_end_without_its_report_that_the_stick_forgets_is_known_by_the_firmware(
+    restarting: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The campaign comes back as done, and its report would end in a restart once more."""
+    appliance = _start(restarting, monkeypatch)
+    _tell(appliance.connection, "boot-0", "ready", None)
+    update_campaign_state(appliance.connection, 1, "done")
+    _tell(appliance.connection, "boot-0", "campaign-done", 1)
+    kept = restarting.path.read_bytes()
+    _check_end(restarting, appliance, restarts=True)
+    restarting.path.write_bytes(kept)
+    restarting.boot_id = "boot-after"
+    appliance = Appliance(
+        Status(), STICK, open_database(restarting.path), DriveList(), restarting.host()
+    )
+    monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
+    _tell(appliance.connection, "boot-after", "ready", None)
+    appliance._tidy_firmware()
+    assert select_unreported_campaign(appliance.connection) == 1
+    _check_end(restarting, appliance, restarts=False)
 
 
 def test_a_restart_in_the_middle_is_counted_by_the_firmware_before_a_panic_may_cause_it(

@@ -14,7 +14,7 @@ from appliance.campaign.step_power import TooManyPowerActionsError
 from appliance.campaign.step_run import StoppedByPersonError
 from appliance.drives import shutdown
 from appliance.drives.asked_identity import AskedIdentity
-from appliance.errors import StickTrouble
+from appliance.errors import StepFailed, StickTrouble
 from appliance.store.connect import open_database
 from tests.unit.campaign.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, OffError, World
@@ -154,10 +154,17 @@ def test_after_a_key_in_the_countdown_the_doubted_one_does_not_count(machine: Ma
     assert "two" not in machine.log
 
 
+@pytest.mark.parametrize("error", [None, StepFailed("the kernel refused '0'"), OSError("gone")])
 def test_a_key_after_the_countdown_keeps_the_power_on(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """While it was stored that power goes."""
+    """While it was stored that power goes; a clock that keeps its alarm is no drive's fault."""
+
+    def keep_alarm() -> None:
+        if error:
+            raise error
+
+    machine.world.during["clear_alarm"] = keep_alarm
     site = machine.world.site
 
     def stopped() -> Site:
@@ -169,6 +176,9 @@ def test_a_key_after_the_countdown_keeps_the_power_on(
     assert "write last on /dev/sda" not in machine.log
     assert machine.rows("SELECT count(*) FROM power_offs") == [(0,)]
     assert machine.world.log[-1] == "clear alarm"
+    assert [step.state for step in machine.steps()] == ["planned"]
+    told = [what for event, what in machine.world.events() if event == "not-disarmed"]
+    assert told == ([str(error)] if error else [])
 
 
 def test_a_key_keeps_the_power_on(machine: Machine) -> None:

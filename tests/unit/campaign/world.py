@@ -443,6 +443,7 @@ class WorldPower:
     def clear_alarm(self) -> None:
         """No waking up."""
         self.world.log.append("clear alarm")
+        self.world.happen("clear_alarm")
 
     def restart_after_panic(self, *, wanted: bool) -> None:
         """Tell the kernel."""

@@ -115,6 +115,31 @@ def test_a_cut_costs_the_slice_that_was_under_way(tmp_path: Path) -> None:
     assert len(load_slices(bench.raw, finished)) == SLICES
 
 
+def test_a_slice_in_whose_line_a_bit_has_turned_is_in_no_figure(tmp_path: Path) -> None:
+    kept = KeptSlice(
+        part="000",
+        size_bytes=4 << 20,
+        chunks=1,
+        read_bytes=8192,
+        rated_bytes=8192,
+        seconds=1.0,
+        mean_bytes_s=8192.0,
+        unreadable_bytes=0,
+        device_read_bytes=8192,
+        slow_ranges=0,
+        narrowing_s=0.0,
+        hopeless=False,
+        latencies={9: 2, 100: 1},
+    )
+    keep_slice(tmp_path, kept)
+    assert load_slices(tmp_path, {"000", "001"}) == {"000": kept}
+    whole = (tmp_path / FILE).read_bytes()
+    for at in range(len(whole) - 1):
+        (tmp_path / FILE).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        found = load_slices(tmp_path, {"000", "001"})
+        assert found in ({}, {"000": kept}), whole[at : at + 1]
+
+
 def test_after_a_hopeless_slice_nothing_more_is_read(tmp_path: Path) -> None:
     bench = make_surface_bench(tmp_path, 4 << 20, _Counters(4 << 20).count)
     kept = KeptSlice(

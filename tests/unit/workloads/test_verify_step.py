@@ -203,6 +203,24 @@ def test_without_its_memory_a_step_does_not_guess(make: Make, tmp_path: Path) ->
     assert failed.value.blame == "other"
 
 
+@pytest.mark.parametrize("name", ["run_id", "done_bytes", "wrong_bytes", "failed_bytes", "seconds"])
+def test_a_bit_that_turned_in_its_memory_blames_no_drive_and_gives_no_figure(
+    make: Make, tmp_path: Path, name: str
+) -> None:
+    lab = make()
+    lab.run(lab.start(), until="read-03")
+    memory = tmp_path / "verify.json"
+    text = memory.read_text()
+    at = text.index(f'"{name}": ') + len(name) + 4
+    turned = chr(ord(text[at]) ^ 1)
+    memory.write_text(text[:at] + turned + text[at + 1 :])
+    stored = dict(lab.stored)
+    with pytest.raises(StepFailed, match="damaged") as failed:
+        lab.run(lab.start())
+    assert failed.value.blame == "other"
+    assert lab.stored == stored
+
+
 def test_more_than_the_drive_has_is_refused_before_anything_is_written(make: Make) -> None:
     lab = make(plan(size_bytes=64 * MIB))
     with pytest.raises(StepFailed, match="the drive has") as failed:
