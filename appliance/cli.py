@@ -129,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _drives(options: argparse.Namespace) -> int:
-    from appliance.campaign.drive_lines import describe_row
-    from appliance.campaign.drive_list import list_once
+    from appliance.service.drive_lines import describe_row
+    from appliance.service.drive_watch import list_once
 
     rows = list_once()
     if options.json:
@@ -147,9 +147,9 @@ def _check(options: argparse.Namespace) -> int:
     from appliance.campaign.start import check_plan
     from appliance.campaign.stick_room import check_room
     from appliance.drives.probe import find_drives
-    from appliance.plan import describe_plan, read_plan
-    from appliance.policy import problems_of
-    from appliance.stick import FAT, find_stick
+    from appliance.plan.read import describe_plan, read_plan
+    from appliance.stick.partitions import FAT, find_stick
+    from appliance.verdict.policy_file import problems_of
 
     problems = problems_of(FAT / "policy.toml")
     for problem in problems:
@@ -167,15 +167,15 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from appliance.plan import read_plan
+    from appliance.plan.read import read_plan
 
     return _ask("start", {"plan_toml": read_plan(options.plan)})
 
 
 def _ask(kind: str, payload: dict[str, object]) -> int:
     """Put a request to the engine and wait for its answer."""
-    from appliance.campaign.thisboot import read_this_boot
-    from appliance.stick import DATABASE
+    from appliance.campaign.this_boot import read_this_boot
+    from appliance.stick.partitions import DATABASE
     from appliance.store.clock import timestamp
     from appliance.store.connect import open_database
     from appliance.store.requests import insert_request, select_request
@@ -194,7 +194,7 @@ def _ask(kind: str, payload: dict[str, object]) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from appliance.stick import RUN
+    from appliance.stick.partitions import RUN
 
     try:
         text = (RUN / "status.json").read_text()
@@ -221,7 +221,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _campaign_ids() -> list[int]:
-    from appliance.stick import DATABASE
+    from appliance.stick.partitions import DATABASE
     from appliance.store.connect import open_read_only
     from appliance.store.read.overview import select_campaigns
 
@@ -230,7 +230,7 @@ def _campaign_ids() -> list[int]:
 
 def _compare(options: argparse.Namespace) -> int:
     from appliance.report.ratios import compare_campaigns
-    from appliance.stick import DATABASE
+    from appliance.stick.partitions import DATABASE
     from appliance.store.connect import open_read_only
     from appliance.store.read.campaign import select_campaign
 
@@ -261,7 +261,7 @@ def _split_side(text: str) -> tuple[int, str]:
 
 def _merge(options: argparse.Namespace) -> int:
     from appliance.caches.ballast import read_memory
-    from appliance.stick import DATABASE
+    from appliance.stick.partitions import DATABASE
     from appliance.store.connect import open_database
     from appliance.store.merge import merge_database
 
@@ -273,7 +273,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 
 def _support(options: argparse.Namespace) -> int:
-    from appliance.campaign.support import write_bundle
+    from appliance.service.support import write_bundle
 
     del options
     print(f"The log was written to KALTSTART, folder {write_bundle().name}. It names your drives.")
@@ -281,7 +281,7 @@ def _support(options: argparse.Namespace) -> int:
 
 
 def _rescue(options: argparse.Namespace) -> int:
-    from appliance.stick import rescue_database
+    from appliance.stick.partitions import rescue_database
 
     del options
     print(f"The database was copied to KALTSTART, folder {rescue_database().name}")
@@ -289,7 +289,7 @@ def _rescue(options: argparse.Namespace) -> int:
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from appliance.stick import DATABASE, DATABASE_LOCK, hold_alone
+    from appliance.stick.partitions import DATABASE, DATABASE_LOCK, hold_alone
     from appliance.store.restore import restore_copy
 
     del options
@@ -305,8 +305,8 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _engine(options: argparse.Namespace) -> int:
-    from appliance.campaign.drive_list import DriveList
-    from appliance.stick import RUN, hold_alone
+    from appliance.service.drive_watch import DriveList
+    from appliance.stick.partitions import RUN, hold_alone
 
     del options
     hold_alone(
@@ -317,16 +317,16 @@ def _engine(options: argparse.Namespace) -> int:
     drives = DriveList()
     drives.start()
     # Reading the rest of the engine takes seconds on a slow machine; the list does not wait.
-    from appliance.campaign.engine import serve
     from appliance.campaign.host import read_host
+    from appliance.service.engine import serve
 
     serve(drives, read_host())
     return 0
 
 
 def _measure(options: argparse.Namespace) -> int:
+    from appliance.campaign.boots.measured_boot import measure_boot
     from appliance.campaign.host import read_host
-    from appliance.campaign.measure import measure_boot
 
     del options
     try:
@@ -335,7 +335,7 @@ def _measure(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         # The machine restarts for it, and the journal is in RAM.
-        from appliance.campaign.support import keep_crash
+        from appliance.service.support import keep_crash
 
         keep_crash(error)
         raise

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from appliance.plan_workloads import ARRAY
+from appliance.plan.workloads import ARRAY
 
 type Table = dict[str, Any]
 

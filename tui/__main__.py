@@ -3,10 +3,10 @@
 import os
 import sys
 
-from tui import terminal
 from tui.journal import tell_bug
-from tui.places import say_starting, was_ready
-from tui.priority import step_back
+from tui.port.run_files import say_starting, was_ready
+from tui.terminal import console as terminal
+from tui.terminal.priority import step_back
 
 _SWITCH_S = 0.0005
 
@@ -45,8 +45,8 @@ def _start() -> None:
     terminal.settle_size()
 
     from tui.app import KaltstartApp  # noqa: PLC0415  # Textual reads the settings above
-    from tui.keyboard import Keyboard  # noqa: PLC0415  # the same
     from tui.port.kernel_log import open_kernel_log  # noqa: PLC0415  # loads the port
+    from tui.terminal.driver import Keyboard  # noqa: PLC0415  # the same
 
     KaltstartApp(when_drawn=step_back, driver_class=Keyboard, kernel_log=open_kernel_log()).run(
         mouse=False

@@ -19,20 +19,21 @@ from textual.driver import Driver
 from textual.scrollbar import ScrollBar
 from textual.worker import Worker, WorkerState
 
-from tui import priority, terminal
+from tui.drives.page import DrivesPage
 from tui.journal import tell_bug
 from tui.language import _
+from tui.machine.manual_screen import Help, show_manual
 from tui.messages import fit_message
-from tui.overwritten import Repainter
-from tui.pace import TICK_S, read_every_s
+from tui.model.snapshot import Answer, Snapshot, was_parted
+from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
 from tui.port import LATER, KaltstartError, Kept, Port
 from tui.port.kernel_log import KernelLog
-from tui.screens.dialog import Ask, Dialog
-from tui.screens.drives import DrivesPage
-from tui.screens.manual import Help, show_manual
-from tui.screens.page import Page, describe_countdown, describe_trouble
-from tui.state import Answer, Snapshot, was_parted
+from tui.terminal import console as terminal
+from tui.terminal import priority
+from tui.terminal.refresh_rate import TICK_S, read_every_s
+from tui.terminal.repaint import Repainter
+from tui.widgets.dialog import Ask, Dialog
 from tui.widgets.scrollbar import CellScrollBar
 
 _YOUNG_S = 10.0
@@ -50,10 +51,10 @@ _STARTS = frozenset({"start", "resume"})
 """Requests after which a campaign is at work."""
 # Loaded once the first page is drawn, which need not wait for them.
 _LATER_PAGES = {
-    "plan": "tui.screens.plan:PlanPage",
-    _RUN: "tui.screens.run:RunPage",
-    "results": "tui.screens.results:ResultsPage",
-    "machine": "tui.screens.machine:MachinePage",
+    "plan": "tui.plan.page:PlanPage",
+    _RUN: "tui.run.page:RunPage",
+    "results": "tui.results.page:ResultsPage",
+    "machine": "tui.machine.page:MachinePage",
 }
 
 

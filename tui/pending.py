@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from math import inf
 
-from tui.engine_words import say
 from tui.language import _
+from tui.model.engine_words import say
+from tui.model.snapshot import Answer
 from tui.port import REQUEST_LABELS
-from tui.state import Answer
 
 _ANSWER_DUE_S = 20.0
 

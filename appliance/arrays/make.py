@@ -6,11 +6,11 @@ Whatever is on the drives is gone afterwards. Whether that is allowed is `drives
 import os
 
 from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
-from appliance.drives.clear_holders import clear_holders
-from appliance.drives.writable import Unlocked
+from appliance.drives.clear import clear_holders
+from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailed
 from appliance.phrases import N_
-from appliance.plan_model import MIN_BUCKETS, ArrayPlan
+from appliance.plan.model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run
 

@@ -5,12 +5,12 @@ from contextlib import contextmanager, suppress
 from mmap import PAGESIZE
 from pathlib import Path
 
-from appliance.arrays.kernel import block, control, read, set_folder, write
+from appliance.arrays.control import block, control, read, set_folder, write
 from appliance.arrays.model import Array
 from appliance.arrays.state import format_amount, parse_choice, parse_dirty_threshold_pages
 from appliance.errors import KaltstartError, StepFailed
-from appliance.measure.variants import CacheMode
-from appliance.plan_model import ArrayPlan
+from appliance.plan.model import ArrayPlan
+from appliance.samples.variants import CacheMode
 from appliance.units import format_drive_size
 
 _UNWRITTEN_SHARE = 8

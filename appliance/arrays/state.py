@@ -10,7 +10,7 @@ CacheCounters has figures that may be too low.
 import re
 import time
 
-from appliance.arrays.kernel import control, linked, read, write
+from appliance.arrays.control import control, linked, read, write
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.errors import StepFailed
 from appliance.progress import Progress

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from urllib.parse import unquote
 
 from appliance.arrays.model import CacheFate, label_of
-from appliance.drives.writable import Unlocked
+from appliance.drives.unlock import Unlocked
 from appliance.errors import StepFailed
 from appliance.run import run
 

@@ -8,7 +8,7 @@ How the accesses began is a fact of its own: a program that reads again what it 
 answered by RAM, though no page was there at its first access. `began_cold` has that one.
 """
 
-from appliance.measure.samples import BeganCold, CacheState, PageCache
+from appliance.samples.model import BeganCold, CacheState, PageCache
 
 COLD_SHARE = 0.95
 """Of the bytes read, what a cold cache makes the device serve at least; read-ahead adds to it."""

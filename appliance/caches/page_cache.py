@@ -29,7 +29,7 @@ from appliance.caches.cachestat import (
     resident_bytes,
     target_stats,
 )
-from appliance.caches.holders import find_mappers, mounted_file_system
+from appliance.caches.mappers import find_mappers, mounted_file_system
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.errors import StepFailed
 from appliance.flush import flush

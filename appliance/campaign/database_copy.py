@@ -3,7 +3,7 @@
 import sqlite3
 
 from appliance.campaign.host import Host
-from appliance.campaign.journal import Diary, record
+from appliance.campaign.log import Diary, record
 from appliance.store.copies import is_copy_due, keep_copy
 from appliance.store.events import select_newest_detail
 

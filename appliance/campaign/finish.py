@@ -1,14 +1,14 @@
 """The end of a campaign: its report on the stick, its last console line."""
 
+from appliance.campaign.context import Site
 from appliance.campaign.database_copy import copy_database
-from appliance.campaign.journal import record
-from appliance.campaign.judging import judge_again, judge_campaign, tell_no_verdict
-from appliance.campaign.site import Site
+from appliance.campaign.log import record
+from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_verdict
 from appliance.errors import StickTrouble
-from appliance.stick import RAW, writable_fat
+from appliance.stick.partitions import RAW, writable_fat
+from appliance.store.boots import select_cycles
 from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import transaction
-from appliance.store.cycles import select_cycles
 from appliance.store.steps import select_steps
 
 

@@ -16,18 +16,18 @@ from typing import NoReturn, Protocol
 from appliance.arrays.superblock import Superblock, read_superblock
 from appliance.caches.ballast import release_ballast
 from appliance.campaign import power
-from appliance.campaign.keys import Consoles, Keyboards, find_consoles
-from appliance.campaign.thisboot import ThisBoot, read_this_boot
+from appliance.campaign.console_keys import Consoles, Keyboards, find_consoles
+from appliance.campaign.this_boot import ThisBoot, read_this_boot
 from appliance.console import announce
 from appliance.drive_thread import Signs
 from appliance.drives.asked_identity import AskedIdentity, AskIdentity, ask_identity
+from appliance.drives.deadlines import read_signs
+from appliance.drives.facts.power_cycles import PowerCycles, read_power_cycles
 from appliance.drives.file_system import detach_mounts, read_file_system_uuid
 from appliance.drives.model import Drive
-from appliance.drives.patience import read_signs
 from appliance.drives.probe import find_drives, find_settled_drives, read_number, read_serial
-from appliance.drives.smart import PowerCycles, read_power_cycles
-from appliance.drives.writable import Unlocked, close_guard, unlocked
-from appliance.stick import RUN
+from appliance.drives.unlock import Unlocked, close_guard, unlocked
+from appliance.stick.partitions import RUN
 from appliance.workloads.drive_content import DriveContent, read_content
 from appliance.workloads.drive_ends import DriveEnds, read_ends
 

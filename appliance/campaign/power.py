@@ -15,10 +15,10 @@ from uuid import UUID
 from appliance import sysfs
 from appliance.campaign import watchdog
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
-from appliance.campaign.thisboot import ThisBoot, read_loader_variable
+from appliance.campaign.this_boot import ThisBoot, read_loader_variable
 from appliance.errors import StepFailed, StickTrouble
 from appliance.run import run
-from appliance.stick import FAT, SAVE_FIRST, read_fat_type, unmount_all, writable_fat
+from appliance.stick.partitions import FAT, SAVE_FIRST, read_fat_type, unmount_all, writable_fat
 
 _GRUBENV = FAT / "kaltstart/grubenv"
 _GRUBENV_BYTES = 1 << 16

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from appliance.plan_model import Plan
-from appliance.plan_workloads import ARRAY
-from appliance.plan_writes import Work, find_causes
+from appliance.plan.model import Plan
+from appliance.plan.workloads import ARRAY
+from appliance.plan.writes import Work, find_causes
+from appliance.store.boots import CycleRow
 from appliance.store.campaigns import CampaignDriveRow
-from appliance.store.cycles import CycleRow
 from appliance.store.steps import StepRow
 
 _STEPS_LEFT = frozenset({"planned", "running"})

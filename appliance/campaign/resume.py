@@ -2,18 +2,18 @@
 
 import sqlite3
 
-from appliance.campaign.journal import record
-from appliance.campaign.site import Site, load_campaign
+from appliance.campaign.context import Site, load_campaign
+from appliance.campaign.log import record
 from appliance.campaign.states import max_power_actions
 from appliance.errors import Refusal
 from appliance.phrases import N_, Phrase
+from appliance.store.boots import select_cycles
 from appliance.store.campaigns import (
     select_campaign_drives,
     select_unfinished_campaign,
     update_campaign_state,
     update_max_power_actions,
 )
-from appliance.store.cycles import select_cycles
 from appliance.store.events import select_longest_gap
 from appliance.store.steps import select_steps
 

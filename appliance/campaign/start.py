@@ -10,8 +10,8 @@ from dataclasses import astuple
 
 from appliance.arrays.set_uuid import slot_of_set
 from appliance.caches.ballast import read_memory
+from appliance.campaign.drives.ownership import note_content
 from appliance.campaign.host import Host
-from appliance.campaign.marks import note_content
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
 from appliance.campaign.stick_room import check_room
 from appliance.drives.asked_identity import check_asked
@@ -19,11 +19,13 @@ from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
-from appliance.plan import Plan, find_conflicts, parse_plan
-from appliance.plan_workloads import ARRAY, FioPlan, VerifyPlan
+from appliance.plan.read import Plan, find_conflicts, parse_plan
+from appliance.plan.workloads import ARRAY, FioPlan, VerifyPlan
 from appliance.problem import Problem
+from appliance.reference_os.install import SLOTS, needed_bytes, root_partuuid
 from appliance.run import StillRunning
-from appliance.stick import Stick
+from appliance.stick.partitions import Stick
+from appliance.store.boots import insert_cycle
 from appliance.store.campaigns import (
     NewDrive,
     insert_campaign,
@@ -32,11 +34,9 @@ from appliance.store.campaigns import (
     select_unfinished_campaign,
 )
 from appliance.store.connect import transaction
-from appliance.store.cycles import insert_cycle
 from appliance.store.steps import insert_step
 from appliance.units import printable
-from appliance.workloads.fio import find_mistake_in_options
-from appliance.workloads.reference_os import SLOTS, needed_bytes, root_partuuid
+from appliance.workloads.fio.workload import find_mistake_in_options
 
 
 class Refusals(Refusal):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from appliance.store.cycles import CycleRow
+from appliance.store.boots import CycleRow
 
 MAX_ATTEMPTS = 3
 """Tries per cycle before it is given up."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from appliance.campaign.storage_estimate import StorageEstimate, estimate_storage
 from appliance.drives.model import Drive
-from appliance.plan import Plan
-from appliance.stick import DATA, DATABASE, FAT, MIN_FREE_BYTES
+from appliance.plan.read import Plan
+from appliance.stick.partitions import DATA, DATABASE, FAT, MIN_FREE_BYTES
 from appliance.units import format_drive_size
 
 _COPIES = 3

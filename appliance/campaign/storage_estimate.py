@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from appliance.drives.model import Drive
-from appliance.plan import Plan
-from appliance.plan_model import Boot
-from appliance.plan_workloads import (
+from appliance.plan.model import Boot
+from appliance.plan.read import Plan
+from appliance.plan.workloads import (
     ARRAY,
     FioPlan,
     LotteryPlan,

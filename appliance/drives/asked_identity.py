@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from appliance.drives.health import find_complaint, number, parse_answer, part
+from appliance.drives.facts.health import find_complaint, number, parse_answer, part
 from appliance.drives.model import Drive
 from appliance.errors import Refusal, StepFailed
 from appliance.run import run

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from appliance.drives.clear_holders import clear_holders
-from appliance.drives.writable import Writable
+from appliance.drives.clear import clear_holders
+from appliance.drives.unlock import Writable
 from appliance.errors import KaltstartError, StepFailed
 from appliance.run import run, run_watched
 

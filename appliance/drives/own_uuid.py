@@ -1,6 +1,6 @@
 """UUIDs by which what campaigns leave on drives is recognised as Kaltstart's. Pure.
 
-The reference OS's partitions have 6b616c74-0001 and -0002 (workloads/reference_os.py), arrays
+The reference OS's partitions have 6b616c74-0001 and -0002 (reference_os/install.py), arrays
 6b616c74-0003 (arrays/set_uuid.py).
 """
 

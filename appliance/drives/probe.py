@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import sysfs
-from appliance.drives.identify import parse_ata_serial
+from appliance.drives.ata_identify import parse_ata_serial
 from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import find_doubt

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance import stats
-from appliance.plan_workloads import JUDGING_KINDS
+from appliance.plan.workloads import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
+from appliance.report.boots.findings import Finding, judge_learning, say_gain
 from appliance.report.figures import Workload
-from appliance.report.findings import Finding, judge_learning, say_gain
 from appliance.report.series import Series
-from appliance.report.verdict_views import VerdictsView
+from appliance.report.verdicts import VerdictsView
 from appliance.report.workload_findings import find_workload_findings
+from appliance.statistics import stats
 
 MOST_RESULTS = 6
 """Findings of the open tier; more are folded."""

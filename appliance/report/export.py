@@ -17,9 +17,7 @@ from pathlib import Path
 
 from appliance.errors import StickTrouble
 from appliance.flush import sync_path
-from appliance.measure.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
-from appliance.report.pages import render_page, render_verdicts
-from appliance.report.tables import (
+from appliance.report.csv_files import (
     render_json,
     render_results,
     render_rows,
@@ -27,12 +25,14 @@ from appliance.report.tables import (
     render_verdict_limits,
     write_rows,
 )
+from appliance.report.pages import render_page, render_verdicts
 from appliance.report.views import ReportView, make_report
+from appliance.samples.bootchart import MAX_BYTES, Bootchart, BootchartError, parse_bootchart
 from appliance.store.campaigns import CampaignRow
 from appliance.store.extract import extract_campaign
 from appliance.store.read.campaign import CampaignRows, select_campaign, select_earlier
-from appliance.store.read.rows import AnyRow
 from appliance.store.read.workloads import stream_activity
+from appliance.store.rows import AnyRow
 from appliance.units import slug
 
 _TEMPORARY = ".part"

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from appliance.caches.judge import may_hide_ram
-from appliance.measure.variants import (
+from appliance.report.series import label_drive
+from appliance.report.workload_tables import describe_keys, read_keys, read_tables
+from appliance.samples.variants import (
     OTHER,
     WARM_UP,
     ArrayVariant,
@@ -16,8 +18,6 @@ from appliance.measure.variants import (
     Variant,
     parse_variant,
 )
-from appliance.report.series import label_drive
-from appliance.report.workload_tables import describe_keys, read_keys, read_tables
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.read.workloads import (
     ActivityRow,

@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from appliance.report.blocks import ChartView
-from appliance.report.boot_views import PARTS
-from appliance.report.verdict_views import VerdictsView
+from appliance.report.boots.views import PARTS
+from appliance.report.verdicts import VerdictsView
 from appliance.report.views import ReportView
 from appliance.units import printable
 

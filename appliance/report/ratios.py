@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from appliance import stats
 from appliance.errors import PlanError
-from appliance.ratio import Ratio, find_paired_ratio, find_quotients, find_ratio
 from appliance.report.blocks import count, format_number, format_rate, format_share
-from appliance.report.findings import Finding
+from appliance.report.boots.findings import Finding
 from appliance.report.series import KNOWN_TO
 from appliance.report.sides import (
     BOOTS,
@@ -23,7 +21,9 @@ from appliance.report.sides import (
     Side,
     read_sides,
 )
-from appliance.sample_size import count_more
+from appliance.statistics import stats
+from appliance.statistics.ratio import Ratio, find_paired_ratio, find_quotients, find_ratio
+from appliance.statistics.sample_size import count_more
 from appliance.store.read.campaign import CampaignRows
 from appliance.units import format_drive_size, format_seconds, printable
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from appliance import stats
+from appliance.statistics import stats
 from appliance.store.read.campaign import BootRow, DriveRow
 
 KNOWN_TO = 0.01

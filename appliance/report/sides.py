@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from appliance.measure.steady_state import WINDOW
-from appliance.measure.variants import SLICES
-from appliance.plan_model import TABLES
+from appliance.plan.model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
 from appliance.report.kinds import fio, lottery, matrix, surface
 from appliance.report.kinds.compare import read_rows
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
+from appliance.samples.steady_state import WINDOW
+from appliance.samples.variants import SLICES
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
-from appliance.toml_fields import read_alone
+from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
 
 BOOTS = "settled boots"

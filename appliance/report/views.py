@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from appliance import VERSION
-from appliance.measure.bootchart import Bootchart
-from appliance.plan_workloads import JUDGING_KINDS
+from appliance.plan.workloads import JUDGING_KINDS
 from appliance.report.answer import (
     AnswerView,
     make_answer,
     split_findings,
     without_chart,
 )
-from appliance.report.array_section import ArrayView, make_array
+from appliance.report.arrays.section import ArrayView, make_array
 from appliance.report.blocks import ChartView, LegendView, SectionView, StepView
-from appliance.report.boot_charts import draw_boot_times, draw_recordings
-from appliance.report.boot_views import (
+from appliance.report.boots.charts import draw_boot_times, draw_recordings
+from appliance.report.boots.findings import RULES, Finding, find_findings
+from appliance.report.boots.serial_findings import find_serial_findings
+from appliance.report.boots.views import (
     BootView,
     DriveView,
     SummaryView,
@@ -28,23 +29,18 @@ from appliance.report.boot_views import (
     view_boots,
     view_drive,
 )
-from appliance.report.conditions_section import (
-    ConditionsView,
-    find_condition_findings,
-    make_conditions,
-)
+from appliance.report.boots.wakes import find_wake_findings
+from appliance.report.conditions import ConditionsView, find_condition_findings, make_conditions
 from appliance.report.figures import MEMBERS, Workload, group_workloads
-from appliance.report.findings import RULES, Finding, find_findings
-from appliance.report.health_section import HealthView, make_health
+from appliance.report.health import HealthView, make_health
 from appliance.report.kinds import make_sections
 from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
-from appliance.report.serial_findings import find_serial_findings
 from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
-from appliance.report.step_views import describe_steps, format_time, make_steps
-from appliance.report.verdict_views import VerdictsView, make_verdicts
-from appliance.report.wakes import find_wake_findings
+from appliance.report.steps import describe_steps, format_time, make_steps
+from appliance.report.verdicts import VerdictsView, make_verdicts
 from appliance.report.workload_findings import find_workload_findings, list_rules
+from appliance.samples.bootchart import Bootchart
 from appliance.store.checksums import DAMAGED
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.units import format_seconds

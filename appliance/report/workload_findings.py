@@ -6,11 +6,7 @@ RAM answered, which is never told as the drive's.
 
 from collections.abc import Iterable, Sequence
 
-from appliance import stats
-from appliance.first_touch import Chance
-from appliance.measure.steady_state import WINDOW
-from appliance.measure.variants import OTHER, TOTAL
-from appliance.report.array_findings import (
+from appliance.report.arrays.findings import (
     ARRAY_RULES,
     find_array_findings,
     find_covered,
@@ -24,9 +20,13 @@ from appliance.report.blocks import (
     format_share,
     say_start,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.figures import Figure, Workload
-from appliance.report.findings import Finding
 from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
+from appliance.samples.first_touch import Chance
+from appliance.samples.steady_state import WINDOW
+from appliance.samples.variants import OTHER, TOTAL
+from appliance.statistics import stats
 
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
-from appliance.plan_workloads import WORKLOADS
-from appliance.toml_fields import read_alone
+from appliance.plan.workloads import WORKLOADS
+from appliance.toml.fields import read_alone
 
 type Keys = Mapping[str, object]
 

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from appliance.measure.samples import DirtySample
+from appliance.samples.model import DirtySample
 from appliance.store.clock import timestamp
 
 _COLUMNS = "id, campaign_id, backing_drive_id, cache_drive_id, set_uuid, state, reason"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from appliance.errors import Blame
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.read.rows import read_rows
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.measure.health_samples import Counter, Health
-from appliance.measure.samples import TemperatureSample
+from appliance.samples.health import Counter, Health
+from appliance.samples.model import TemperatureSample
 from appliance.store.clock import timestamp
 
 Moment = Literal["before", "after"]

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.measure.processor_load import LoadSample
+from appliance.samples.processor_load import LoadSample
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _COLUMNS = "id, at, boot_id, kind, payload, state, answer, exit_code"
 
 
 class Kind(StrEnum):
-    """What can be asked for. How each is carried out: `appliance.campaign.requests`."""
+    """What can be asked for. How each is carried out: `appliance.campaign.requests.handlers`."""
 
     START = ("start", N_("Start"))
     RESUME = ("resume", N_("Resume"))

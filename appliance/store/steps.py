@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from appliance.errors import Blame
-from appliance.measure.samples import ActivitySample, Result, Ticket
+from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store.checksums import seal
 from appliance.store.clock import timestamp
 from appliance.store.events import keep_phrases
-from appliance.store.read.rows import read_rows
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from appliance.measure.diskstats import DiskStats
-from appliance.measure.samples import LbaRange, Result, SliceSample, Ticket
-from appliance.measure.variants import CacheMode
 from appliance.progress import Progress
+from appliance.samples.diskstats import DiskStats
+from appliance.samples.model import LbaRange, Result, SliceSample, Ticket
+from appliance.samples.variants import CacheMode
 
 
 class ArrayControl(Protocol):

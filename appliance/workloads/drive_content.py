@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import override
 
-from appliance.drives.clear_holders import Place, list_places
+from appliance.drives.clear import Place, list_places
 from appliance.drives.own_uuid import is_own
 from appliance.errors import StepFailed
 from appliance.run import run

@@ -14,7 +14,7 @@ from zlib import crc32
 from appliance.caches.cachestat import Extent
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.drives.own_uuid import has_partitions, parse_table_uuid
-from appliance.workloads.verify_pattern import has_magic
+from appliance.workloads.verify.pattern import has_magic
 
 _END_BYTES = 8192
 """A partition table's header is in the second block or in the last one, of 4096 bytes at most."""

@@ -21,21 +21,21 @@ from appliance.caches.page_cache import (
     warm_page_cache,
 )
 from appliance.errors import StepFailed
-from appliance.measure.samples import CacheState, PageCache, Result
-from appliance.measure.variants import MatrixVariant, parse_part
-from appliance.plan_workloads import MatrixPlan, Operation
+from appliance.plan.workloads import MatrixPlan, Operation
+from appliance.samples.model import CacheState, PageCache, Result
+from appliance.samples.variants import MatrixVariant, parse_part
 from appliance.workloads.base import Bench, PartResult, Workload
-from appliance.workloads.fio_file import (
+from appliance.workloads.fio.file import (
     cached_at,
     check_fits,
     find_target,
     remove_scratch,
     write_whole,
 )
-from appliance.workloads.fio_job import FioJob, Options, size_name
-from appliance.workloads.fio_run import FioRun, judge, make_results, run_fio
-from appliance.workloads.idle import rest_array
-from appliance.workloads.kept import keep, seal, unseal
+from appliance.workloads.fio.job import FioJob, Options, size_name
+from appliance.workloads.fio.run import FioRun, judge, make_results, run_fio
+from appliance.workloads.idle_wait import rest_array
+from appliance.workloads.raw_files import keep, seal, unseal
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
 """The file sizes where a plan gives none: multiples of the RAM that is left free."""

@@ -1,6 +1,6 @@
 """The class of each kind of workload."""
 
-from appliance.plan_workloads import (
+from appliance.plan.workloads import (
     FioPlan,
     LotteryPlan,
     MatrixPlan,
@@ -12,15 +12,15 @@ from appliance.plan_workloads import (
     WorkloadPlan,
 )
 from appliance.workloads.base import Workload
-from appliance.workloads.fio import FioWorkload
-from appliance.workloads.fio_modes import FioModesWorkload
-from appliance.workloads.lottery import LotteryWorkload
+from appliance.workloads.fio.cache_modes import FioModesWorkload
+from appliance.workloads.fio.workload import FioWorkload
+from appliance.workloads.lottery.workload import LotteryWorkload
 from appliance.workloads.matrix import MatrixWorkload
 from appliance.workloads.selftest import SelftestWorkload
-from appliance.workloads.sql import SqlWorkload
-from appliance.workloads.surface import SurfaceWorkload
+from appliance.workloads.sql.workload import SqlWorkload
+from appliance.workloads.surface.workload import SurfaceWorkload
 from appliance.workloads.sweep import SweepWorkload
-from appliance.workloads.verify import VerifyWorkload
+from appliance.workloads.verify.workload import VerifyWorkload
 
 
 def make_workload(plan: WorkloadPlan) -> Workload:

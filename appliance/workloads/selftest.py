@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import override
 
-from appliance.drives.selftest import (
+from appliance.drives.facts.selftest import (
     SMARTCTL,
     Entry,
     SelftestState,
@@ -21,9 +21,9 @@ from appliance.drives.selftest import (
     parse_selftest,
 )
 from appliance.errors import KaltstartError, StepFailed
-from appliance.measure.samples import CacheState, Result
-from appliance.plan_workloads import SelftestPlan
+from appliance.plan.workloads import SelftestPlan
 from appliance.run import run
+from appliance.samples.model import CacheState, Result
 from appliance.units import printable
 from appliance.workloads.base import Bench, PartResult, Workload
 

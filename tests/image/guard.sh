@@ -29,7 +29,7 @@ code looped python3 -c '
 import sys
 from appliance.drives.probe import find_drives
 from appliance.drives.safety import may_offer
-from appliance.drives.writable import check_not_held
+from appliance.drives.unlock import check_not_held
 from appliance.errors import Refusal
 print([may_offer(drive, stick=None) for drive in find_drives() if drive.path == sys.argv[1]])
 try:
@@ -45,9 +45,9 @@ import os, sys, time
 from appliance.drives.asked_identity import ask_identity
 from appliance.drives.identity import find_by_identity
 from appliance.drives.probe import find_drives
-from appliance.drives.writable import unlocked
+from appliance.drives.unlock import unlocked
 from appliance.errors import KaltstartError
-from appliance.stick import find_stick
+from appliance.stick.partitions import find_stick
 
 def say(text):
     with open("/dev/kmsg", "w") as log:

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from appliance.workloads.reference_os import SLOTS
+from appliance.reference_os.install import SLOTS
 from tests.lab.campaign import IMAGE
 from tests.lab.stick import find_partition
 

@@ -16,7 +16,7 @@ _ONE_SHOT = """\
 until grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done 2> /dev/null
 cat > one_shot.py << 'PYTHON'
 from appliance.campaign.power import arm_entry
-from appliance.campaign.thisboot import read_loader_variable, read_this_boot
+from appliance.campaign.this_boot import read_loader_variable, read_this_boot
 
 arm_entry(read_this_boot(), "measure-01")
 print(read_loader_variable("LoaderEntrySelected"), read_loader_variable("LoaderEntryOneShot"))

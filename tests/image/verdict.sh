@@ -9,7 +9,7 @@ policy() { # text
   mount -o remount,rw $fat; printf '%b' "$1" > $fat/policy.toml; mount -o remount,ro $fat
 }
 until compgen -G "$fat/reports/*/verdicts.html" > /dev/null && grep -q '"phase": "idle"' /run/kaltstart/status.json; do sleep 1; done
-say "example $(python3 -c "from pathlib import Path; from appliance.policy import load_policy; print(load_policy(Path('$fat/policy.example.toml')).name)")"
+say "example $(python3 -c "from pathlib import Path; from appliance.verdict.policy_file import load_policy; print(load_policy(Path('$fat/policy.example.toml')).name)")"
 policy "$(sed 's/"lab"/"mild"/' $fat/policy.toml; echo 'surface_unreadable_bytes = { remark = 0 }')\n"
 code again python3 -m appliance report
 cp -r $fat/reports/1-* /run/mild

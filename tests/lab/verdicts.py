@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from appliance.campaign.gathered_health import find_unread_health, read_health
-from appliance.drives.details import says_hybrid
-from appliance.drives.health import find_complaint, parse_health, part
-from appliance.drives.hidden_capacity import read_hidden_capacity
-from appliance.evidence import Evidence, Figure
-from appliance.policy import Policy, parse_policy
-from appliance.policy_limits import title_of
+from appliance.drives.facts.details import says_hybrid
+from appliance.drives.facts.health import find_complaint, parse_health, part
+from appliance.drives.facts.hidden_capacity import read_hidden_capacity
 from appliance.store.health import HealthRow
-from appliance.verdict import Judged, judge
+from appliance.verdict.evidence import Evidence, Figure
+from appliance.verdict.gather_health import find_unread_health, read_health
+from appliance.verdict.judge import Judged, judge
+from appliance.verdict.limits import title_of
+from appliance.verdict.policy_file import Policy, parse_policy
 from tests.lab.smartctl_text import convert_text, split_outputs
 
 type Json = dict[str, Any]

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from appliance.caches import direct
-from appliance.campaign.marks import leave_mark
-from appliance.drives.clear_holders import Place
+from appliance.campaign.drives.ownership import leave_mark
+from appliance.drives.clear import Place
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.run import run
 from appliance.workloads.drive_content import (
@@ -24,7 +24,7 @@ from appliance.workloads.drive_content import (
     read_signatures,
 )
 from appliance.workloads.drive_ends import read_ends
-from appliance.workloads.verify_pattern import Pattern, stamp
+from appliance.workloads.verify.pattern import Pattern, stamp
 
 _DRIVE_BYTES = 320 << 20
 _RESERVED = "0FC63DAF-8483-4772-8E79-3D69D8477DE4"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from appliance.caches import direct
-from appliance.campaign.marks import leave_mark
+from appliance.campaign.drives.ownership import leave_mark
 from appliance.drives.own_uuid import is_own, make_file_system_uuid, make_table_uuid
+from appliance.reference_os import install as reference_os
+from appliance.reference_os.install import make_install_uuid, needed_bytes
 from appliance.run import run
-from appliance.workloads import reference_os
 from appliance.workloads.drive_ends import read_ends
-from appliance.workloads.reference_os import make_install_uuid, needed_bytes
-from appliance.workloads.verify_pattern import Pattern, stamp
+from appliance.workloads.verify.pattern import Pattern, stamp
 
 _DRIVE_BYTES = 8 << 20
 

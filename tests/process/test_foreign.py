@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives.clear_holders import (
+from appliance.drives.clear import (
     Leftovers,
     Place,
     carry_out,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import thisboot
+from appliance.campaign import this_boot
 
 _REPO = Path(__file__).parents[2]
 _SCRIPT = _REPO / "mkosi.images/initrd/mkosi.extra/usr/lib/kaltstart/note-kept-entry"
-_ENTRY = f"LoaderEntryOneShot-{thisboot._LOADER_GUID}"
+_ENTRY = f"LoaderEntryOneShot-{this_boot._LOADER_GUID}"
 _DROP_INS = {
     "kaltstart-deadline.service.d": "[Service]\nExecStart=\n"
     "ExecStart=/usr/bin/systemctl --force poweroff\n",

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.drives.loops import find_loops_over, hang_loops, read_loops
 from appliance.drives.probe import ask_lsblk
-from appliance.drives.writable import check_not_held
+from appliance.drives.unlock import check_not_held
 from appliance.errors import Refusal
 
 _SIZE_BYTES = 4 << 20

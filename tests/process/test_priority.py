@@ -6,7 +6,7 @@ import sys
 
 _SCRIPT = """
 import json, os, sys, threading
-from tui.priority import come_forward, is_forward, listen, step_back, step_back_again
+from tui.terminal.priority import come_forward, is_forward, listen, step_back, step_back_again
 over, listening, key, heard = (threading.Event() for _ in range(4))
 
 def hear():

@@ -7,7 +7,7 @@ cache, modes that differ in what they keep. Their cache states are judged by the
 import sqlite3
 from collections.abc import Iterable
 
-from appliance.measure.samples import ActivitySample, CacheState, DirtySample, Result
+from appliance.samples.model import ActivitySample, CacheState, DirtySample, Result
 from appliance.store import arrays
 from appliance.store import steps as store
 from appliance.store.connect import transaction

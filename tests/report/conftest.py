@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.report import tables, verdict_views, views
+from appliance.report import csv_files, views
+from appliance.report import verdicts as verdict_views
 from appliance.report.export import export_campaign
 from tests.report.arrays import DISKS, add_array_campaign
 from tests.report.database import LAB, make_database
@@ -19,7 +20,7 @@ from tests.report.workloads import add_workloads
 def _release(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages name the version; golden files shall outlive a release."""
     monkeypatch.setattr(views, "VERSION", "0.0.0")
-    monkeypatch.setattr(tables, "VERSION", "0.0.0")
+    monkeypatch.setattr(csv_files, "VERSION", "0.0.0")
     monkeypatch.setattr(verdict_views, "VERSION", "0.0.0")
 
 

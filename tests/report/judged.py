@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.campaign.gathering import gather_evidence
-from appliance.campaign.judging import judge_campaign
+from appliance.campaign.context import Site
 from appliance.campaign.silent_drives import SilentDrives
-from appliance.campaign.site import Site
-from appliance.drives.health import Counter, Health, parse_health
-from appliance.evidence import Figure
-from appliance.measure.samples import LbaRange, Result, SliceSample
-from appliance.measure.variants import SLICES
+from appliance.campaign.verdicts import judge_campaign
+from appliance.drives.facts.health import Counter, Health, parse_health
+from appliance.samples.model import LbaRange, Result, SliceSample
+from appliance.samples.variants import SLICES
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
-from appliance.store.ranges import insert_ranges, insert_slices
+from appliance.store.surface import insert_ranges, insert_slices
+from appliance.verdict.evidence import Figure
+from appliance.verdict.gather import gather_evidence
 from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from appliance.caches.cachestat import Pages
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.caches.page_cache import judge_drop
-from appliance.measure.samples import CacheState, PageCache
+from appliance.samples.model import CacheState, PageCache
 
 _BYTES = 100_000_000
 

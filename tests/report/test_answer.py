@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from appliance.report.answer import split_findings
+from appliance.report.boots.findings import Finding
 from appliance.report.export import export_campaign
-from appliance.report.findings import Finding
 from tests.report.database import LAB, Boot, Disk, make_boots, make_database
 from tests.report.pages_read import export, find_charts, words_of
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.samples import Result
-from appliance.measure.variants import ArrayVariant
-from appliance.report.array_section import read_settings
+from appliance.report.arrays.section import read_settings
 from appliance.report.blocks import find_ram_share
 from appliance.report.figures import Workload, group_workloads
-from appliance.report.kinds import fio, lottery, matrix, modes, sweep
+from appliance.report.kinds import cache_modes, fio, lottery, matrix, sweep
 from appliance.report.kinds.compare import find_comparisons
+from appliance.samples.model import Result
+from appliance.samples.variants import ArrayVariant
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
 from tests.report.arrays import (
@@ -245,7 +245,7 @@ def test_rounds_in_a_mode_are_its_own(pair: sqlite3.Connection) -> None:
         ("writeback", "rand-read", True, 50.0),
         ("none", "rand-read", True, 10.0),
     ]
-    assert modes.find_warm_ups(workload.steps[0]) == ()
+    assert cache_modes.find_warm_ups(workload.steps[0]) == ()
 
 
 def test_the_pair_with_and_without_random_map_is_told(array_report: Path) -> None:

@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from appliance.report.blocks import LegendView
-from appliance.report.charts import find_scale, format_tick, spread
-from appliance.report.plots import Line, draw_lines
-from appliance.report.workload_charts import Bars, draw_bars, draw_stacks
+from appliance.report.charts.draw import Bars, draw_bars, draw_stacks
+from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.charts.svg import find_scale, format_tick, spread
 
 
 def _draw(*lines: Line) -> ET.Element:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign.condition_values import list_drive_values, list_machine_values
+from appliance.campaign.drives.condition_values import list_drive_values, list_machine_values
 from appliance.drives.block_settings import BlockSettings
-from appliance.drives.kernel_texts import KernelTexts
+from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.model import Drive
-from appliance.machine_facts import FixedFacts
-from appliance.report.conditions_section import find_condition_findings, make_conditions
+from appliance.machine.facts import FixedFacts
+from appliance.report.conditions import find_condition_findings, make_conditions
 from appliance.report.export import export_campaign
 from appliance.store.conditions import find_changes, insert_conditions, select_conditions
 from appliance.store.merge import merge_database

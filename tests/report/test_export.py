@@ -18,7 +18,6 @@ from appliance.report.export import export_campaign
 from appliance.store.connect import open_read_only
 from appliance.store.read import workloads
 from appliance.store.read.campaign import BOOT_TIMES, ConditionRow, select_campaign
-from appliance.store.read.rows import list_columns
 from appliance.store.read.workloads import (
     ActivityRow,
     DirtyRow,
@@ -27,6 +26,7 @@ from appliance.store.read.workloads import (
     TemperatureRow,
     TicketRow,
 )
+from appliance.store.rows import list_columns
 from tests.report.database import Boot, Disk, add_campaign, make_database
 
 FILES = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.report.findings import Finding, find_findings
+from appliance.report.boots.findings import Finding, find_findings
 from appliance.report.series import Series
 
 PROVEN = ("proven", "the count rose from 1 to 2")

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from appliance.measure.fio import find_percentiles, parse_fio
-from appliance.measure.samples import ActivitySample
 from appliance.report.figures import group_workloads
 from appliance.report.kinds import sustained
 from appliance.report.workload_findings import find_workload_findings
+from appliance.samples.fio_output import find_percentiles, parse_fio
+from appliance.samples.model import ActivitySample
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
 from tests.report.database import Disk, make_database

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.health_samples import Counter, Health
-from appliance.measure.samples import CacheState, Result, TemperatureSample
 from appliance.report.export import export_campaign
+from appliance.samples.health import Counter, Health
+from appliance.samples.model import CacheState, Result, TemperatureSample
 from appliance.store.connect import transaction
 from appliance.store.health import Moment, insert_health, insert_temperatures
 from appliance.workloads import selftest

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.samples import SliceSample
 from appliance.report.ratios import compare_campaigns
-from appliance.store.ranges import insert_slices
+from appliance.samples.model import SliceSample
 from appliance.store.read.campaign import select_campaign
+from appliance.store.surface import insert_slices
 from tests.report.database import Disk, add_campaign, make_database
 from tests.report.pages_read import export, words_of
 from tests.report.states import BALLAST, BYPASS, NOT_DROPPED, WARM, Setup

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import PlanError
-from appliance.measure.samples import Ticket
-from appliance.ratio import find_ratio
 from appliance.report.ratios import compare_campaigns, say_ratio
+from appliance.samples.model import Ticket
+from appliance.statistics.ratio import find_ratio
 from appliance.store import steps as store
 from appliance.store.connect import open_database
 from appliance.store.merge import merge_database

@@ -6,7 +6,7 @@ from itertools import groupby
 import pytest
 
 from appliance.caches.judge import judge_reads
-from appliance.measure.samples import PageCache
+from appliance.samples.model import PageCache
 
 _WISHES: tuple[PageCache, ...] = ("cold", "warm", "bypass", "bounded")
 

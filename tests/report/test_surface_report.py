@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance.measure.samples import LbaRange, Result, SliceSample
-from appliance.store.ranges import insert_ranges, insert_slices, select_ranges, select_slices
-from appliance.store.read.rows import list_columns
+from appliance.samples.model import LbaRange, Result, SliceSample
 from appliance.store.read.workloads import RangeRow, SliceRow
+from appliance.store.rows import list_columns
 from appliance.store.steps import insert_part
+from appliance.store.surface import insert_ranges, insert_slices, select_ranges, select_slices
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, words_of
 from tests.report.states import BYPASS

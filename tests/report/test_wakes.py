@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.report.boots.wakes import find_wake_findings
 from appliance.report.export import export_campaign
-from appliance.report.wakes import find_wake_findings
 from appliance.store.read.campaign import select_campaign
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
-from appliance import stats
 from appliance.report.answer import make_answer
-from appliance.report.findings import find_findings
+from appliance.report.boots.findings import find_findings
 from appliance.report.series import Series
+from appliance.statistics import stats
 from tests.lab.claims import BOOTS, Claim, read_claims
 from tests.lab.told import Finding, Page
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from appliance.caches.judge import hit_ratio
 from appliance.errors import Blame
-from appliance.measure.samples import ActivitySample, CacheState, Result, Ticket
-from appliance.plan_workloads import LotteryPass
+from appliance.plan.workloads import LotteryPass
+from appliance.samples.model import ActivitySample, CacheState, Result, Ticket
 from appliance.store import steps as store
 from appliance.store.connect import transaction
-from appliance.workloads.lottery import judge_ticket
+from appliance.workloads.lottery.workload import judge_ticket
 from tests.report.states import BALLAST, BYPASS, COLD, NOT_DROPPED, WARM, Setup
 
 MB = 1e6

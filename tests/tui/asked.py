@@ -2,8 +2,8 @@
 
 from dataclasses import asdict, dataclass
 
-from appliance.drives.details import DriveDetails
-from appliance.measure.health_samples import Counter, Health
+from appliance.drives.facts.details import DriveDetails
+from appliance.samples.health import Counter, Health
 
 
 @dataclass(frozen=True, slots=True)

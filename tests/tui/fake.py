@@ -9,10 +9,10 @@ from typing import Any
 from appliance.campaign.status import write_json
 from appliance.drives.model import Drive
 from appliance.event_texts import tell
-from appliance.keyboard import LAYOUTS
-from appliance.language import LANGUAGES
-from appliance.measure.samples import Result, Ticket
+from appliance.machine.keyboard import LAYOUTS
+from appliance.machine.language import LANGUAGES
 from appliance.phrases import N_, Phrase
+from appliance.samples.model import Result, Ticket
 from appliance.store.connect import open_database
 from appliance.store.events import keep_phrases
 from appliance.store.requests import Request, select_recent_requests, update_request

@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from appliance.measure.health_samples import Health
+from appliance.samples.health import Health
 from appliance.store.health import insert_health
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD

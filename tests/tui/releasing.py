@@ -5,11 +5,11 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from appliance.plan import parse_plan
+from appliance.plan.read import parse_plan
 from tests.tui.fake import FakeEngine
 from tests.tui.steps import finish, press, type_text
-from tui.screens.compose import ComposeDialog
-from tui.screens.release import ReleaseDialog
+from tui.plan.compose import ComposeDialog
+from tui.start.release import ReleaseDialog
 
 
 async def compose(pilot: Pilot[Any], *rows: int) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from appliance.measure.samples import Ticket
+from appliance.samples.model import Ticket
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import lottery_results, lottery_tickets

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from appliance.store.requests import Request
 from tests.tui.fake import FakeEngine
 from tui.app import KaltstartApp
-from tui.screens.page import Page
+from tui.page import Page
 from tui.widgets.line import Line
 
 _TURNS = 100

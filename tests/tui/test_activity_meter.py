@@ -7,17 +7,17 @@ import pytest
 
 from appliance.store.read import durations
 from appliance.store.read.durations import WorkRow, select_work
-from appliance.store.read.rows import read_rows
+from appliance.store.rows import read_rows
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import add_steps
 from tests.tui.steps import settle, text_of
-from tui.activity import Activity
+from tui.activity.rates import Activity
 from tui.app import KaltstartApp
-from tui.course import Counters, Course
-from tui.durations import make_durations
-from tui.run_charts import draw_activity, draw_course
-from tui.state import Rate
+from tui.model.io_history import Counters, Course
+from tui.model.snapshot import Rate
+from tui.run.charts import draw_activity, draw_course
+from tui.times.durations import make_durations
 
 
 def test_what_went_away_is_left_out_and_counts_anew() -> None:

@@ -23,10 +23,10 @@ from tests.tui.steps import (
     type_text,
 )
 from tui.app import KaltstartApp
-from tui.composed import ComposedCampaign, Mistake
+from tui.model.draft import ComposedCampaign, Mistake
+from tui.page import Page
+from tui.plan.compose import ComposeDialog
 from tui.port import Port
-from tui.screens.compose import ComposeDialog
-from tui.screens.page import Page
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
-from tui.boot_ratios import describe_boot_ratios
-from tui.campaigns import Campaign, CampaignDrive
+from tui.figures.boot_ratios import describe_boot_ratios
+from tui.model.campaigns import Campaign, CampaignDrive
 from tui.port.boot_ratios import find_boot_ratios
 
 DISK_S = (47.0, 46.9, 47.1, 47.0, 46.8, 47.2, 47.0, 46.9)

@@ -11,13 +11,13 @@ from tests.tui.releasing import choose, go_on, started_plan
 from tests.tui.steps import drawn, finish, press, text_of
 from tests.tui.test_workload_keys import open_form, open_keys, set_key
 from tui.app import KaltstartApp
-from tui.composed import ComposedCampaign, Mistake
-from tui.screens.compose import ComposeDialog
-from tui.screens.dialog import CHANGED
-from tui.screens.further import FurtherDialog
-from tui.screens.plan import PlanPage
-from tui.screens.test_row import WorkloadRow
-from tui.screens.workload_keys import KeysDialog
+from tui.model.draft import ComposedCampaign, Mistake
+from tui.plan.all_keys import KeysDialog
+from tui.plan.compose import ComposeDialog
+from tui.plan.more_settings import FurtherDialog
+from tui.plan.page import PlanPage
+from tui.plan.workload_row import WorkloadRow
+from tui.widgets.dialog import CHANGED
 
 pytestmark = pytest.mark.slow
 

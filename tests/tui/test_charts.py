@@ -5,7 +5,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from tui.charts import Bar, Box, draw_bars, draw_boxes, draw_columns, find_top, set_beside
+from tui.widgets.charts import (
+    Bar,
+    Box,
+    draw_bars,
+    draw_boxes,
+    draw_columns,
+    find_top,
+    set_beside,
+)
 
 RISING = (None, 0.0, 1.0, 20.0, 50.0, 99.0, 120.0, 130.0, None, 0.2)
 

@@ -10,10 +10,10 @@ from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD
 from tests.tui.releasing import choose, go_on, release, started_plan
 from tests.tui.steps import drawn, press, scrolled_to, settle, text_of, type_text
 from tui.app import KaltstartApp
-from tui.roles import Role, turn_control, turn_member, turn_pick
-from tui.screens.array import ArrayDialog, ArraySettings
-from tui.screens.compose import ComposeDialog
-from tui.screens.release import ReleaseDialog
+from tui.model.roles import Role, turn_control, turn_member, turn_pick
+from tui.plan.array import ArrayDialog, ArraySettings
+from tui.plan.compose import ComposeDialog
+from tui.start.release import ReleaseDialog
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 

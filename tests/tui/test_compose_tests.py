@@ -22,11 +22,11 @@ from tests.tui.steps import (
     type_text,
 )
 from tui.app import KaltstartApp
-from tui.composed import ComposedCampaign, Mistake
+from tui.model.draft import ComposedCampaign, Mistake
+from tui.plan.compose import ComposeDialog
+from tui.plan.page import PlanPage
 from tui.port import Port
-from tui.screens.compose import ComposeDialog
-from tui.screens.plan import PlanPage
-from tui.screens.release import ReleaseDialog
+from tui.start.release import ReleaseDialog
 from tui.widgets.line import Line
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 import pytest
 
-from tui.course import COLUMN_S, COLUMNS, Counters, find_course
+from tui.model.io_history import COLUMN_S, COLUMNS, Counters, find_course
 
 
 def reading(at_s: float, *, total: int, ios: int = 0, wait_s: float = 0.0) -> Counters:

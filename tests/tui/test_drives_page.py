@@ -7,8 +7,8 @@ from tests.tui.scene_states import FOREIGN, OURS, show_left_behind
 from tests.tui.steps import drawn, finish, press, settle, text_of
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
-from tui.screens.dialog import Ask
-from tui.screens.run import RunPage
+from tui.run.page import RunPage
+from tui.widgets.dialog import Ask
 from tui.widgets.table import Table
 
 

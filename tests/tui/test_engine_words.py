@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.campaign.drive_list import compose_row
 from appliance.campaign.status import write_json
-from appliance.drives.asking import Answer
+from appliance.drives.facts.query import Answer
 from appliance.errors import StepFailed
 from appliance.phrases import N_, Phrase, join_phrases, list_phrases
+from appliance.service.drive_watch import compose_row
 from appliance.store.campaigns import update_campaign_state
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
@@ -28,9 +28,9 @@ from tests.tui.steps import drawn, press, settle
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import drawable
-from tui.engine_words import say, say_event
-from tui.port.watched import learn_phrases
-from tui.state import Event
+from tui.model.engine_words import say, say_event
+from tui.model.snapshot import Event
+from tui.port.watch import learn_phrases
 
 
 def _learn(*texts: object) -> None:

@@ -1,8 +1,15 @@
 import pytest
 
-from appliance.plan_model import DEFAULTS
-from tui.durations import name_work
-from tui.estimate import Past, Subject, TimeLeft, Work, describe_time_left, find_time_left
+from appliance.plan.model import DEFAULTS
+from tui.model.estimate import (
+    Past,
+    Subject,
+    TimeLeft,
+    Work,
+    describe_time_left,
+    find_time_left,
+)
+from tui.times.durations import name_work
 
 HDD = Subject("WD-1", "WD5000", "sata disk", 500)
 SAME_MODEL = Subject("WD-2", "WD5000", "sata disk", 500)

@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tests.tui.steps import drawn
-from tui.screens.dialog import Dialog
+from tui.widgets.dialog import Dialog
 from tui.widgets.field import Field
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from appliance.plan_model import ALL_TABLES, DEFAULTS
+from appliance.plan.model import ALL_TABLES, DEFAULTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, NO_SERIAL
 from tests.tui.kept_scenes import keep
@@ -15,12 +15,12 @@ from tests.tui.steps import drawn, press, settle, text_of, type_text
 from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
 from tui.app import KaltstartApp
-from tui.composed import PlanValue
-from tui.further import SETTINGS, Further, FurtherSetting, parse_typed
-from tui.screens.array import ArraySettings
-from tui.screens.compose import ComposeDialog
-from tui.screens.further import FurtherDialog
-from tui.screens.release import ReleaseDialog
+from tui.model.draft import PlanValue
+from tui.model.more_settings import SETTINGS, Further, FurtherSetting, parse_typed
+from tui.plan.array import ArraySettings
+from tui.plan.compose import ComposeDialog
+from tui.plan.more_settings import FurtherDialog
+from tui.start.release import ReleaseDialog
 from tui.widgets.field import Field
 from tui.widgets.line import Line
 

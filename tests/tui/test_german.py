@@ -14,7 +14,7 @@ from tests.tui.steps import drawn, press, settle
 from tui import language
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
-from tui.screens.page import PAGES
+from tui.page import PAGES
 from tui.widgets.choice import Choice
 from tui.widgets.line import Line
 

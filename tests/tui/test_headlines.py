@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.measure.samples import Result
-from appliance.measure.variants import SLICES, FioVariant, SurfaceVariant, parse_variant
 from appliance.problem import KeyPath, Problem
+from appliance.samples.model import Result
+from appliance.samples.variants import SLICES, FioVariant, SurfaceVariant, parse_variant
 from appliance.store.read.figures import FigureRow, TicketSum
 from tests.tui.measured import (
     FIO,
@@ -21,13 +21,13 @@ from tests.tui.measured import (
     mode_results,
     state,
 )
-from tui.array_headlines import describe_array
-from tui.campaigns import Figure
-from tui.composed import Mistake
-from tui.course import Counters
-from tui.headlines import METRICS, find_figures
-from tui.meter import Meter
-from tui.port.composing import find_mistake
+from tui.activity.meter import Meter
+from tui.figures.array import describe_array
+from tui.figures.steps import METRICS, find_figures
+from tui.model.campaigns import Figure
+from tui.model.draft import Mistake
+from tui.model.io_history import Counters
+from tui.port.compose import find_mistake
 
 
 def rows(kind: str, results: tuple[Result, ...]) -> list[FigureRow]:

@@ -9,7 +9,7 @@ from tui.port import LATER
 
 ROOT = Path(tui.__file__).parent
 PORT = ROOT / "port"
-DATA = ("appliance.store.", "appliance.measure.variants")
+DATA = ("appliance.store.", "appliance.samples.variants")
 """Plain data, whose classes may be known everywhere; who reads them is the port."""
 
 

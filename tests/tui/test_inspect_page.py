@@ -12,11 +12,11 @@ from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK, VALID_PLAN
 from tests.tui.releasing import started_plan
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
-from tui.screens.dialog import Ask
-from tui.screens.drives import DrivesPage
-from tui.screens.inspect import InspectDialog
-from tui.screens.manual import Help
-from tui.screens.plan import PlanPage
+from tui.drives.inspect import InspectDialog
+from tui.drives.page import DrivesPage
+from tui.machine.manual_screen import Help
+from tui.plan.page import PlanPage
+from tui.widgets.dialog import Ask
 
 
 async def open_offer(pilot: Pilot[Any]) -> None:

@@ -12,9 +12,9 @@ from tests.tui.kept_scenes import keep
 from tests.tui.releasing import choose, release, started_plan
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of, type_text
 from tui.app import KaltstartApp
-from tui.screens.compose import ComposeDialog
-from tui.screens.dialog import Ask
-from tui.screens.kept_plans import KeptPlansDialog
+from tui.plan.compose import ComposeDialog
+from tui.plan.saved_plan_list import KeptPlansDialog
+from tui.widgets.dialog import Ask
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from string import Formatter
 import pytest
 from babel.messages.catalog import Message
 
-from appliance.language import LANGUAGES
+from appliance.machine.language import LANGUAGES
 from tests.tui.fake import FakeEngine
 from tests.tui.scene_states import show_field_test
 from tests.tui.steps import drawn, finish, page, press, settle, text_of

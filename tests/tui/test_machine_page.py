@@ -7,8 +7,8 @@ from tests.tui.fake_drives import HDD, HOSTILE
 from tests.tui.steps import drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
-from tui.machine import parse_machine
-from tui.screens.machine import MachinePage
+from tui.machine.page import MachinePage
+from tui.model.machine import parse_machine
 
 
 @pytest.mark.parametrize("width", [40, 77, 117])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.campaign.drive_list import compose_rows
+from appliance.service.drive_watch import compose_rows
 from tests.tui.fake import FakeEngine
 from tests.tui.steps import drawn, press, settle, text_of
 from tests.unit.drives.machines import NAMES, load_machine

@@ -10,9 +10,9 @@ from tests.tui.machine_scenes import open_manual, show_manual
 from tests.tui.steps import drawn, press, settle, shown
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
-from tui.manual import lay_out, split_chapters
-from tui.port.kept import read_manual
-from tui.screens.page import Page
+from tui.machine.manual import lay_out, split_chapters
+from tui.page import Page
+from tui.port.session import read_manual
 
 
 @pytest.mark.parametrize("width", [36, 75])

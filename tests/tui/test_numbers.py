@@ -14,8 +14,15 @@ from tests.tui.steps import press, settle, text_of
 from tests.tui.texts import TUI, list_texts
 from tui import language
 from tui.app import KaltstartApp
-from tui.charts import Box, draw_boxes, draw_columns
-from tui.quantities import localise, show_bytes, show_count, show_exact, show_number, show_rate
+from tui.format import (
+    localise,
+    show_bytes,
+    show_count,
+    show_exact,
+    show_number,
+    show_rate,
+)
+from tui.widgets.charts import Box, draw_boxes, draw_columns
 
 _HAS_MARKS = re.compile(r",|\.[1-9]|[eg]$")
 """What a specification has whose figures differ from language to language."""
@@ -77,7 +84,7 @@ async def test_what_was_drawn_before_is_drawn_anew(engine: FakeEngine) -> None:
 
 def _find_specifications() -> Iterator[tuple[str, str]]:
     for path in TUI.rglob("*.py"):
-        if path.name == "quantities.py":
+        if path.name == "format.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):

@@ -9,7 +9,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import answer, app_of, drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
-from tui.screens.take_over import DatabasesDialog
+from tui.results.import_campaigns import DatabasesDialog
 
 
 async def test_a_database_is_chosen_looked_at_and_taken_over(engine: FakeEngine) -> None:

@@ -1,4 +1,4 @@
-from tui.pace import read_every_s
+from tui.terminal.refresh_rate import read_every_s
 
 
 def test_a_countdown_is_followed_closely_whatever_it_costs() -> None:

@@ -12,7 +12,7 @@ from tests.tui.scenes import SCENES, play
 from tests.tui.steps import drawn, drawn_colours
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
-from tui.screens.page import PAGES
+from tui.page import PAGES
 
 # Ink and paper that tests/unit/test_palette.py finds readable.
 READABLE = {(ink, 0) for ink in range(1, 16) if ink != 8} | {(0, 7)}

@@ -6,8 +6,8 @@ from tests.tui.fake_drives import HDD, SSHD, VALID_PLAN
 from tests.tui.releasing import choose, go_on, is_whole
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
-from tui.screens.dialog import Ask
-from tui.screens.plan import PlanPage
+from tui.plan.page import PlanPage
+from tui.widgets.dialog import Ask
 
 
 async def test_the_plan_on_the_stick_is_started_after_its_erased_drives_were_shown(

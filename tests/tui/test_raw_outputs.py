@@ -10,10 +10,10 @@ from tests.tui.raw_scenes import FIO, SMART, add_raw
 from tests.tui.steps import drawn, finish, press, settle, shown
 from tui.app import KaltstartApp
 from tui.charset import drawable
+from tui.model.raw import PIECE_BYTES, PIECE_LINES, RawOutput
+from tui.page import Page
 from tui.port import KaltstartError
-from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput
-from tui.screens.page import Page
-from tui.screens.raw import describe_piece
+from tui.results.raw import describe_piece
 
 
 def test_all_that_is_kept_is_listed_in_the_order_of_the_work(engine: FakeEngine) -> None:

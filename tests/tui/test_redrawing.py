@@ -9,8 +9,8 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.steps import app_of, drawn, page, press, settle, text_of
 from tui.app import KaltstartApp
-from tui.screens.drives import DrivesPage
-from tui.state import Snapshot
+from tui.drives.page import DrivesPage
+from tui.model.snapshot import Snapshot
 
 _TWO = (HDD, replace(HDD, path="/dev/sdb", serial="WD-OTHER"))
 
@@ -84,7 +84,7 @@ async def test_details_that_cannot_be_drawn_do_not_end_the_interface(
     engine.show_drives(*_TWO)
     async with KaltstartApp(engine.port()).run_test() as pilot:
         await settle(pilot)
-        monkeypatch.setattr("tui.screens.drives.describe_drive", lambda _: 1 / 0)
+        monkeypatch.setattr("tui.drives.page.describe_drive", lambda _: 1 / 0)
         await press(pilot, "down")
         assert "Internal error on this page" in text_of(pilot, "#message")
         await press(pilot, "2")

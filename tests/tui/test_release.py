@@ -14,9 +14,9 @@ from tests.tui.fake_drives import EVIL, HDD, NO_SERIAL, SSHD, STICK
 from tests.tui.releasing import choose, compose, go_on, is_whole, release, started_plan
 from tests.tui.steps import drawn, finish, press, settle, text_of, type_text
 from tui.app import KaltstartApp
-from tui.screens.compose import ComposeDialog
-from tui.screens.plan import PlanPage
-from tui.screens.release import ReleaseDialog
+from tui.plan.compose import ComposeDialog
+from tui.plan.page import PlanPage
+from tui.start.release import ReleaseDialog
 from tui.widgets.field import Field
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from appliance.errors import PlanError
-from appliance.plan import PlanRefusal, parse_plan
+from appliance.plan.read import PlanRefusal, parse_plan
 from tests.plan_examples import (
     STEADY,
     VALID,
@@ -17,9 +17,9 @@ from tests.plan_examples import (
     names_of,
     plan_examples,
 )
-from tui.composed import ComposedCampaign
-from tui.drive_facts import DriveRow
-from tui.port.composing import compose_text
+from tui.model.draft import ComposedCampaign
+from tui.model.drives import DriveRow
+from tui.port.compose import compose_text
 from tui.port.plans import release_in
 from tui.port.releases import find_released
 

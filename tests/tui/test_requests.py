@@ -8,7 +8,7 @@ from tests.tui.fake_drives import HDD, VALID_PLAN
 from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import pending as pending_module
 from tui.app import KaltstartApp
-from tui.screens.dialog import Dialog
+from tui.widgets.dialog import Dialog
 
 
 async def test_a_late_answer_is_told_all_the_same(

@@ -7,9 +7,9 @@ from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
-from tui.campaigns import Campaign, Figure, Step
-from tui.screens import results as results_module
-from tui.screens.results import describe_steps
+from tui.model.campaigns import Campaign, Figure, Step
+from tui.results import page as results_module
+from tui.results.page import describe_steps
 
 BOOTS = (
     "Boot s: minimum, quartiles, median, maximum\n"

@@ -9,7 +9,7 @@ from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import BOOTS_TOML, HDD, NO_SERIAL, SSHD
 from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
-from tui.screens.dialog import Ask
+from tui.widgets.dialog import Ask
 
 _PLAN = f"""\
 version = 1

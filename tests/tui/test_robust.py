@@ -13,9 +13,9 @@ from tests.tui.steps import app_of, drawn, page, press, settle, text_of
 from tui import app as app_module
 from tui import journal as journal_module
 from tui.app import KaltstartApp
-from tui.screens.machine import MachinePage
-from tui.screens.results import ResultsPage
-from tui.state import Snapshot
+from tui.machine.page import MachinePage
+from tui.model.snapshot import Snapshot
+from tui.results.page import ResultsPage
 
 
 def fail(*_: object) -> None:

@@ -9,8 +9,8 @@ from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
-from tui.screens.compose import ComposeDialog
-from tui.screens.dialog import Ask
+from tui.plan.compose import ComposeDialog
+from tui.widgets.dialog import Ask
 
 
 @pytest.mark.parametrize("key", ["x", "2", "escape", "ctrl+l", "f5", "enter"])

@@ -4,16 +4,16 @@ import random
 
 import pytest
 
-from appliance.measure.samples import Result, SliceSample
-from appliance.store.ranges import insert_slices
+from appliance.samples.model import Result, SliceSample
+from appliance.store.surface import insert_slices
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import state
 from tests.tui.steps import finish, press, settle, text_of
 from tui import language
 from tui.app import KaltstartApp
+from tui.figures.side_ratios import SideRatio, describe_side_ratios
 from tui.port import Port
-from tui.side_ratios import SideRatio, describe_side_ratios
 
 _TITLE = "Tests side by side, with the interval of their ratio"
 _ROUNDS = SideRatio(

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from appliance.measure.samples import Result
-from appliance.measure.variants import FioVariant, LotteryVariant
-from appliance.stats import find_quartiles
+from appliance.samples.model import Result
+from appliance.samples.variants import FioVariant, LotteryVariant
+from appliance.statistics.stats import find_quartiles
 from appliance.store.read.figures import FigureRow, SampleRow
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
@@ -12,7 +12,7 @@ from tests.tui.measured import MIB, state
 from tests.tui.spread_scenes import SECONDS, show_spreads
 from tests.tui.steps import press, settle, text_of
 from tui.app import KaltstartApp
-from tui.spreads import LEAST_FOR_A_BOX, find_spreads
+from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
 
 
 async def test_samples_of_each_drive_are_boxes_on_one_axis_or_a_list(engine: FakeEngine) -> None:

@@ -11,9 +11,9 @@ from tests.tui.fake_drives import HDD, NO_SERIAL, SSHD, VALID_PLAN
 from tests.tui.releasing import go_on, release, started_plan
 from tests.tui.steps import drawn, finish, press, settle, shown, text_of
 from tui.app import KaltstartApp
-from tui.screens.compose import ComposeDialog
-from tui.screens.dialog import Ask
-from tui.screens.templates import TemplatesDialog
+from tui.plan.compose import ComposeDialog
+from tui.plan.template_picker import TemplatesDialog
+from tui.widgets.dialog import Ask
 from tui.widgets.field import Field
 
 pytestmark = pytest.mark.slow

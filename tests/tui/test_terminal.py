@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tui import terminal
+from tui.terminal import console as terminal
 
 
 @pytest.fixture

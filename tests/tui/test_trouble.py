@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.stick import SAVE_FIRST
+from appliance.stick.partitions import SAVE_FIRST
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD
 from tests.tui.quiet import Gate
@@ -13,8 +13,8 @@ from tests.tui.steps import app_of, drawn, finish, press, settle, text_of
 from tui import port as port_module
 from tui.app import KaltstartApp
 from tui.charset import ALLOWED
+from tui.model.snapshot import Snapshot
 from tui.port import Port
-from tui.state import Snapshot
 
 
 async def test_a_refusal_stands_on_every_page_with_what_to_do(engine: FakeEngine) -> None:

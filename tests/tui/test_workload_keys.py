@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from appliance.plan_model import ALL_TABLES, DEFAULTS
-from appliance.plan_text import compose_plan
+from appliance.plan.compose import compose_plan
+from appliance.plan.model import ALL_TABLES, DEFAULTS
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import EVIL, HDD, SSHD
 from tests.tui.releasing import go_on, release, started_plan
@@ -15,14 +15,14 @@ from tests.tui.steps import app_of, drawn, finish, press, settle, shown, text_of
 from tests.tui.test_german import find_cut
 from tui import language
 from tui.app import KaltstartApp
-from tui.campaigns import ARRAY
-from tui.composed import PlanElement, PlanTable
-from tui.plan_keys import PlanKey, describe
+from tui.model.campaigns import ARRAY
+from tui.model.draft import PlanElement, PlanTable
+from tui.model.plan_keys import PlanKey, describe
+from tui.plan.all_keys import KeyRow, KeysDialog
+from tui.plan.compose import ComposeDialog
+from tui.plan.workload_row import WorkloadRow
 from tui.port.keys import read_keys, read_value, show_value
 from tui.port.releases import does_table_write
-from tui.screens.compose import ComposeDialog
-from tui.screens.test_row import WorkloadRow
-from tui.screens.workload_keys import KeyRow, KeysDialog
 from tui.widgets.choice import Choice
 from tui.widgets.field import Field
 from tui.widgets.line import Line

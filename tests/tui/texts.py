@@ -10,7 +10,7 @@ from babel.messages.pofile import read_po
 
 import appliance
 import tui
-from appliance.plan_model import ALL_TABLES
+from appliance.plan.model import ALL_TABLES
 
 ENGINE = Path(appliance.__path__[0])
 TUI = Path(tui.__path__[0])

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from appliance import cli, stick
-from appliance.campaign import thisboot
-from appliance.campaign.thisboot import ThisBoot
+from appliance import cli
+from appliance.campaign import this_boot
+from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import Refusal
+from appliance.stick import partitions as stick
 from appliance.store.connect import open_database
 from appliance.store.requests import update_request
 
@@ -31,7 +32,7 @@ def test_an_answer_of_the_engine_is_printed_as_escapes(
     engine = open_database(path)
     monkeypatch.setattr(stick, "DATABASE", path)
     monkeypatch.setattr(
-        thisboot, "read_this_boot", lambda: ThisBoot("b", None, charted=False, firmware="uefi")
+        this_boot, "read_this_boot", lambda: ThisBoot("b", None, charted=False, firmware="uefi")
     )
 
     def answer(_seconds: float) -> None:

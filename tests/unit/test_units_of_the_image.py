@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign import boot_sample, sample_store
+from appliance.campaign.boots import sample as boot_sample
+from appliance.campaign.boots import store_sample
 
 _REPO = Path(__file__).parents[2]
 _LIB = _REPO / "mkosi.extra/usr/lib"
@@ -99,7 +100,7 @@ def test_a_boot_is_charted_until_its_sample_is_taken() -> None:
     recorded_s = int(options["--samples"]) / float(options["--freq"])
     assert recorded_s >= boot_sample._FINISH_TIMEOUT_S
     # Stopping it is drawing: systemd must not end that before the measurement stops waiting.
-    assert int(service["TimeoutStopSec"]) < sample_store._CHART_TIMEOUT_S
+    assert int(service["TimeoutStopSec"]) < store_sample._CHART_TIMEOUT_S
 
 
 @pytest.mark.parametrize("file", ["mkosi.conf", "mkosi.extra/usr/share/kaltstart/measured.cmdline"])

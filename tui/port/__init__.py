@@ -14,47 +14,53 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError, StickTrouble
-from appliance.measure.diskstats import parse_stat
-from appliance.plan_model import DEFAULTS
-from appliance.plan_workloads import MAX_DRIVES
+from appliance.plan.model import DEFAULTS
+from appliance.plan.workloads import MAX_DRIVES
+from appliance.samples.diskstats import parse_stat
 from appliance.store import requests
 from appliance.store.clock import timestamp
 from appliance.store.connect import open_database, open_read_only
 from appliance.units import format_drive_size, slug
 from tui import language
-from tui.activity import Activity
-from tui.composed import ComposedCampaign, Mistake
-from tui.course import Counters
-from tui.drive_facts import DriveRow
-from tui.further import Further
+from tui.activity.meter import find_subjects
+from tui.activity.rates import Activity
+from tui.figures.side_ratios import SideRatio
+from tui.format import localise
 from tui.language import _
-from tui.machine import parse_machine
-from tui.meter import find_subjects
-from tui.outline import Outline
-from tui.places import READY, find_run_folder, find_terminal, name_alive, name_starting
+from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.drives import DriveRow
+from tui.model.form_of_plan import Outline
+from tui.model.io_history import Counters
+from tui.model.machine import parse_machine
+from tui.model.more_settings import Further
+from tui.model.raw import RawOutput, RawPiece
+from tui.model.snapshot import Snapshot
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
-from tui.port.kept import Keeper, Kept, read_manual
-from tui.port.outlined import find_lost, outline_plan
+from tui.port.drives import parse_drives
+from tui.port.drives_at_risk import find_written
+from tui.port.form_of_plan import find_lost, outline_plan
 from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
+from tui.port.run_files import (
+    READY,
+    find_run_folder,
+    find_terminal,
+    name_alive,
+    name_starting,
+)
+from tui.port.session import Keeper, Kept, read_manual
+from tui.port.status import parse_status
 from tui.port.stored import StoredReader
 from tui.port.times import estimate_plan
-from tui.port.watched import Watched
-from tui.port.written import find_written
-from tui.published import parse_status
-from tui.published_drives import parse_drives
-from tui.quantities import localise
-from tui.raw_outputs import RawOutput, RawPiece
-from tui.side_ratios import SideRatio
-from tui.state import Snapshot
-from tui.step_times import StepTime
+from tui.port.watch import Watched
+from tui.times.step_times import StepTime
 
 __all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
 
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
-LATER = ("tui.port.composing", "tui.port.side_ratios")
+LATER = ("tui.port.compose", "tui.port.side_ratios")
 """What no page needs before somebody presses a key; with much of the engine, or the report's rules,
 behind it."""
 
@@ -224,13 +230,13 @@ class Port:
 
         Not `released`: to be kept, until somebody releases them.
         """
-        from tui.port.composing import compose_text  # noqa: PLC0415  # see LATER
+        from tui.port.compose import compose_text  # noqa: PLC0415  # see LATER
 
         return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
-        from tui.port.composing import check_composed  # noqa: PLC0415  # see LATER
+        from tui.port.compose import check_composed  # noqa: PLC0415  # see LATER
 
         return check_composed(composed)
 

@@ -6,9 +6,9 @@ the same on both sides.
 
 from collections.abc import Sequence
 
-from appliance import stats
-from appliance.ratio import find_ratio
-from tui.campaigns import BootRatio, CampaignDrive
+from appliance.statistics import stats
+from appliance.statistics.ratio import find_ratio
+from tui.model.campaigns import BootRatio, CampaignDrive
 
 _MANY = 4
 """Of more drives only the slowest is held against the fastest, as the report does."""

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from appliance.plan_model import ALL_TABLES
-from appliance.plan_text import quote
-from appliance.toml_fields import Key
-from tui.composed import PlanElement, PlanValue
-from tui.plan_keys import PlanKey
+from appliance.plan.compose import quote
+from appliance.plan.model import ALL_TABLES
+from appliance.toml.fields import Key
+from tui.model.draft import PlanElement, PlanValue
+from tui.model.plan_keys import PlanKey
 
 _LAST = ("seed", "on")
 _SWITCH = ("false", "true")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import KaltstartError
-from appliance.plan import describe_plan, parse_plan, read_plan
-from appliance.plan_text import quote
+from appliance.plan.compose import quote
+from appliance.plan.read import describe_plan, parse_plan, read_plan
 from appliance.problem import Problem
 from tui.charset import one_line
 from tui.language import _

@@ -1,7 +1,7 @@
 """A campaign's raw output: files of its steps and boots, smartctl's output, boot samples.
 
-Reads only. The folder of raw output is the engine's (`appliance.stick.RAW`); a campaign that was
-taken over from another stick has rows here, and its files there.
+Reads only. The folder of raw output is the engine's (`RAW` of `appliance.stick.partitions`); a
+campaign that was imported from another stick has its rows here, but its files there.
 """
 
 import sqlite3
@@ -19,9 +19,9 @@ from appliance.store.read.outputs import (
 )
 from appliance.store.steps import select_steps
 from tui.charset import one_line
+from tui.format import show_number
 from tui.language import N_, _
-from tui.quantities import show_number
-from tui.raw_outputs import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
+from tui.model.raw import PIECE_BYTES, PIECE_LINES, RawOutput, RawPiece
 
 _TAB = 8
 _NOTHING = N_(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from appliance.plan_writes import Work, does_table_write, find_causes, list_works
-from tui.composed import ComposedCampaign, PlanTable
-from tui.drive_facts import DriveRow
-from tui.roles import Role
+from appliance.plan.writes import Work, does_table_write, find_causes, list_works
+from tui.model.draft import ComposedCampaign, PlanTable
+from tui.model.drives import DriveRow
+from tui.model.roles import Role
 
 __all__ = ["Work", "does_table_write", "find_released", "is_written", "list_composed"]
 

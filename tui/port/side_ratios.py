@@ -8,7 +8,7 @@ from appliance.report.sides import BOOTS, PAGE_CACHE, Side, read_sides
 from appliance.store.connect import open_read_only
 from appliance.store.read.campaign import select_campaign
 from tui.charset import one_line
-from tui.side_ratios import SideRatio
+from tui.figures.side_ratios import SideRatio
 
 
 def read_side_ratios(database: Path, campaign_id: int) -> tuple[SideRatio, ...]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from appliance.errors import StickTrouble
 from appliance.event_texts import find_words
-from appliance.plan_workloads import JUDGING_KINDS
-from appliance.stats import find_quartiles
+from appliance.plan.workloads import JUDGING_KINDS
+from appliance.statistics.stats import find_quartiles
 from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only
 from appliance.store.events import select_phrases
@@ -21,16 +21,16 @@ from appliance.store.read.durations import select_work
 from appliance.store.read.figures import select_figures, select_samples, select_tickets
 from appliance.units import slug
 from tui import language
-from tui.array_headlines import describe_array
-from tui.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
 from tui.charset import one_line
-from tui.durations import Durations, make_durations
-from tui.headlines import find_figures, is_shown
+from tui.figures.array import describe_array
+from tui.figures.spreads import LEAST_FOR_A_BOX, find_spreads
+from tui.figures.steps import find_figures, is_shown
 from tui.language import _
+from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Spread, Step
+from tui.model.snapshot import Answer, Event
 from tui.port.boot_ratios import find_boot_ratios
-from tui.port.watched import learn_phrases, read_stamp
-from tui.spreads import LEAST_FOR_A_BOX, find_spreads
-from tui.state import Answer, Event
+from tui.port.watch import learn_phrases, read_stamp
+from tui.times.durations import Durations, make_durations
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

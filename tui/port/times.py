@@ -4,13 +4,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.plan_model import DEFAULTS
+from appliance.plan.model import DEFAULTS
 from appliance.store.connect import open_read_only
 from appliance.store.read.durations import select_work
 from appliance.units import parse_size
-from tui.drive_facts import DriveRow
-from tui.durations import make_durations
-from tui.step_times import Basis, StepTime, find_step_times
+from tui.model.drives import DriveRow
+from tui.times.durations import make_durations
+from tui.times.step_times import Basis, StepTime, find_step_times
 
 
 def estimate_plan(database: Path, toml: str, drives: Sequence[DriveRow]) -> tuple[StepTime, ...]:

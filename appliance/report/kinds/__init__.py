@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from appliance.report.blocks import BlockView, SectionView
+from appliance.report.charts.activity import make_activity_fold
 from appliance.report.figures import Workload
 from appliance.report.kinds import (
     array,
+    cache_modes,
     fio,
     lottery,
     matrix,
-    modes,
     plain,
     selftest,
     sql,
@@ -22,7 +23,6 @@ from appliance.report.kinds import (
     sweep,
     verify,
 )
-from appliance.report.kinds.activity import make_activity_fold
 from appliance.report.kinds.compare import make_comparison
 
 _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
@@ -73,12 +73,12 @@ def _with_activity(block: BlockView, workload: Workload) -> BlockView:
         marks=array.make_marks(workload),
         charts=(
             *block.charts,
-            *modes.make_charts(workload),
+            *cache_modes.make_charts(workload),
             *sustained.make_charts(workload),
         ),
         panels=array.make_panels(workload),
         tables=(
-            *modes.make_tables(workload),
+            *cache_modes.make_tables(workload),
             *block.tables,
             *array.make_tables(workload),
         ),

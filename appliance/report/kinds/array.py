@@ -3,7 +3,6 @@
 `hit_ratio` here is the cache drive's; everywhere else in a report it is the RAM's.
 """
 
-from appliance.measure.variants import OTHER, TOTAL, WARM_UP, ArrayVariant, FioVariant
 from appliance.report.blocks import (
     ChartView,
     FoldView,
@@ -15,9 +14,10 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
+from appliance.report.charts.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
-from appliance.report.kinds.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
-from appliance.report.plots import Line, draw_lines
+from appliance.samples.variants import OTHER, TOTAL, WARM_UP, ArrayVariant, FioVariant
 
 COUNTERS_NOTE = (
     "bcache's own counters, cleared when the step began. They count requests; a partial hit "

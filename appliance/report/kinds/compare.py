@@ -7,7 +7,6 @@ come from here.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from appliance import stats
 from appliance.report.blocks import (
     DASH,
     CompareCell,
@@ -19,9 +18,10 @@ from appliance.report.blocks import (
     format_times,
     say_start,
 )
+from appliance.report.charts.activity import make_intervals
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import fio, lottery, matrix, sql, sweep
-from appliance.report.kinds.activity import make_intervals
+from appliance.statistics import stats
 from appliance.units import format_seconds
 
 PLACES = ("cache", "backing", "array")

@@ -5,8 +5,6 @@ A test that ran in rounds is shown as the mean of its last rounds, the window of
 
 from dataclasses import dataclass
 
-from appliance.measure.steady_state import WINDOW, judge_rounds
-from appliance.measure.variants import FioVariant
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -19,10 +17,12 @@ from appliance.report.blocks import (
     format_rate,
     view_caches,
 )
+from appliance.report.charts.draw import Bars, draw_bars
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.plots import Line, draw_lines
-from appliance.report.workload_charts import Bars, draw_bars
+from appliance.samples.steady_state import WINDOW, judge_rounds
+from appliance.samples.variants import FioVariant
 
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from appliance.first_touch import Chance, find_first_chance, pair_touches
-from appliance.measure.variants import LotteryVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -24,9 +22,11 @@ from appliance.report.blocks import (
     format_times,
     view_caches,
 )
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.plots import Line, draw_lines
+from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
+from appliance.samples.variants import LotteryVariant
 from appliance.store.read.workloads import TicketRow
 
 NOTE = (

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from appliance import stats
-from appliance.measure.variants import MatrixVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -25,9 +23,11 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
+from appliance.report.charts.draw import Box, draw_boxes
 from appliance.report.figures import Figure, StepFigures, Workload, size_key
 from appliance.report.kinds import plain
-from appliance.report.workload_charts import Box, draw_boxes
+from appliance.samples.variants import MatrixVariant
+from appliance.statistics import stats
 
 NOTE = (
     "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"

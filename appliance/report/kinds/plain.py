@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from appliance.measure.variants import OTHER
 from appliance.report.blocks import (
     BlockView,
     FoldView,
@@ -16,6 +15,7 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
+from appliance.samples.variants import OTHER
 from appliance.units import format_seconds
 
 NOTE = "Every figure with the state of the caches during its measurement."

@@ -1,8 +1,8 @@
 """The drives' own self-tests: how each ended, and how long it took. Pure."""
 
-from appliance.measure.variants import OTHER
 from appliance.report.blocks import DASH, BlockView, LineView, TableView, view_caches
 from appliance.report.figures import Figure, Workload
+from appliance.samples.variants import OTHER
 from appliance.units import format_seconds
 
 NOTE = (

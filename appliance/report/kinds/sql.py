@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from appliance.measure.variants import TOTAL
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -13,9 +12,10 @@ from appliance.report.blocks import (
     explain_invalid,
     view_caches,
 )
+from appliance.report.charts.draw import Bars, draw_stacks
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
-from appliance.report.workload_charts import Bars, draw_stacks
+from appliance.samples.variants import TOTAL
 from appliance.units import format_seconds
 
 PHASES = {

@@ -5,7 +5,6 @@ What was not read is never drawn or counted as read: it is said how much of the 
 
 from collections.abc import Callable, Sequence
 
-from appliance.measure.variants import SLICES, SurfaceVariant
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -23,9 +22,10 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.plots import Line, draw_lines
-from appliance.stats import find_share_shown
+from appliance.samples.variants import SLICES, SurfaceVariant
+from appliance.statistics.stats import find_share_shown
 from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.units import format_seconds
 

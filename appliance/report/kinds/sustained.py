@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
 
-from appliance import stats
-from appliance.measure.variants import FioVariant, MatrixVariant, SweepVariant
 from appliance.report.blocks import ChartView, LegendView, format_rate
+from appliance.report.charts.activity import Interval, make_intervals, thin
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds.activity import Interval, make_intervals, thin
-from appliance.report.plots import Line, draw_lines
+from appliance.samples.variants import FioVariant, MatrixVariant, SweepVariant
+from appliance.statistics import stats
 
 KINDS = {"fio", "verify"}
 """Of workloads that write as much as that."""

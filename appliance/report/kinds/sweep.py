@@ -7,7 +7,6 @@ what it is compared with: thin lines.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appliance.measure.variants import SweepVariant
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -22,10 +21,11 @@ from appliance.report.blocks import (
     format_times,
     view_caches,
 )
+from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
 from appliance.report.kinds import plain
 from appliance.report.kinds.array import find_hit_ratio
-from appliance.report.plots import Line, draw_lines
+from appliance.samples.variants import SweepVariant
 from appliance.units import parse_size
 
 NOTE = (

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from appliance.measure.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
 from appliance.report.blocks import (
     BlockView,
     LineView,
@@ -15,6 +14,7 @@ from appliance.report.blocks import (
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.report.kinds import plain
 from appliance.report.kinds.surface import make_ranges
+from appliance.samples.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
 
 NOTE = (
     "Every 512 bytes carry their address and are compared with what was written. Alias: "

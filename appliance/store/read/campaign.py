@@ -9,8 +9,8 @@ from appliance.errors import PlanError
 from appliance.store import campaigns
 from appliance.store.checksums import DAMAGED, Damaged, find_damaged
 from appliance.store.health import HealthRow, select_health
-from appliance.store.read.rows import Record, read_records, read_rows
 from appliance.store.read.workloads import WorkloadRows, list_keys, select_workloads
+from appliance.store.rows import Record, read_records, read_rows
 from appliance.store.verdicts import (
     JudgingRow,
     LimitRow,

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.store.read.rows import read_rows
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 
-from appliance.measure.variants import SurfaceVariant, Variant, VerifyVariant, parse_variant
-from appliance.store.read.rows import read_rows
+from appliance.samples.variants import SurfaceVariant, Variant, VerifyVariant, parse_variant
+from appliance.store.rows import read_rows
 from appliance.store.steps import StepRow, select_steps
 
 _DRIVES = """

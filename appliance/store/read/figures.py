@@ -3,8 +3,8 @@
 import sqlite3
 from dataclasses import dataclass
 
-from appliance.measure.variants import Variant, parse_variant
-from appliance.store.read.rows import read_rows
+from appliance.samples.variants import Variant, parse_variant
+from appliance.store.rows import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.store.read.rows import Record, read_records, read_rows
+from appliance.store.rows import Record, read_records, read_rows
 
 
 @dataclass(frozen=True, slots=True)

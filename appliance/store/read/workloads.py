@@ -12,7 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from appliance.store.checksums import DAMAGED, Damaged
-from appliance.store.read.rows import read_rows
+from appliance.store.rows import read_rows
 from appliance.store.steps import StepRow
 
 if TYPE_CHECKING:

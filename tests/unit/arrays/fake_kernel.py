@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from appliance.arrays import kernel
+from appliance.arrays import control as kernel
 from appliance.arrays.model import Array, CacheFate, label_of
 from appliance.arrays.state import format_amount
 from appliance.arrays.superblock import Superblock
-from appliance.drives.writable import Unlocked
+from appliance.drives.unlock import Unlocked
 
 SET_UUID = "6b616c74-0003-4001-8abc-0123456789ab"
 ARRAY = Array(SET_UUID, "bcache0", "sda", "sdb")

@@ -8,8 +8,8 @@ import pytest
 
 from appliance.arrays import make
 from appliance.arrays.make import make_cache
-from appliance.drives.writable import Unlocked
-from tests.unit.array_plan import ARRAY_PLAN
+from appliance.drives.unlock import Unlocked
+from tests.unit.plan.array_plan import ARRAY_PLAN
 
 MIB = 1 << 20
 PLAN = replace(ARRAY_PLAN, bucket_bytes=MIB)

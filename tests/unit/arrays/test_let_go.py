@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.arrays import live
-from appliance.arrays.live import letting_go, wait_for_release
+from appliance.arrays import running as live
 from appliance.arrays.model import ArrayStuckError
+from appliance.arrays.running import letting_go, wait_for_release
 from appliance.errors import StepFailed
 
 

@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from appliance.arrays import apart, kernel, live
-from appliance.arrays.apart import take_apart
-from appliance.arrays.empty import detach
-from appliance.arrays.live import assembled, mark_lost_cache
+from appliance.arrays import control as kernel
+from appliance.arrays import running as live
+from appliance.arrays import tear_down
 from appliance.arrays.model import CacheFate, label_of
+from appliance.arrays.replace_cache import detach
+from appliance.arrays.running import assembled, mark_lost_cache
 from appliance.arrays.settings import hurried
-from appliance.arrays.settle import wait_clean, write_back_all
 from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
+from appliance.arrays.tear_down import take_apart
+from appliance.arrays.write_back import wait_clean, write_back_all
 from appliance.errors import Refusal, StepFailed
-from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.arrays.fake_kernel import (
     ARRAY,
     CACHE_SUPERBLOCK,
@@ -25,6 +26,7 @@ from tests.unit.arrays.fake_kernel import (
     make_fake_kernel,
     member,
 )
+from tests.unit.plan.array_plan import ARRAY_PLAN
 
 BACKING, CACHE = member("sda"), member("sdb")
 LOST = label_of(SET_UUID, "lost")
@@ -50,7 +52,7 @@ def carry(
     """What stands on the two; returns where a cache is made again."""
     made: list[str] = []
     on_drives = {BACKING.path: backing, CACHE.path: cache}
-    for module in (live, apart):
+    for module in (live, tear_down):
         monkeypatch.setattr(module, "read_superblock", on_drives.get)
         monkeypatch.setattr(module, "has_signature", lambda _: False)
         monkeypatch.setattr(module, "clear_member", lambda _: None)
@@ -214,7 +216,7 @@ def test_a_lost_cache_is_not_attached_to_be_taken_apart(
     (fake.folder / "block").rename(fake.folder / "not registered")
     carry(monkeypatch, backing_superblock("lost"), CACHE_SUPERBLOCK)
     cleared: list[str] = []
-    monkeypatch.setattr(apart, "clear_member", lambda each: cleared.append(each.path))
+    monkeypatch.setattr(tear_down, "clear_member", lambda each: cleared.append(each.path))
     remarks = take_apart(BACKING, CACHE, set_uuid=SET_UUID, tell=silent)
     assert remarks == ("its cache drive failed while the array ran: it was not attached again",)
     assert cleared == [BACKING.path, CACHE.path]

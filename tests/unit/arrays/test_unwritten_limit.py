@@ -9,8 +9,8 @@ from appliance.arrays import settings
 from appliance.arrays.settings import apply_settings, describe_limit
 from appliance.arrays.state import parse_dirty_threshold_pages
 from appliance.errors import StepFailed
-from tests.unit.array_plan import ARRAY_PLAN
 from tests.unit.arrays.fake_kernel import ARRAY, SET_UUID, FakeKernel, make_fake_kernel
+from tests.unit.plan.array_plan import ARRAY_PLAN
 
 _CACHE_BYTES = 64 << 30
 

@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
-from appliance.measure.samples import CacheState, PageCache
+from appliance.samples.model import CacheState, PageCache
 
 MB = 1_000_000
 

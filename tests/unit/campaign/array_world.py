@@ -15,18 +15,20 @@ import pytest
 
 from appliance.arrays.model import Array, ArrayState, CacheCounters
 from appliance.arrays.superblock import Superblock
-from appliance.campaign import array_watch, arrays, marks
+from appliance.campaign.drives import array as arrays
+from appliance.campaign.drives import ownership as marks
+from appliance.campaign.steps import array_watch
 from appliance.errors import Refusal, StepFailed
-from appliance.measure.variants import CacheMode
-from appliance.plan_model import ArrayPlan
+from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.run import Finished
+from appliance.samples.variants import CacheMode
 from appliance.store.arrays import ArrayRow, insert_array, select_array, update_array
 from appliance.store.connect import open_database
 from appliance.workloads.drive_content import DriveContent, Signature
-from tests.unit.array_plan import ARRAY_PLAN
-from tests.unit.campaign.step_machine import Machine, lottery
+from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World
+from tests.unit.plan.array_plan import ARRAY_PLAN
 
 OTHER = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="0x5000000000000003")
 NAME = "bcache0"

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from appliance import drive_thread
-from appliance.campaign import boot_sample, measure, owed_pause, started
-from appliance.drives import patience
-from appliance.measure.diskstats import DiskStats
-from appliance.measure.startup import Startup
+from appliance.campaign import pending_pause, start_records
+from appliance.campaign.boots import measured_boot
+from appliance.campaign.boots import sample as boot_sample
+from appliance.drives import deadlines
+from appliance.samples.diskstats import DiskStats
+from appliance.samples.startup import Startup
 from appliance.store.connect import open_database
 from tests.unit.campaign.world import STICK, World, start_measured
 
@@ -16,9 +18,9 @@ from tests.unit.campaign.world import STICK, World, start_measured
 @pytest.fixture(autouse=True)
 def no_paths_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test notes anything in /run or the firmware of the machine it runs on."""
-    monkeypatch.setattr(owed_pause, "_NOTE", tmp_path / "run/pause-due")
-    monkeypatch.setattr(started, "_VARIABLE", tmp_path / "efivars/started")
-    monkeypatch.setattr(patience, "_BLOCK", tmp_path / "block")
+    monkeypatch.setattr(pending_pause, "_NOTE", tmp_path / "run/pause-due")
+    monkeypatch.setattr(start_records, "_VARIABLE", tmp_path / "efivars/started")
+    monkeypatch.setattr(deadlines, "_BLOCK", tmp_path / "block")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +44,7 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     world.make_campaign()
     start_measured(world)
     world.power_rows.clear()
-    for module in (boot_sample, measure):
+    for module in (boot_sample, measured_boot):
         monkeypatch.setattr(module, "find_root_disk", lambda _: "sda")
     startup = Startup(None, None, 2.0, 6.0, 12.5, 20.5)
     monkeypatch.setattr(boot_sample, "_wait_for_startup", lambda: startup)
@@ -50,9 +52,9 @@ def booted(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(boot_sample, "read_session_set", lambda _: 8 << 20)
     monkeypatch.setattr(boot_sample, "_read_stats", lambda _: DiskStats(9000, 300 << 20, 0, 0))
     monkeypatch.setattr(boot_sample, "_wait_for_quiet", lambda *_: 30.0)
-    monkeypatch.setattr(measure, "find_stick", lambda _: STICK)
-    monkeypatch.setattr(measure, "mount_data", lambda _, **__: None)
-    monkeypatch.setattr(measure, "mount_fat", lambda _: None)
-    monkeypatch.setattr(measure, "unmount_all", lambda: world.log.append("unmount"))
-    monkeypatch.setattr(measure, "open_database", lambda _, **__: open_database(world.path))
+    monkeypatch.setattr(measured_boot, "find_stick", lambda _: STICK)
+    monkeypatch.setattr(measured_boot, "mount_data", lambda _, **__: None)
+    monkeypatch.setattr(measured_boot, "mount_fat", lambda _: None)
+    monkeypatch.setattr(measured_boot, "unmount_all", lambda: world.log.append("unmount"))
+    monkeypatch.setattr(measured_boot, "open_database", lambda _, **__: open_database(world.path))
     return world

@@ -7,6 +7,16 @@ from dataclasses import replace
 import pytest
 
 from appliance.campaign.start import describe
+from appliance.store.boots import (
+    BootSample,
+    insert_sample,
+    update_armed,
+    update_attempt_failed,
+    update_cold_proof,
+    update_cycle_failed,
+    update_disarmed,
+    update_left,
+)
 from appliance.store.campaigns import (
     insert_drive,
     knows_plan,
@@ -19,16 +29,6 @@ from appliance.store.campaigns import (
 )
 from appliance.store.clock import parse_timestamp, timestamp
 from appliance.store.connect import open_database
-from appliance.store.cycles import (
-    BootSample,
-    insert_sample,
-    update_armed,
-    update_attempt_failed,
-    update_cold_proof,
-    update_cycle_failed,
-    update_disarmed,
-    update_left,
-)
 from appliance.store.events import insert_event
 from tests.unit.campaign.world import HDD, SSD, World
 

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.campaign import finish as module
 from appliance.campaign.finish import finish, write_report
-from appliance.campaign.journal import record
+from appliance.campaign.log import record
 from appliance.errors import StickTrouble
 from appliance.store.campaigns import select_unreported_campaign
 from tests.unit.campaign.world import World

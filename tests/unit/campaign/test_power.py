@@ -10,7 +10,7 @@ import pytest
 
 from appliance.campaign import power
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
-from appliance.campaign.thisboot import ThisBoot
+from appliance.campaign.this_boot import ThisBoot
 from appliance.errors import StepFailed, StickTrouble
 from appliance.run import Finished
 

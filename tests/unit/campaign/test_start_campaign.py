@@ -8,18 +8,18 @@ from typing import NoReturn
 import pytest
 
 from appliance.campaign import start
-from appliance.campaign.live_drives import noted_identity
+from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
 from appliance.errors import PlanError, Refusal
+from appliance.reference_os.install import SLOTS
 from appliance.run import StillRunning
 from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
 from appliance.store.steps import select_steps
 from appliance.workloads.drive_content import DriveContent, Signature, parse_content
-from appliance.workloads.reference_os import SLOTS
 from tests.unit.campaign.world import HDD, SSD, STICK, World, installed
 
 BOOT = '[boot]\ncycles = 2\ncharts = "first-last"\nwake_margin = 45\nsettle = 90\n'
@@ -44,7 +44,7 @@ _ONLY_READ = "".join(
 
 @pytest.fixture
 def connection(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
-    monkeypatch.setattr("appliance.workloads.reference_os.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
     connection = open_database(world.path)
     yield connection
     connection.close()

@@ -11,7 +11,7 @@ from appliance.campaign.states import (
     next_cycle,
     plan_cycles,
 )
-from appliance.store.cycles import CycleRow
+from appliance.store.boots import CycleRow
 
 CYCLE = CycleRow(
     id=1,

@@ -13,15 +13,21 @@ import pytest
 from appliance.campaign import storage_estimate as module
 from appliance.campaign.storage_estimate import estimate_storage
 from appliance.event_texts import tell
-from appliance.measure.samples import ActivitySample, Result, SliceSample, TemperatureSample, Ticket
-from appliance.plan import parse_plan
+from appliance.plan.read import parse_plan
 from appliance.report import export
-from appliance.report.tables import write_rows
+from appliance.report.csv_files import write_rows
+from appliance.samples.model import (
+    ActivitySample,
+    Result,
+    SliceSample,
+    TemperatureSample,
+    Ticket,
+)
 from appliance.store import steps as store
 from appliance.store.events import insert_event
 from appliance.store.health import insert_temperatures
-from appliance.store.ranges import insert_slices
 from appliance.store.read.workloads import stream_activity
+from appliance.store.surface import insert_slices
 from tests.report.database import Disk, make_database
 from tests.report.states import BYPASS
 from tests.report.workloads import DRIVES, add_step, add_workloads

@@ -12,21 +12,23 @@ from pathlib import Path
 from typing import NoReturn, override
 
 from appliance.arrays.superblock import Superblock
-from appliance.campaign.advance import Outcome, go_on
+from appliance.campaign.boots.measured_boot import measure_boot
+from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.console_keys import Consoles, Keyboards
+from appliance.campaign.context import Site
 from appliance.campaign.host import Clock, DriveAccess, Host
-from appliance.campaign.keys import Consoles, Keyboards
-from appliance.campaign.measure import measure_boot
 from appliance.campaign.silent_drives import SilentDrives
-from appliance.campaign.site import Site
 from appliance.campaign.start import describe
 from appliance.campaign.states import MAX_ATTEMPTS, max_power_actions, plan_cycles
-from appliance.campaign.thisboot import ThisBoot
+from appliance.campaign.this_boot import ThisBoot
 from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
-from appliance.drives.smart import PowerCycles
-from appliance.drives.writable import Unlocked
+from appliance.drives.unlock import Unlocked
 from appliance.errors import KaltstartError, StepFailed
-from appliance.stick import Stick
+from appliance.reference_os.install import root_partuuid, session_partuuid
+from appliance.stick.partitions import Stick
+from appliance.store.boots import CycleRow, insert_cycle, select_cycles
 from appliance.store.campaigns import (
     CampaignDriveRow,
     CampaignRow,
@@ -39,10 +41,8 @@ from appliance.store.campaigns import (
     update_installed,
 )
 from appliance.store.connect import open_database, open_read_only, transaction
-from appliance.store.cycles import CycleRow, insert_cycle, select_cycles
 from appliance.workloads.drive_content import DriveContent, Signature, make_content
 from appliance.workloads.drive_ends import DriveEnds
-from appliance.workloads.reference_os import root_partuuid, session_partuuid
 
 HDD = Drive(
     path="/dev/sda",

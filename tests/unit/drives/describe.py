@@ -5,17 +5,17 @@
 
 from collections.abc import Iterator
 
-from appliance.campaign.gathered_health import find_unread_health, read_health
-from appliance.drives.asking import Answer
-from appliance.drives.details import DriveDetails
-from appliance.drives.health import Health
+from appliance.drives.facts.details import DriveDetails
+from appliance.drives.facts.health import Health
+from appliance.drives.facts.query import Answer
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_offer, may_write
-from appliance.evidence import Evidence
-from appliance.policy import parse_policy
 from appliance.store.health import HealthRow, Moment
 from appliance.units import format_drive_size, printable
-from appliance.verdict import Judged, judge
+from appliance.verdict.evidence import Evidence
+from appliance.verdict.gather_health import find_unread_health, read_health
+from appliance.verdict.judge import Judged, judge
+from appliance.verdict.policy_file import parse_policy
 from tests.unit.drives.machines import FOLDER, NAMES, FoundMachine, load_machine
 
 _MOMENTS: tuple[Moment, ...] = ("before", "after")

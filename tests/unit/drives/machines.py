@@ -7,14 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from appliance.drives.asking import DEADLINE_S, Answer
-from appliance.drives.details import parse_contents, parse_details
-from appliance.drives.health import find_complaint, parse_answer, parse_health
-from appliance.drives.kernel_texts import read_kernel_texts
+from appliance.drives.facts.details import parse_contents, parse_details
+from appliance.drives.facts.health import find_complaint, parse_answer, parse_health
+from appliance.drives.facts.kernel import read_kernel_texts
+from appliance.drives.facts.query import DEADLINE_S, Answer
 from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_ata_serial, read_serial
-from appliance.stick import DISK_UUID
+from appliance.stick.partitions import DISK_UUID
 from tests.unit.drives.captured import lay_out
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "machines"

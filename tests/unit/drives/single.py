@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.drives.asking import Answer
-from appliance.drives.details import Contents, DriveDetails, parse_contents, parse_details
-from appliance.drives.health import parse_health
-from appliance.drives.kernel_texts import KernelTexts, read_kernel_texts
+from appliance.drives.facts.details import Contents, DriveDetails, parse_contents, parse_details
+from appliance.drives.facts.health import parse_health
+from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
+from appliance.drives.facts.query import Answer
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_lsblk, read_serial
 from tests.unit.drives.captured import lay_out

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.probe import WRITE_PROTECTED
-from appliance.stick import DISK_UUID
+from appliance.stick.partitions import DISK_UUID
 
 EXTRA = Path(__file__).parents[3] / "mkosi.extra"
 RULES = EXTRA / "usr/lib/udev/rules.d"

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives import clear_holders as clearing
-from appliance.drives import writable
-from appliance.drives.clear_holders import clear_holders
+from appliance.drives import clear as clearing
+from appliance.drives import unlock as writable
+from appliance.drives.clear import clear_holders
 from appliance.drives.loops import find_loops_over, hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.probe import parse_lsblk
 from appliance.drives.safety import may_offer, may_write
-from appliance.drives.writable import check_not_held
+from appliance.drives.unlock import check_not_held
 from appliance.errors import Refusal, StepFailed
 from tests.unit.drives.machines import FOLDER, load_drives
 

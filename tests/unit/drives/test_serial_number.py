@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.drives.identify import parse_ata_serial
+from appliance.drives.ata_identify import parse_ata_serial
 from appliance.drives.model import Drive
 from appliance.drives.probe import merge_serials, parse_udev_serial, read_ata_serial
 from appliance.drives.safety import may_offer

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.plan import parse_plan
+from appliance.plan.read import parse_plan
 from appliance.units import printable
 from tests.lab.campaign import Result
 from tests.lab.claims import read_claims

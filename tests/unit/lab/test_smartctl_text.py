@@ -2,7 +2,7 @@
 
 import json
 
-from appliance.drives.health import parse_health
+from appliance.drives.facts.health import parse_health
 from tests.lab.smartctl_text import convert_text, split_outputs
 
 ATA = """\

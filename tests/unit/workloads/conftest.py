@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.workloads.fio_bench import FioBench, make_fio_bench
+from tests.unit.workloads.fio.fio_bench import FioBench, make_fio_bench
 
 
 @pytest.fixture

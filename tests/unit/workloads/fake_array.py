@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import override
 
-from appliance.measure.diskstats import DiskStats
-from appliance.measure.variants import CacheMode
+from appliance.samples.diskstats import DiskStats
+from appliance.samples.variants import CacheMode
 from appliance.workloads.base import ArrayControl, MemberCounters
 
 

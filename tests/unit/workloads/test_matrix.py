@@ -10,11 +10,11 @@ import pytest
 from appliance.caches import ballast as ballast_module
 from appliance.caches.page_cache import Pages
 from appliance.errors import StepFailed, StickTrouble
-from appliance.plan_workloads import MatrixPlan
+from appliance.plan.workloads import MatrixPlan
 from appliance.workloads import matrix
 from appliance.workloads.base import PartResult
 from appliance.workloads.matrix import MatrixWorkload
-from tests.unit.workloads.fio_bench import FioBench, figures, make_fio_bench, option, total
+from tests.unit.workloads.fio.fio_bench import FioBench, figures, make_fio_bench, option, total
 
 PLAN = MatrixPlan(
     on=("target",),

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from appliance.errors import StepFailed
-from appliance.measure.diskstats import DiskStats
-from appliance.plan_workloads import SelftestPlan
+from appliance.plan.workloads import SelftestPlan
 from appliance.progress import Progress
 from appliance.run import Finished
+from appliance.samples.diskstats import DiskStats
 from appliance.workloads import selftest
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.selftest import SelftestWorkload

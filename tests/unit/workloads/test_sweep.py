@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailed
-from appliance.plan_workloads import SweepPlan
+from appliance.plan.workloads import SweepPlan
 from appliance.workloads import sweep
 from appliance.workloads.base import PartResult
-from appliance.workloads.idle import Rest
+from appliance.workloads.idle_wait import Rest
 from appliance.workloads.sweep import SweepWorkload
-from tests.unit.workloads.fio_bench import FioBench, make_fio_bench, option, total
+from tests.unit.workloads.fio.fio_bench import FioBench, make_fio_bench, option, total
 
 PLAN = SweepPlan(
     on=("array",),

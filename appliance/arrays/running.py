@@ -1,0 +1,288 @@
+"""Assembling an array's drives in the kernel, and stopping the array.
+
+The way out never writes back what is dirty, and loses nothing: a cache set that is stopped keeps
+what it has (`stop` of a set, unlike `unregister`, does not detach). Nothing here formats a drive.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from appliance.arrays.control import (
+    BLOCK,
+    LET_GO_HINT,
+    SETS,
+    control,
+    linked,
+    read,
+    register,
+    set_folder,
+    wait_until,
+    write,
+)
+from appliance.arrays.make import clear_member, make_cache
+from appliance.arrays.model import Array, ArrayStuckError, label_of
+from appliance.arrays.settings import apply_settings
+from appliance.arrays.state import has_cache
+from appliance.arrays.superblock import has_signature, read_superblock
+from appliance.drives.unlock import Unlocked
+from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_
+from appliance.plan.model import ArrayPlan
+from appliance.progress import Progress, tell_nobody
+from appliance.units import printable
+
+START_S = 120.0
+"""How long the array's device may take to appear: its own node comes from udev's kernel thread."""
+LET_GO_S = 900.0
+"""How long the kernel may take to let go of drives that answer late or not at all: what is being
+written back at that moment ends first, each request with the timeouts of `kernel`."""
+
+
+@contextmanager
+def assembled(
+    backing: Unlocked, cache: Unlocked, *, plan: ArrayPlan, set_uuid: str, tell: Progress
+) -> Iterator[Array]:
+    """The array of the two, running with the plan's settings for as long as the block lasts.
+
+    Goes on with what an interruption left: a backing drive that is detached, a cache drive whose
+    superblock was about to be made again. A cache that fails is never taken up again, nor made
+    again: its drive is no longer what was to be measured. Raises Refusal for drives that are not
+    members of the array with this UUID, StepFailed when it cannot be run or has lost its cache by
+    the end of the block, and ArrayStuckError when the kernel does not let go of the drives
+    afterwards, with the reason of the block's failure.
+    """
+    _check_members(backing, cache, plan=plan, set_uuid=set_uuid, tell=tell)
+    with letting_go((backing.drive.name, cache.drive.name), set_uuid=set_uuid):
+        array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
+        apply_settings(array, plan)
+        try:
+            yield array
+        except BaseException:
+            with suppress(KaltstartError):  # what went wrong first is what counts
+                mark_lost_cache(array)
+            raise
+        if mark_lost_cache(array):
+            raise StepFailed(f"{array.path} has lost its cache")
+
+
+@contextmanager
+def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
+    """Let go of the drives (kernel's names) after the block, whatever becomes of it.
+
+    Raises ArrayStuckError, which also says what the block had failed with.
+    """
+    try:
+        yield
+    except BaseException as error:
+        try:
+            let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
+        except ArrayStuckError as stuck:
+            if not isinstance(error, KaltstartError):
+                raise
+            both = f"{stuck.message}; before that: {error.message}"
+            raise ArrayStuckError(both, hint=stuck.hint) from error
+        raise
+    let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
+
+
+def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
+    """Register both, attach, and wait until the array runs. Raises StepFailed, ArrayStuckError.
+
+    What was registered stays so on failure: `let_go` undoes it.
+    """
+    for role, member in (("cache", cache), ("backing", backing)):
+        if not control(member.drive.name).exists():
+            tell(f"registering the {role} drive", 0, 0)
+            register(member.path)
+            if not control(member.drive.name).exists():
+                raise StepFailed(f"bcache did not accept {member.path}: see the kernel's log")
+    folder = control(backing.drive.name)
+    if not set_folder(set_uuid).exists():
+        raise StepFailed(f"the kernel runs no cache set {set_uuid} with {cache.path}")
+    attach(folder, set_uuid=set_uuid, tell=tell)
+    _wait_for_device(folder, tell)
+    array = Array(
+        set_uuid=set_uuid.lower(),
+        name=linked(folder / "dev"),
+        backing=backing.drive.name,
+        cache=cache.drive.name,
+    )
+    _check_links(array)
+    set_label(folder, label_of(set_uuid))
+    return array
+
+
+def set_label(folder: Path, label: str) -> None:
+    """Call the registered backing drive so, in its superblock. Raises StepFailed."""
+    if read(folder / "label") != label:
+        write(folder / "label", label)
+
+
+def mark_lost_cache(array: Array) -> bool:
+    """Whether the cache was taken away by a failure; the backing drive says so from then on.
+
+    Nothing is known of an array that is gone altogether: the kernel stops it where something was
+    dirty (conditional_stop_bcache_device() in super.c), and nothing is written past the cache.
+    Raises StepFailed, ArrayStuckError.
+    """
+    folder = control(array.backing)
+    if has_cache(array) or not folder.exists():
+        return False
+    # Both are written before the link goes when it is detached on purpose.
+    parted = read(folder / "label") == label_of(array.set_uuid, "parted")
+    if parted and read(folder / "state") == "no cache":
+        return False
+    set_label(folder, label_of(array.set_uuid, "lost"))
+    return True
+
+
+def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
+    """Give the registered backing drive the registered set as its cache, if it has none yet.
+
+    Raises StepFailed.
+    """
+    if linked(folder / "cache"):
+        return
+    tell("attaching the cache", 0, 0)
+    write(folder / "attach", set_uuid)
+    if not linked(folder / "cache"):
+        raise StepFailed(f"the kernel did not attach the cache set {set_uuid}")
+
+
+def let_go(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> None:
+    """Stop whatever of the array is registered and wait until the drives (kernel's names) are free.
+
+    Nothing is written back. Raises ArrayStuckError.
+    """
+    stop(drives, set_uuid=set_uuid)
+    wait_for_release(drives, set_uuid=set_uuid, tell=tell)
+
+
+def stop(drives: tuple[str, ...], *, set_uuid: str) -> None:
+    """Ask the kernel to let go of the set and of each backing drive. Raises ArrayStuckError."""
+    # The set first: it stops the backing drives that are attached to it itself.
+    for file in (set_folder(set_uuid) / "stop", *(control(drive) / "stop" for drive in drives)):
+        if file.exists():
+            with suppress(StepFailed):  # gone in the meantime
+                write(file, "1")
+
+
+def wait_for_release(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> None:
+    """Wait until the kernel holds neither set nor drives. Raises ArrayStuckError."""
+    paths = [control(drive) for drive in drives]
+    if set_uuid:
+        paths.append(set_folder(set_uuid))
+
+    def held() -> list[str]:
+        there = [str(path) for path in paths if path.exists()]
+        # The files vanish before the drive is let go of: cached_dev_free() in super.c.
+        return there or [f"/dev/{drive}" for drive in drives if _is_held(drive)]
+
+    if not wait_until(
+        lambda: not held(),
+        text=lambda: "waiting until the kernel lets go of the array",
+        timeout_s=LET_GO_S,
+        tell=tell,
+    ):
+        raise ArrayStuckError(
+            f"the kernel does not release the array within {LET_GO_S:.0f} s: {held()[0]}",
+            hint=LET_GO_HINT,
+        )
+
+
+def release_arrays(*, tell: Progress) -> None:
+    """Stop every array of this kernel: one left by an engine that crashed in this boot.
+
+    Only for the appliance, where nothing else registers any, and for after whatever is mounted
+    was unmounted. Nothing is written back. Raises ArrayStuckError.
+    """
+    sets = [path.parent.name for path in sorted(SETS.glob("*/unregister"))]
+    drives = tuple(path.parent.name for path in sorted(BLOCK.glob("*/bcache")))
+    drives = tuple(name for name in drives if not name.startswith("bcache"))
+    if not sets and not drives:
+        return
+    tell("letting go of an array", 0, 0)
+    for set_uuid in sets or [""]:
+        stop(drives, set_uuid=set_uuid)
+    for set_uuid in sets or [""]:
+        wait_for_release(drives, set_uuid=set_uuid, tell=tell)
+
+
+def _check_members(
+    backing: Unlocked, cache: Unlocked, *, plan: ArrayPlan, set_uuid: str, tell: Progress
+) -> None:
+    known = read_superblock(backing.path)
+    if known is None or known.kind != "backing" or not known.belongs_to(set_uuid):
+        raise Refusal(
+            f"{_shown(backing)} is not the backing drive of the array {set_uuid}", blame="drive"
+        )
+    if known.state == "inconsistent":
+        raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
+    if known.lost_its_cache(set_uuid):
+        raise StepFailed(
+            f"{_shown(backing)} went on alone when its cache drive failed: what is on the two no "
+            "longer goes together"
+        )
+    found = read_superblock(cache.path)
+    if found is None:
+        foreign = has_signature(cache.path)
+    else:
+        foreign = found.kind != "cache" or not found.belongs_to(set_uuid)
+    if foreign:
+        raise Refusal(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
+    if found is not None and found.whole:
+        return
+    if known.state == "dirty":
+        raise StepFailed(
+            f"{_shown(cache)} has lost its superblock, and with it what {_shown(backing)} lacks"
+        )
+    if not known.is_parted(set_uuid):
+        raise Refusal(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
+    # `empty_cache` was cut between taking the superblock away and making it.
+    tell(N_("making the cache again"), 0, 0)
+    clear_member(cache)
+    make_cache(cache, block_bytes=known.block_bytes, plan=plan, set_uuid=set_uuid, tell=tell)
+
+
+def _wait_for_device(folder: Path, tell: Progress) -> None:
+    def ready() -> bool:
+        name = linked(folder / "dev")
+        return bool(name) and Path("/dev", name).exists() and read(folder / "running") == "1"
+
+    text = "waiting for the array's device"
+    if not wait_until(ready, text=lambda: text, timeout_s=START_S, tell=tell):
+        raise StepFailed(
+            f"the array does not run after {START_S:.0f} s, state {read(folder / 'state')}"
+        )
+
+
+def _check_links(array: Array) -> None:
+    """That the device is the one of our set and drives, and of no others."""
+    expected = {
+        control(array.backing) / "cache": array.set_uuid,
+        control(array.cache) / "set": array.set_uuid,
+        BLOCK / array.name / "bcache" / "dev": array.name,
+    }
+    for link, target in expected.items():
+        if linked(link) != target:
+            raise StepFailed(f"{link} leads to {linked(link)!r} where {target!r} was expected")
+    slaves = {path.name for path in (BLOCK / array.name / "slaves").iterdir()}
+    if slaves != {array.backing, array.cache}:
+        raise StepFailed(f"{array.path} is made of {', '.join(sorted(slaves))}")
+
+
+def _is_held(drive: str) -> bool:
+    try:
+        os.close(os.open(f"/dev/{drive}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+    except OSError as error:
+        # Any other says that the drive has gone, or answers nobody (ENXIO: a SCSI disk that the
+        # kernel has taken offline).
+        return error.errno == errno.EBUSY
+    return False
+
+
+def _shown(member: Unlocked) -> str:
+    return f"{member.path} ({printable(member.drive.identity)})"

@@ -1,0 +1,73 @@
+"""Dismantling an array made here, in whatever state a failure or a power cut left it.
+
+Never touches a drive that does not carry a superblock of that very array.
+"""
+
+from appliance.arrays.control import control
+from appliance.arrays.make import clear_member
+from appliance.arrays.replace_cache import detach
+from appliance.arrays.running import bring_up, let_go, letting_go
+from appliance.arrays.settings import set_cache_mode
+from appliance.arrays.superblock import Superblock, has_signature, read_superblock
+from appliance.arrays.write_back import write_back_all
+from appliance.drives.unlock import Unlocked
+from appliance.errors import StepFailed
+from appliance.progress import Progress
+from appliance.units import printable
+
+
+def take_apart(
+    backing: Unlocked | None, cache: Unlocked | None, *, set_uuid: str, tell: Progress
+) -> tuple[str, ...]:
+    """Leave no superblock of the array on the drives that are there; None for one that is not.
+
+    Where both are whole, what is dirty is written back and the cache detached first, so that an
+    interruption leaves a backing drive that holds everything. Where that cannot be done, the
+    superblocks are taken away all the same: both drives were released for erasing. Returns what
+    was lost or left alone, in sentences. Raises StepFailed when a drive cannot be written to,
+    ArrayStuckError, and what `tell` raises; call it again then.
+    """
+    members = [each for each in (backing, cache) if each is not None]
+    names = tuple(each.drive.name for each in members)
+    remarks: list[str] = []
+    if any(control(name).exists() for name in names):
+        let_go(names, set_uuid=set_uuid, tell=tell)
+    ours = {
+        each.path: found
+        for each in members
+        if (found := read_superblock(each.path)) is not None and found.belongs_to(set_uuid)
+    }
+    remarks += [
+        f"{each.path} ({printable(each.drive.identity)}) carries no superblock of this array and "
+        "was left alone"
+        for each in members
+        if each.path not in ours and has_signature(each.path)
+    ]
+    if backing is not None and backing.path in ours and ours[backing.path].set_uuid:
+        if ours[backing.path].lost_its_cache(set_uuid):
+            remarks.append("its cache drive failed while the array ran: it was not attached again")
+        elif cache is not None and _is_whole_cache(ours.get(cache.path)):
+            try:
+                _part(backing, cache, set_uuid=set_uuid, tell=tell)
+            except StepFailed as error:
+                remarks.append(f"the cache could not be detached in order: {error.message}")
+        elif ours[backing.path].state == "dirty":
+            remarks.append("what only the cache drive had is lost, as its part of the array is")
+    for each in members:
+        if each.path in ours:
+            tell(f"clearing {each.path}", 0, 0)
+            clear_member(each)
+    return tuple(remarks)
+
+
+def _is_whole_cache(found: Superblock | None) -> bool:
+    return found is not None and found.kind == "cache" and found.whole
+
+
+def _part(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> None:
+    names = (backing.drive.name, cache.drive.name)
+    with letting_go(names, set_uuid=set_uuid):
+        array = bring_up(backing, cache, set_uuid=set_uuid, tell=tell)
+        set_cache_mode(array, "writethrough")
+        write_back_all(array, tell=tell)
+        detach(array, tell=tell)

@@ -1,0 +1,1 @@
+"""The measured boots: drives installed, the next boot armed, its sample taken and stored."""

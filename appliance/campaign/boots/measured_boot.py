@@ -1,0 +1,345 @@
+"""A measured boot, from "startup finished" to the sample on the stick and the next power-off.
+
+Runs from the drive under test. Until the sample is committed it does nothing but measure; whatever
+fails, the appliance is next and knows from the database what was due.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from appliance.campaign.boots.attempts import fail_attempt
+from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, go_on
+from appliance.campaign.boots.sample import find_root_disk, take_sample
+from appliance.campaign.boots.spare_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
+from appliance.campaign.boots.store_sample import Due, store_sample
+from appliance.campaign.console_keys import Consoles, Keyboards
+from appliance.campaign.context import Countdown, Site, leave, pause
+from appliance.campaign.database_copy import copy_when_due
+from appliance.campaign.drives.booted_array import (
+    BootedArray,
+    BootedDrives,
+    check_root,
+    check_settings,
+    find_members,
+    read_settings,
+    read_table_uuid,
+    select_booted_array,
+)
+from appliance.campaign.drives.find import find_booted_drives, find_released_drive
+from appliance.campaign.drives.work import drive_work, side_work
+from appliance.campaign.host import Host
+from appliance.campaign.log import record
+from appliance.campaign.silent_drives import SilentDrives
+from appliance.campaign.states import armed_cycle
+from appliance.drives.identity import DriveAbsent
+from appliance.drives.model import Drive
+from appliance.errors import (
+    KaltstartError,
+    Refusal,
+    StepFailed,
+    StickTrouble,
+    UnreadableProgram,
+)
+from appliance.plan.model import ArrayPlan
+from appliance.plan.read import parse_plan
+from appliance.progress import tell_nobody
+from appliance.reference_os.install import entry_name
+from appliance.stick.partitions import (
+    DATABASE,
+    Stick,
+    find_stick,
+    mount_data,
+    mount_fat,
+    unmount_all,
+)
+from appliance.store.boots import BootSample, select_cycles
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    CampaignRow,
+    count_power_action,
+    select_campaign_drives,
+    select_unfinished_campaign,
+)
+from appliance.store.connect import (
+    LONG_PATIENCE_S,
+    open_database,
+    telling_stick_trouble,
+    transaction,
+)
+from appliance.units import printable
+
+_STICK_WAIT_S = 300
+_STICK_POLL_S = 2
+
+
+def measure_boot(host: Host) -> None:
+    """Measure this boot, store the sample, go on with the campaign."""
+    this_boot = host.this_boot
+    if this_boot.slot is None:
+        raise Refusal(
+            "this is not a measured boot",
+            hint="the appliance starts measured boots automatically",
+        )
+    sample = _try_sample(host, this_boot.slot)
+    drives: Sequence[Drive] = ()
+    stick: Stick | None = None
+    try:
+        drives, stick = _await_stick(host)
+        repaired = mount_data(stick, min_free_bytes=0)
+        mount_fat(stick)
+        connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
+    except KaltstartError as error:
+        host.announce("refused", reason=error.message)
+        if stick is not None:
+            _keep(host, stick, drives, sample, reason=error.message)
+        _give_back(host, unmount_all)
+        return
+    with host.open_consoles() as consoles:
+        keyboards = host.open_keyboards()
+        site = Site(
+            connection,
+            host,
+            SilentDrives(host),
+            countdown=_ask(consoles, keyboards),
+            is_stopped=lambda: consoles.key_pressed(within_s=0) or keyboards.is_power_pressed(),
+        )
+        try:
+            with telling_stick_trouble():
+                if repaired:
+                    record(site, "data-repaired", what=repaired, level="warning")
+                _store(site, this_boot.slot, drives, sample, keyboards)
+        except (StickTrouble, sqlite3.Error) as error:
+            # Where the sample was stored before, what is kept here is known by its boot.
+            said = error.message if isinstance(error, StickTrouble) else str(error)
+            host.announce("refused", reason=said)
+            _keep(host, stick, drives, sample, reason=said)
+            _give_back(host, connection.close)
+
+
+def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
+    """The drives here, and the stick among them: without it the sample is lost.
+
+    It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
+    put that right. Raises StickTrouble.
+    """
+    give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
+    told = ""
+    while True:
+        drives = host.drives.find_settled()
+        try:
+            return drives, find_stick(drives)
+        except StickTrouble as error:
+            if host.clock.monotonic_s() >= give_up_s:
+                raise
+            if error.message != told:
+                told = error.message
+                host.announce("refused", reason=f"{told}: the sample waits for it")
+        host.clock.sleep(_STICK_POLL_S)
+
+
+def _store(
+    site: Site,
+    slot: int,
+    drives: Sequence[Drive],
+    sample: BootSample | KaltstartError,
+    keyboards: Keyboards,
+) -> None:
+    """Store the sample, or why there is none, and go on with the campaign."""
+    due = _find_due(site, slot)
+    if due is None:
+        record(site, "unexpected-boot", slot=slot, level="warning")
+        _give_back(site.host, site.connection.close)
+        return
+    campaign, cycle, row = due
+    forgotten = ""
+    try:
+        if cycle.left_at is None:
+            raise StepFailed(
+                "the machine restarted before the power-off was requested", blame="other"
+            )
+        if isinstance(sample, KaltstartError):
+            raise sample
+        booted = _find_booted(site, campaign, row, drives)
+    except KaltstartError as error:
+        fail_attempt(
+            site,
+            campaign,
+            cycle,
+            reason=error.message,
+            detail=error.message,
+            # The programs of this system lie on the drive under test.
+            blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
+        )
+    else:
+        count = store_sample(site, due, booted, sample)
+        copy_when_due(site.connection, site.host)
+        forgotten = find_forgotten_power_ons(site, row, campaign.id, count)
+    if forgotten:
+        pause(site, campaign.id, forgotten)
+    _go_on(site, campaign.id, keyboards, is_forgetful=bool(forgotten))
+
+
+def _try_sample(host: Host, slot: int) -> BootSample | KaltstartError:
+    try:
+        return take_sample(host, slot)
+    except KaltstartError as error:
+        return error
+
+
+def _keep(
+    host: Host,
+    stick: Stick,
+    drives: Sequence[Drive],
+    sample: BootSample | KaltstartError,
+    *,
+    reason: str,
+) -> None:
+    """On KALTSTART, what the database does not take."""
+    try:
+        mount_fat(stick)
+        this_boot = host.this_boot
+        slot = this_boot.slot or 0
+        keep_sample(
+            KeptSample(
+                boot_id=this_boot.boot_id,
+                entry=entry_name(slot, charted=this_boot.charted),
+                reason=sample.message if isinstance(sample, KaltstartError) else reason,
+                root=_find_root(host, slot, drives),
+                sample=None if isinstance(sample, KaltstartError) else sample,
+            )
+        )
+    except (KaltstartError, OSError) as error:
+        host.announce("refused", reason=str(error))
+
+
+def _find_root(host: Host, slot: int, drives: Sequence[Drive]) -> KeptRoot | None:
+    """What this boot came from; None where it is not known: no sample is taken then."""
+    try:
+        disk = find_root_disk(slot)
+        members = find_members(disk, drives)
+        if members is None:
+            return None
+        drive, cache, set_uuid = members
+        if cache is None:
+            return KeptRoot(drive.disk_uuid, KeptDrive.of(drive))
+        with side_work(host, "the array", tell=tell_nobody) as hand:
+            reading = partial(read_settings, drive, set_uuid=set_uuid)
+            settings = hand.do(reading, "reading how it runs")
+        return KeptRoot(
+            read_table_uuid(disk), KeptDrive.of(drive), KeptDrive.of(cache), set_uuid, settings
+        )
+    except KaltstartError:
+        return None
+
+
+def _give_back(host: Host, let_go: Callable[[], None]) -> None:
+    """A boot that cannot be used: back to the appliance, where a person is told.
+
+    If the boot entry could not be taken back, a restart would come here again, for ever: off then.
+    On a BIOS machine the entry is on the stick, which may forget that it was taken back, and
+    nothing else would count the restarts: off as well.
+    """
+    is_taken_back = host.this_boot.firmware != "bios"
+    try:
+        host.power.disarm_entry(host.this_boot)
+    except KaltstartError:
+        is_taken_back = False
+    let_go()
+    if is_taken_back:
+        host.power.reboot()
+    else:
+        with suppress(KaltstartError, OSError):  # a start by the alarm is one; a restart is many
+            host.power.clear_alarm()
+        host.power.power_off()
+
+
+def _find_due(site: Site, slot: int) -> Due | None:
+    """The cycle this boot was to be, if it was armed for this slot and kind of boot."""
+    campaign = select_unfinished_campaign(site.connection)
+    if campaign is None or campaign.state != "running":
+        return None
+    cycle = armed_cycle(select_cycles(site.connection, campaign.id))
+    if cycle is None or cycle.charted != site.this_boot.charted:
+        return None
+    drives = select_campaign_drives(site.connection, campaign.id)
+    row = next((row for row in drives if row.drive_id == cycle.drive_id), None)
+    entry = entry_name(slot, charted=site.this_boot.charted)
+    if row is None or row.slot != slot or cycle.entry != entry:
+        return None
+    return campaign, cycle, row
+
+
+def _find_booted(
+    site: Site, campaign: CampaignRow, row: CampaignDriveRow, drives: Sequence[Drive]
+) -> BootedDrives:
+    """The drives this boot really came from, where they are those it was to come from.
+
+    Raises Refusal, StepFailed.
+    """
+    array = select_booted_array(site.connection, campaign.id, row)
+    plan = parse_plan(campaign.plan_toml).array if array is not None else None
+    try:
+        members = [(row, find_released_drive(drives, row))]
+        with drive_work(site, campaign.id, members, tell=tell_nobody) as hand:
+            look = partial(_look_at_booted, site.host, row, drives, array=array, plan=plan)
+            return hand.do(look, "looking at what this system was started from")
+    except DriveAbsent as error:
+        error.blame = "drive"  # this very system was started from it
+        raise
+
+
+def _look_at_booted(
+    host: Host,
+    row: CampaignDriveRow,
+    drives: Sequence[Drive],
+    *,
+    array: BootedArray | None,
+    plan: ArrayPlan | None,
+) -> BootedDrives:
+    booted = find_booted_drives(host, drives, row, array=array)
+    disk = find_root_disk(row.slot)
+    check_root(disk, booted, row)
+    if array is not None:
+        if read_table_uuid(disk) != row.install_uuid:
+            raise Refusal(
+                f"the array of drive {row.identity} carries another reference OS",
+                blame="drive",
+            )
+        if plan is None:
+            raise Refusal("the plan of this campaign has no [array]")
+        check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
+    return booted
+
+
+def _go_on(site: Site, campaign_id: int, keyboards: Keyboards, *, is_forgetful: bool) -> None:
+    """The next boot; off, where the power key was pressed; or back to the appliance.
+
+    For the report, or because somebody stopped the campaign. Off too, where the stick forgets and
+    keeps the boot entry: it may forget that it was taken, and a restart would come here again.
+    """
+    outcome = Outcome.FORGOTTEN if is_forgetful else go_on(site, campaign_id)
+    if outcome is Outcome.LEAVING:
+        return
+    with transaction(site.connection):
+        count_power_action(site.connection, campaign_id)
+    comes_again = outcome is Outcome.FORGOTTEN and site.this_boot.firmware == "bios"
+    is_off = comes_again or keyboards.is_power_pressed()
+    power = site.host.power
+    leave(site, power.power_off if is_off else power.reboot)
+
+
+def _ask(consoles: Consoles, keyboards: Keyboards) -> Countdown:
+    """A countdown on the consoles themselves; any key ends it, the power key too."""
+
+    def countdown(purpose: str, then: str, seconds: int) -> bool:
+        for left_s in range(seconds, 0, -1):
+            consoles.say(
+                f"Kaltstart: {purpose} in {left_s} s: {printable(then)}. Any key stops it."
+            )
+            if consoles.key_pressed(within_s=1) or keyboards.is_power_pressed():
+                return True
+        return False
+
+    return countdown

@@ -1,0 +1,114 @@
+"""The sample of a measured boot: systemd's times, the session set, and what the disk had read.
+
+Does nothing but measure; runs from the drive under test.
+"""
+
+from pathlib import Path
+
+from appliance.campaign.host import Clock, Host
+from appliance.errors import StepFailed, blame_of, blaming
+from appliance.reference_os.install import mount_session_set, root_partuuid
+from appliance.reference_os.session_set import read_session_set
+from appliance.run import run
+from appliance.samples.diskstats import DiskStats, parse_stat
+from appliance.samples.startup import PROPERTIES, Startup, parse_startup
+from appliance.store.boots import BootSample
+
+_FINISH_TIMEOUT_S = 1800
+_QUIET_S = 1.0
+_QUIET_TIMEOUT_S = 10.0
+_POLL_S = 0.2
+_BY_PARTUUID = Path("/dev/disk/by-partuuid")
+_DEVICES = Path("/sys/dev/block")
+# A link to /dev/block/MAJOR:MINOR: what the root was mounted from before systemd laid an overlay in
+# RAM over it, where nothing else shows it any more. run() in src/volatile-root/volatile-root.c.
+_MOUNTED_ROOT = Path("/run/systemd/volatile-root")
+
+
+def take_sample(host: Host, slot: int) -> BootSample:
+    """What this boot took, in all its parts, the session set read at its end. Raises StepFailed."""
+    clock = host.clock
+    disk = find_root_disk(slot)
+    startup = _wait_for_startup()
+    from_s = clock.monotonic_s()
+    try:
+        read_session_set(mount_session_set(f"/dev/{disk}"))
+        session_s = clock.monotonic_s() - from_s
+        stats = _read_stats(disk)
+        io_quiet_s = _wait_for_quiet(disk, clock)
+    except (OSError, ValueError) as error:
+        raise StepFailed(
+            f"the session set on /dev/{disk} cannot be read: {error}",
+            blame=blame_of(error) if isinstance(error, OSError) else "drive",
+        ) from error
+    return BootSample(
+        boot_id=host.this_boot.boot_id,
+        boot_s=startup.finish_s + session_s,
+        firmware_s=startup.firmware_s,
+        loader_s=startup.loader_s,
+        kernel_s=startup.kernel_s,
+        initrd_s=startup.initrd_s,
+        userspace_s=startup.userspace_s,
+        session_s=session_s,
+        io_quiet_s=io_quiet_s,
+        read_bytes=stats.read_bytes,
+        read_ios=stats.read_ios,
+        wake_skew_s=None,
+    )
+
+
+def find_root_disk(slot: int) -> str:
+    """Kernel name of the disk this boot's root was mounted from.
+
+    Raises StepFailed where it is not known, or where the root's UUID leads to another one by now:
+    two carry it then, and which one is mounted is a matter of chance.
+    """
+    try:
+        mounted = (_DEVICES / _MOUNTED_ROOT.readlink().name).resolve(strict=True)
+    except OSError as error:
+        raise StepFailed(
+            f"what this boot's root was mounted from is not known: {error.filename}: "
+            f"{error.strerror}",
+            blame="other",
+        ) from error
+    named = (_BY_PARTUUID / root_partuuid(slot)).resolve()
+    if mounted.name != named.name:
+        raise StepFailed(
+            f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
+            hint="unplug the drive that must not be booted",
+            blame="other",
+        )
+    return mounted.parent.name
+
+
+def _wait_for_startup() -> Startup:
+    # One process that waits for the manager's signal, instead of many that ask. Its code tells a
+    # degraded system.
+    with blaming("other"):
+        run(["systemctl", "is-system-running", "--wait"], check=False, timeout_s=_FINISH_TIMEOUT_S)
+        shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
+    startup = parse_startup(shown.stdout)
+    if startup is None:
+        raise StepFailed("systemd does not report when start-up finished", blame="other")
+    return startup
+
+
+def _read_stats(disk: str) -> DiskStats:
+    return parse_stat(Path("/sys/class/block", disk, "stat").read_text())
+
+
+def _wait_for_quiet(disk: str, clock: Clock) -> float | None:
+    """When the disk's last read before a quiet second was seen.
+
+    None when it does not come to rest.
+    """
+    give_up_s = clock.monotonic_s() + _QUIET_TIMEOUT_S
+    seen, seen_s = _read_stats(disk).read_ios, clock.monotonic_s()
+    while (now_s := clock.monotonic_s()) < give_up_s:
+        read_ios = _read_stats(disk).read_ios
+        if read_ios != seen:
+            seen, seen_s = read_ios, now_s
+        elif now_s - seen_s >= _QUIET_S:
+            return seen_s
+        clock.sleep(_POLL_S)
+    return None

@@ -1,0 +1,176 @@
+"""A measured boot's sample, saved on KALTSTART if the database does not accept it.
+
+The data partition may be full, read-only or damaged at the one moment when a sample exists. Then
+the sample, or at least the true reason why there is none, goes to a file that the appliance takes
+over at its next start. Nothing proves who wrote a file on KALTSTART: it is taken for the boot that
+was armed last, of the drives and the installation it was armed for, and once.
+"""
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from typing import Self
+
+from appliance.drives.model import Drive
+from appliance.errors import StickTrouble
+from appliance.stick.partitions import FAT, writable_fat
+from appliance.store.boots import BootSample
+from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durably
+
+_NAME = "kaltstart/kept-sample.json"
+_MAX_BYTES = 1 << 16
+_MAY_BE_MISSING = frozenset({"firmware_s", "loader_s", "io_quiet_s", "wake_skew_s"})
+_WHOLE = frozenset({"read_bytes", "read_ios"})
+_TOO_LARGE = 1 << 63
+"""No column of the database takes a whole number of that size."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDrive:
+    """A drive that the boot came from, by all that a release names."""
+
+    serial: str
+    wwn: str
+    model: str
+    bare_model: str
+    size_bytes: int
+
+    @classmethod
+    def of(cls, drive: Drive) -> Self:
+        """As it is here now."""
+        return cls(drive.serial, drive.wwn, drive.model, drive.bare_model, drive.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRoot:
+    """What the boot came from: a drive by itself, or an array of a backing and a cache drive."""
+
+    table_uuid: str
+    """GUID of the partition table, which each installation makes anew."""
+    drive: KeptDrive
+    cache: KeptDrive | None = None
+    set_uuid: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    """What the array ran with, by the name of bcache's control file; empty without an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSample:
+    """What a measured boot left beside the database."""
+
+    boot_id: str
+    entry: str
+    """The boot entry it was started from."""
+    reason: str
+    """Why the database did not take it, or why there is none."""
+    root: KeptRoot | None
+    """None where it is not known."""
+    sample: BootSample | None
+    """None where there was none."""
+
+
+def keep_sample(kept: KeptSample) -> None:
+    """Write it durably. Raises StickTrouble."""
+    try:
+        with writable_fat() as fat:
+            path = fat / _NAME
+            path.parent.mkdir(exist_ok=True)
+            write_durably(path, seal(asdict(kept)))
+    except OSError as error:
+        raise StickTrouble(f"KALTSTART does not accept the sample either: {error}") from error
+
+
+def read_kept() -> KeptSample | None:
+    """What the last measured boot left, or None, also where that is not as it was written."""
+    try:
+        with (FAT / _NAME).open("rb") as file:
+            found = unseal(file.read(_MAX_BYTES))
+        return _parse(found)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def read_kept_text() -> str:
+    """What the file holds, of whatever kind; empty where it cannot be read."""
+    try:
+        with (FAT / _NAME).open("rb") as file:
+            return file.read(_MAX_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def is_kept() -> bool:
+    """Whether there is a file, of whatever content."""
+    return (FAT / _NAME).exists()
+
+
+def forget_kept() -> None:
+    """It was taken over, or is of no use. Raises StickTrouble."""
+    if not is_kept():
+        return
+    try:
+        with writable_fat() as fat:
+            (fat / _NAME).unlink(missing_ok=True)
+            with suppress(OSError):
+                sync_folder((fat / _NAME).parent)
+    except OSError as error:
+        raise StickTrouble(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
+
+
+def _parse(found: dict[str, object]) -> KeptSample:
+    root, sample = found["root"], found["sample"]
+    return KeptSample(
+        boot_id=_text(found["boot_id"]),
+        entry=_text(found["entry"]),
+        reason=_text(found["reason"]),
+        root=None if root is None else _parse_root(root),
+        sample=None if sample is None else _parse_sample(sample),
+    )
+
+
+def _parse_root(found: object) -> KeptRoot:
+    if not isinstance(found, dict):
+        raise ValueError(_NAME)
+    cache = found["cache"]
+    return KeptRoot(
+        table_uuid=_text(found["table_uuid"]),
+        drive=_parse_drive(found["drive"]),
+        cache=None if cache is None else _parse_drive(cache),
+        set_uuid=_text(found["set_uuid"]),
+        settings={_text(name): _text(text) for name, text in dict(found["settings"]).items()},
+    )
+
+
+def _parse_drive(found: object) -> KeptDrive:
+    if not isinstance(found, dict) or type(found["size_bytes"]) is not int:
+        raise ValueError(_NAME)
+    texts = {name: _text(found[name]) for name in ("serial", "wwn", "model", "bare_model")}
+    return KeptDrive(size_bytes=found["size_bytes"], **texts)
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise ValueError(_NAME)
+    found.encode()  # half of a character cannot be stored
+    return found
+
+
+def _parse_sample(found: object) -> BootSample:
+    if not isinstance(found, dict) or set(found) != {field.name for field in fields(BootSample)}:
+        raise ValueError(_NAME)
+    for name, value in found.items():
+        if name == "boot_id":
+            _text(value)
+        elif not (value is None and name in _MAY_BE_MISSING):
+            _check_number(name, value)
+    return BootSample(**found)
+
+
+def _check_number(name: str, value: object) -> None:
+    is_right = (
+        isinstance(value, int if name in _WHOLE else int | float)
+        and not isinstance(value, bool)
+        and abs(value) < _TOO_LARGE
+        and (value >= 0 or name == "wake_skew_s")
+    )
+    if not is_right:
+        raise ValueError(f"{_NAME}: {name}")

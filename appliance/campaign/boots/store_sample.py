@@ -1,0 +1,135 @@
+"""Storing the sample of a measured boot, and the proof that the boot was cold.
+
+The sample is committed before any drive is asked for its count.
+"""
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from appliance.campaign.context import Site
+from appliance.campaign.drives.booted_array import BootedDrives
+from appliance.campaign.log import record
+from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_proofs, judge_coldness
+from appliance.errors import KaltstartError, StepFailed
+from appliance.phrases import N_
+from appliance.run import run
+from appliance.stick.partitions import RAW
+from appliance.store.boots import (
+    BootSample,
+    CycleRow,
+    insert_sample,
+    select_cycles,
+    update_cold_proof,
+)
+from appliance.store.campaigns import CampaignDriveRow, CampaignRow
+from appliance.store.clock import parse_timestamp
+from appliance.store.connect import transaction
+from appliance.units import printable
+from appliance.workloads.raw_files import sync_folder, write_durably
+
+_CHART_TIMEOUT_S = 300
+_CHARTS = Path("/run/log")
+
+Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
+"""The cycle a boot was to be, with its campaign and its drive."""
+
+
+def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample) -> PowerCycles:
+    """Commit the sample, then whether it was cold, then the chart of a charted boot.
+
+    Returns how often the drive was switched on, by its own count.
+    """
+    host = site.host
+    campaign, cycle, row = due
+    # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
+    skew_s = None
+    if cycle.alarm_at:
+        # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
+        with suppress(StepFailed, ValueError):
+            started_at = host.power.read_rtc_s() - host.clock.monotonic_s()
+            skew_s = started_at - parse_timestamp(cycle.alarm_at)
+    sample = replace(sample, wake_skew_s=skew_s)
+    with transaction(site.connection):
+        insert_sample(
+            site.connection,
+            cycle.id,
+            sample,
+            cold_proof="unproven",
+            cold_reason=N_("the drive's power-cycle count was not read"),
+        )
+    befores = (cycle.power_cycles_before, cycle.cache_power_cycles_before)
+    afters = [host.drives.read_power_cycles(drive) for drive in booted.all]
+    proofs: dict[str, ColdProof] = {}
+    lost_power: list[str] = []
+    for drive, before, after in zip(booted.all, befores, afters, strict=False):
+        proofs[drive.identity] = judge_coldness(
+            PowerCycles(before, reason=after.reason or N_("the count before is not known")),
+            after,
+            power=cycle.power,
+            boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
+        )
+        if after.is_of_power and None not in (before, after.count) and after.count != before:
+            lost_power.append(drive.identity)
+    proof = join_proofs(proofs)
+    valid = not (cycle.power == "warm" and lost_power)
+    reason = (
+        proof.reason
+        if valid
+        else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm"
+    )
+    with transaction(site.connection):
+        update_cold_proof(
+            site.connection,
+            cycle.id,
+            cold_proof=proof.proof,
+            cold_reason=printable(reason),
+            power_cycles_after=afters[0].count,
+            cache_power_cycles_after=afters[1].count if len(afters) > 1 else None,
+            valid=valid,
+        )
+        record(
+            site,
+            "cycle-done",
+            drive=row.identity,
+            cycle=cycle.cycle,
+            seconds=f"{sample.boot_s:.3f}",
+            campaign_id=campaign.id,
+        )
+    total = max(
+        planned.cycle
+        for planned in select_cycles(site.connection, campaign.id)
+        if planned.charted == cycle.charted
+    )
+    site.host.announce(
+        "cycle-done",
+        id=campaign.id,
+        drive=row.identity,
+        cycle=f"{cycle.cycle}/{total}",
+        boot_s=f"{sample.boot_s:.3f}",
+        power=cycle.power,
+        proof=proof.proof,
+        **({"charted": 1} if cycle.charted else {}),
+    )
+    if cycle.charted:
+        _keep_chart(site, campaign, cycle)
+    return afters[0]
+
+
+def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
+    """Copy bootchart's picture to the stick. A chart that is missing is noted.
+
+    The campaign goes on.
+    """
+    try:
+        run(["systemctl", "stop", "kaltstart-bootchart.service"], timeout_s=_CHART_TIMEOUT_S)
+        charts = sorted(_CHARTS.glob("bootchart-*.svg"))
+        if not charts or not charts[-1].stat().st_size:
+            raise StepFailed("systemd-bootchart left no chart")
+        folder = RAW / f"cycle-{cycle.id}"
+        folder.mkdir(parents=True, exist_ok=True)
+        # Power is about to go.
+        write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
+        sync_folder(RAW)
+    except (KaltstartError, OSError) as error:
+        record(site, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")

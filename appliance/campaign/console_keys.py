@@ -1,0 +1,249 @@
+"""Any key: on any console of a measured boot, and in parallel to the appliance's interface.
+
+A terminal hands each key to one reader only. So the engine reads the keyboards' event devices
+beside the interface, of which every reader gets all: a key that the interface hears too is no less
+heard by it, and one that it does not (it hangs, it crashed, a shell has its terminal) is heard all
+the same. A serial line has no such device. It is read only while its interface shows no sign of
+life; a key that one in its last breath takes away is to be pressed once more.
+
+The power key is a keyboard of its own. systemd-logind ignores it, as well as the lid and the keys
+for sleep and restart (logind.conf.d in mkosi.extra): the program that reads it here finishes what
+it is writing and switches off.
+"""
+
+import os
+import select
+import struct
+import termios
+import time
+import tty
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from appliance import sysfs
+from appliance.machine.serial_lines import find_serial_lines, set_speed
+
+_INPUT = Path("/dev/input")
+_EVENT = struct.Struct("llHHi")
+"""struct input_event in linux/input.h: time, type, code, value."""
+_EV_KEY = 1
+_PRESSED = 1
+_POWER_KEYS = frozenset({116, 356})
+"""KEY_POWER and KEY_POWER2 in linux/input-event-codes.h."""
+_BUTTONS_OF_THE_CASE = range(113, 117)
+"""Volume and power; Esc is 1, the last one of a keyboard 127."""
+_ORDINARY_KEYS = frozenset(range(1, 128)) - frozenset(_BUTTONS_OF_THE_CASE)
+_CAPABILITIES = Path("/sys/class/input")
+_WORD_BITS = 64
+ALIVE = "tui-alive-"
+"""In /run/kaltstart, with a terminal's name: touched by its interface while it can hear keys."""
+_SILENT_S = 4
+"""Two beats are missing; countdowns last five seconds and more."""
+
+
+@cache
+def find_consoles() -> tuple[str, ...]:
+    """The screen and the serial lines of this machine; where no interface is, at their speed."""
+    lines = find_serial_lines()
+    for line in lines:
+        set_speed(line)
+    return ("/dev/tty1", *(f"/dev/{line.name}" for line in lines))
+
+
+class Consoles:
+    """The consoles a person may stand at.
+
+    What is said reaches all of them, a key on any of them counts.
+    """
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._open: dict[str, int] = {}
+        self._modes: dict[int, list[Any]] = {}
+
+    def __enter__(self) -> Self:
+        for path in self._paths:
+            self.add(path)
+        for descriptor in self._open.values():
+            with suppress(termios.error):
+                termios.tcflush(descriptor, termios.TCIFLUSH)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for path in tuple(self._open):
+            self.remove(path)
+
+    def add(self, path: str) -> None:
+        """Read it from now on, and what was typed there and read by nobody."""
+        if path in self._open:
+            return
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return
+        self._open[path] = descriptor
+        try:
+            self._modes[descriptor] = termios.tcgetattr(descriptor)
+            # Raw: Ctrl-C and Ctrl-S are keys like any other.
+            tty.setraw(descriptor, termios.TCSANOW)
+        except termios.error:  # a console that is no terminal: it can still be written to
+            self._modes[descriptor] = []
+
+    def remove(self, path: str) -> None:
+        """Leave it to others, in the mode it was found in."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is None:
+            return
+        with suppress(termios.error):  # it hung up
+            if mode := self._modes.pop(descriptor):
+                termios.tcsetattr(descriptor, termios.TCSANOW, mode)
+        os.close(descriptor)
+
+    def say(self, text: str) -> None:
+        """Write a line; a console that does not take it is left out."""
+        for descriptor in self._open.values():
+            try:
+                os.write(descriptor, f"{text}\r\n".encode())
+            except OSError:
+                continue
+
+    def key_pressed(self, within_s: float) -> bool:
+        """Wait for any key; with no time to wait, whether there is one."""
+        until_s = time.monotonic() + within_s
+        first = True
+        while (left_s := until_s - time.monotonic()) > 0 or first:
+            first = False
+            ready, _, _ = select.select(list(self._open.values()), [], [], max(0, left_s))
+            for descriptor in ready:
+                try:
+                    if os.read(descriptor, 64):
+                        return True
+                except OSError:
+                    pass
+                self._forget(descriptor)
+        return False
+
+    def _forget(self, descriptor: int) -> None:
+        """Leave out a console that hung up: it would be ready for ever."""
+        self._open = {path: each for path, each in self._open.items() if each != descriptor}
+        del self._modes[descriptor]
+        os.close(descriptor)
+
+
+class Keyboards:
+    """The event devices of all keyboards and buttons, those that are plugged in later too.
+
+    Each look reads what came since the last one, so it can be asked at any time; nothing waits.
+    """
+
+    def __init__(self, folder: Path = _INPUT) -> None:
+        self._folder = folder
+        self._open: dict[Path, int] = {}
+        self._has_key = False
+        self._has_power = False
+
+    def is_key_pressed(self) -> bool:
+        """Whether an ordinary key was pressed since this was asked last."""
+        self._look()
+        pressed, self._has_key = self._has_key, False
+        return pressed
+
+    def is_power_pressed(self) -> bool:
+        """Whether the power key was pressed since the first look."""
+        self._look()
+        return self._has_power
+
+    def _look(self) -> None:
+        for path in self._folder.glob("event*"):
+            if path not in self._open and _may_have_keys(path.name):
+                with suppress(OSError):
+                    self._open[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        for path, keyboard in tuple(self._open.items()):
+            try:
+                while events := os.read(keyboard, 64 * _EVENT.size):
+                    self._take(events)
+            except BlockingIOError:
+                continue
+            except OSError:  # it was pulled out; another one may get its name
+                del self._open[path]
+                os.close(keyboard)
+
+    def _take(self, events: bytes) -> None:
+        whole = len(events) - len(events) % _EVENT.size
+        for _, _, kind, code, value in _EVENT.iter_unpack(events[:whole]):
+            if kind == _EV_KEY and value == _PRESSED:
+                self._has_key |= code in _ORDINARY_KEYS
+                self._has_power |= code in _POWER_KEYS
+
+
+class Listener:
+    """Hears keys from a countdown of the appliance on, whatever has become of the interface."""
+
+    def __init__(
+        self,
+        run: Path,
+        keyboards: Keyboards,
+        *,
+        find_consoles: Callable[[], tuple[str, ...]],
+        time_s: Callable[[], float],
+    ) -> None:
+        self._find_consoles = find_consoles
+        self._time_s = time_s
+        self._run = run
+        self._keyboards = keyboards
+        self._consoles = Consoles([path for path in find_consoles() if not self._is_alive(path)])
+
+    def __enter__(self) -> Self:
+        self._keyboards.is_key_pressed()  # what came before is not meant
+        self._consoles.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._consoles.__exit__(kind, error, trace)
+
+    def say(self, text: str) -> None:
+        """Write a line where no interface shows it."""
+        self._consoles.say(text)
+
+    def is_pressed(self) -> bool:
+        """Whether a key was pressed since the last time."""
+        # An interface may fall silent in the countdown, or come back.
+        for path in self._find_consoles():
+            if self._is_alive(path):
+                self._consoles.remove(path)
+            else:
+                self._consoles.add(path)
+        pressed = self._keyboards.is_key_pressed()
+        return self._consoles.key_pressed(within_s=0) or pressed
+
+    def _is_alive(self, console: str) -> bool:
+        try:
+            beat_s = (self._run / f"{ALIVE}{Path(console).name}").stat().st_mtime
+        except OSError:
+            return False
+        # By the wall clock, as file times are; set back, a beat of the future is none either.
+        return abs(self._time_s() - beat_s) < _SILENT_S
+
+
+def _may_have_keys(name: str) -> bool:
+    """Whether this event device has keys at all: a mouse has buttons alone."""
+    # One bit for each code, in words of the kernel's, the lowest last (input_print_bitmap()).
+    words = sysfs.read_text(_CAPABILITIES / name / "device/capabilities/key").split()
+    if not words:
+        return True  # nothing says that it has none
+    bits = sum(int(word, 16) << _WORD_BITS * at for at, word in enumerate(reversed(words)))
+    return any(bits >> code & 1 for code in _ORDINARY_KEYS | _POWER_KEYS)

@@ -1,0 +1,1 @@
+"""A campaign's drives: found again, owned, worked on in threads, and cleared of what was left."""

@@ -1,0 +1,338 @@
+"""The campaign's array: made when a step needs it, dismantled before a drive is measured alone.
+
+What may be on the drives is committed before they are written to, so that after a power cut in any
+state the next start knows the array by its set's UUID. One that is not in the database is nobody's
+business here and is never touched.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+from appliance.arrays.make import make_array
+from appliance.arrays.model import Array
+from appliance.arrays.running import assembled, release_arrays
+from appliance.arrays.set_uuid import array_set_uuid
+from appliance.arrays.superblock import has_signature
+from appliance.arrays.tear_down import take_apart
+from appliance.campaign.context import Site
+from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
+from appliance.campaign.drives.ownership import DriveMarks, check_drive_marks, forget_marks
+from appliance.campaign.log import record
+from appliance.campaign.silent_drives import Member
+from appliance.drive_thread import DriveThread
+from appliance.drives.file_system import release_mounts
+from appliance.drives.model import Drive
+from appliance.drives.own_uuid import make_table_uuid
+from appliance.drives.unlock import Unlocked
+from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
+from appliance.phrases import N_
+from appliance.plan.model import ArrayPlan
+from appliance.progress import Progress
+from appliance.stick.partitions import Stick
+from appliance.store.arrays import (
+    ArrayRow,
+    insert_array,
+    select_array,
+    update_array,
+)
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.connect import transaction
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRows:
+    """The two drives of a campaign's array."""
+
+    backing: CampaignDriveRow
+    cache: CampaignDriveRow
+
+    @property
+    def both(self) -> tuple[CampaignDriveRow, CampaignDriveRow]:
+        """In the order in which they are found and unlocked."""
+        return self.backing, self.cache
+
+
+@dataclass(frozen=True, slots=True)
+class OpenArray:
+    """An array that is assembled, and its drives unlocked."""
+
+    array: Array
+    cache: Unlocked
+
+
+def select_members(site: Site, campaign_id: int) -> MemberRows:
+    """The campaign's drives with the roles backing and cache."""
+    rows = {row.role: row for row in select_campaign_drives(site.connection, campaign_id)}
+    return MemberRows(backing=rows["backing"], cache=rows["cache"])
+
+
+def find_member(site: Site, row: CampaignDriveRow, *, tell: Progress) -> Drive:
+    """The live drive. Raises Refusal when it is not here or not released."""
+    if not row.released:
+        raise Refusal(f"drive {row.identity} is not released for writing")
+    return await_drive(site.host, partial(find_released_drive, row=row), tell=tell)
+
+
+def find_members(site: Site, campaign_id: int, *, tell: Progress) -> list[Member]:
+    """Those of the array's drives that are here and released."""
+    found = []
+    for row in select_members(site, campaign_id).both:
+        with suppress(Refusal):
+            found.append((row, find_member(site, row, tell=tell)))
+    return found
+
+
+@contextmanager
+def open_array(
+    site: Site,
+    campaign_id: int,
+    *,
+    stick: Stick,
+    plan: ArrayPlan,
+    may_make: bool,
+    hand: DriveThread,
+) -> Iterator[OpenArray]:
+    """The campaign's array, for as long as the block lasts; it is made if it is not there.
+
+    `hand` works on both drives. Raises Refusal when a drive is not here, is not released, or
+    carries another array than the campaign's, or (with `may_make` false) there is none; StepFailed;
+    ArrayStuckError.
+    """
+    release(hand)
+    members = select_members(site, campaign_id)
+    backing = find_member(site, members.backing, tell=hand.tell)
+    with blaming("other"):  # it is the backing drive whose installation or step fails
+        cache = find_member(site, members.cache, tell=hand.tell)
+    row = select_array(site.connection, campaign_id)
+    if row is None or row.state != "made":
+        if not may_make:
+            raise Refusal("the array this step began on is no longer there")
+        if row is not None:
+            take_apart_array(site, row, stick=stick, hand=hand)
+            members = select_members(site, campaign_id)  # with what was left on them
+    with ExitStack() as stack:
+        unlock = partial(_unlock, site, stack=stack, stick=stick, hand=hand)
+        targets = unlock(members.backing, backing), unlock(members.cache, cache)
+        if row is None or row.state != "made":
+            set_uuid = _make(site, campaign_id, members, targets, plan=plan, hand=hand)
+        else:
+            set_uuid = row.set_uuid
+        running = assembled(*targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
+        array = stack.enter_context(hand.entered(running, "bringing the array together"))
+        yield OpenArray(array, targets[1])
+
+
+def release(hand: DriveThread) -> None:
+    """Have the kernel let go of any array that still runs. Raises StillMountedError."""
+    hand.do(partial(release_mounts, "bcache*"), "unmounting what was left mounted")
+    hand.do(partial(release_arrays, tell=hand.tell), "letting go of an array")
+
+
+def _unlock(
+    site: Site,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    stack: ExitStack,
+    stick: Stick,
+    hand: DriveThread,
+) -> Unlocked:
+    released = site.host.drives.unlocked(
+        drive,
+        stick=stick.drive,
+        released_identity=row.identity,
+        noted=noted_identity(row),
+    )
+    return stack.enter_context(hand.entered(released, f"unlocking drive {row.identity}"))
+
+
+def _make(
+    site: Site,
+    campaign_id: int,
+    members: MemberRows,
+    targets: tuple[Unlocked, Unlocked],
+    *,
+    plan: ArrayPlan,
+    hand: DriveThread,
+) -> str:
+    """Make the array, known to the database before the first write; return its set's UUID."""
+    for member, target in zip(members.both, targets, strict=True):
+        check_drive_marks(site, campaign_id, member, target.drive, hand=hand)
+    set_uuid = array_set_uuid(members.backing.slot)
+    with ExitStack() as noted:
+        for member, target in zip(members.both, targets, strict=True):
+            marks = _marks_of(site, campaign_id, member, path=target.path, hand=hand)
+            noted.enter_context(marks.noted_if_cut(anew=True))
+        with transaction(site.connection):
+            insert_array(
+                site.connection,
+                campaign_id=campaign_id,
+                backing_drive_id=members.backing.drive_id,
+                cache_drive_id=members.cache.drive_id,
+                set_uuid=set_uuid,
+            )
+            _note(site, campaign_id, "array-making", members, set_uuid)
+        site.host.announce("array", id=campaign_id, set=set_uuid, state="making")
+        make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
+        hand.do(make, "making the array")
+    with transaction(site.connection):
+        update_array(site.connection, set_uuid, "made")
+        # From here on they are known by the set's UUID.
+        for member in members.both:
+            forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
+        _note(site, campaign_id, "array-made", members, set_uuid)
+    site.host.announce("array", id=campaign_id, set=set_uuid, state="made")
+    return set_uuid
+
+
+def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThread) -> None:
+    """Take the array apart, whatever state it is in, and wipe its superblocks.
+
+    `hand` works on those of its drives that are here. Raises Refusal when none is, or one carries
+    something else by now; then nothing was written. Raises StepFailed, ArrayStuckError. It stays
+    `parting` then, or `making`, with the reason. A drive that is not here keeps its superblock: the
+    row says so.
+    """
+    release(hand)
+    members = select_members(site, row.campaign_id)
+    found, missing = _find_members(site, members, tell=hand.tell)
+    by_role = {member.role: member for member in members.both}
+    state = "making" if row.state == "making" else "parting"
+    try:
+        ours = {
+            role: _is_part(site, row, by_role[role], drive, hand=hand)
+            for role, drive in found.items()
+        }
+    except (StepFailed, Refusal) as error:
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, row.state, reason=error.message)
+        raise
+    with transaction(site.connection):
+        if row.state == "made":
+            # Since then only a drive that was left alone can have got some, by itself.
+            for member in members.both:
+                forget_marks(site.connection, row.campaign_id, member.drive_id, written_over=False)
+        update_array(site.connection, row.set_uuid, state)
+        _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
+    left: list[tuple[DriveMarks, str]] = []
+    for role, drive in found.items():
+        marks = _marks_of(site, row.campaign_id, by_role[role], path=drive.path, hand=hand)
+        if ours[role]:
+            left.append((marks, make_table_uuid()))
+            marks.begin(left[-1][1], anew=True)
+        elif row.state == "made":
+            marks.begin(anew=True)  # it carries nothing, and is to go on doing so
+    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
+    try:
+        if not found:
+            raise missing[0]
+        remarks = _part(site, members, found, row.set_uuid, stick=stick, hand=hand, left=left)
+    except KaltstartError as error:
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, state, reason=error.message)
+        raise
+    absent = missing[0].message if missing else ""
+    done = "parting" if absent else "apart"
+    with transaction(site.connection):
+        update_array(site.connection, row.set_uuid, state if absent else "apart", reason=absent)
+        for remark in remarks:
+            _note(site, row.campaign_id, "array-remark", members, remark)
+        _note(site, row.campaign_id, f"array-{done}", members, absent or row.set_uuid)
+    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
+
+
+def _find_members(
+    site: Site, members: MemberRows, *, tell: Progress
+) -> tuple[dict[str, Drive], list[Refusal]]:
+    """Those that are here by their role, and why the others are not."""
+    found: dict[str, Drive] = {}
+    missing: list[Refusal] = []
+    for member in members.both:
+        try:
+            found[member.role] = find_member(site, member, tell=tell)
+        except Refusal as error:
+            missing.append(error)
+    return found, missing
+
+
+def _part(
+    site: Site,
+    members: MemberRows,
+    found: Mapping[str, Drive],
+    set_uuid: str,
+    *,
+    stick: Stick,
+    hand: DriveThread,
+    left: Sequence[tuple[DriveMarks, str]],
+) -> tuple[str, ...]:
+    """Returns what was lost or left alone."""
+    with ExitStack() as stack:
+        targets = {
+            member.role: _unlock(
+                site, member, found[member.role], stack=stack, stick=stick, hand=hand
+            )
+            for member in members.both
+            if member.role in found
+        }
+        part = partial(
+            take_apart,
+            targets.get("backing"),
+            targets.get("cache"),
+            set_uuid=set_uuid,
+            tell=hand.tell,
+        )
+        remarks = hand.do(part, N_("dismantling the array"))
+        # Nothing else would tell them from other drives in the same docks.
+        for marks, mark_uuid in left:
+            is_left = marks.leave(mark_uuid)
+            marks.store_left(mark_uuid if is_left else "")
+    return remarks
+
+
+def _is_part(
+    site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive, *, hand: DriveThread
+) -> bool:
+    """Whether it is in the array; else it carries nothing, or what this campaign knows.
+
+    Raises Refusal when what was in the array is another disk now. Taking apart would leave it
+    alone, and forget what shows that it is not ours; what comes next would then overwrite it. A
+    drive that carries nothing is one that was cleared, or emptied.
+    """
+    superblock = hand.do(
+        partial(site.host.drives.read_superblock, drive.path), "looking at its superblock"
+    )
+    if superblock is not None and superblock.belongs_to(array.set_uuid):
+        return True
+    if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
+        return False
+    # Cleared, and used alone while the other could not be; or the making was cut before.
+    if check_drive_marks(site, array.campaign_id, row, drive, hand=hand):
+        return False
+    if array.state == "making":
+        return False  # a version that noted less began to make it
+    raise Refusal(f"drive {row.identity} no longer carries its part of the array", blame="drive")
+
+
+def _marks_of(
+    site: Site, campaign_id: int, row: CampaignDriveRow, *, path: str, hand: DriveThread
+) -> DriveMarks:
+    return DriveMarks(
+        site=site,
+        campaign_id=campaign_id,
+        drive_id=row.drive_id,
+        path=path,
+        hand=hand,
+    )
+
+
+def _note(site: Site, campaign_id: int, event: str, members: MemberRows, what: str) -> None:
+    record(
+        site,
+        event,
+        backing=members.backing.identity,
+        cache=members.cache.identity,
+        what=what,
+        campaign_id=campaign_id,
+    )

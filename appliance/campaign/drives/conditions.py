@@ -1,0 +1,117 @@
+"""Recording what influences a campaign's results: machine, programs, drive settings.
+
+Looked at when a campaign starts and at each later start of the machine for it. Reads /sys and what
+drives answered before; asks no drive. What was noted is never changed: another value is another
+row, and a warning in the diary.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from appliance import sysfs
+from appliance.campaign.context import Site
+from appliance.campaign.drives.condition_values import list_drive_values, list_machine_values
+from appliance.campaign.drives.find import find_released_drive
+from appliance.campaign.drives.work import drive_work
+from appliance.campaign.log import record
+from appliance.drive_thread import DriveSilentError
+from appliance.drives.block_settings import read_block_settings
+from appliance.drives.facts.kernel import read_kernel_texts
+from appliance.drives.model import Drive
+from appliance.errors import Refusal
+from appliance.machine.facts import FixedFacts
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.conditions import (
+    Change,
+    find_changes,
+    insert_conditions,
+    select_conditions,
+)
+from appliance.store.connect import transaction
+from appliance.store.read.evidence import select_health_texts
+
+_SYS = Path("/sys")
+_SETTINGS = "reading its settings"
+
+
+def store_conditions(
+    site: Site,
+    campaign_id: int,
+    *,
+    fixed: FixedFacts,
+    drives: Sequence[Drive],
+    sys: Path = _SYS,
+) -> None:
+    """Store what is new or another value than before; `drives` are those in the machine now.
+
+    A drive that is not here now, or another one in its place, is left as it was noted.
+    """
+    connection = site.connection
+    found: list[tuple[str, int | None, dict[str, str]]] = [
+        ("the machine", None, _read_machine(fixed, sys=sys))
+    ]
+    found += [
+        (row.identity, row.drive_id, _read_drive(site, campaign_id, row, drives=drives, sys=sys))
+        for row in select_campaign_drives(connection, campaign_id)
+    ]
+    news = [
+        (subject, drive_id, changes)
+        for subject, drive_id, values in found
+        if (changes := find_changes(select_conditions(connection, campaign_id, drive_id), values))
+    ]
+    if not news:
+        return  # a transaction is a write to the stick, even an empty one
+    with transaction(connection):
+        for subject, drive_id, changes in news:
+            insert_conditions(connection, campaign_id, drive_id, changes)
+            if others := [change for change in changes if change.before]:
+                record(
+                    site,
+                    "conditions-changed",
+                    what=describe_changes(subject, others),
+                    campaign_id=campaign_id,
+                    level="warning",
+                )
+
+
+def describe_changes(subject: str, changes: Sequence[Change]) -> str:
+    """`LAB-1: link was 6.0 Gb/s and is 3.0 Gb/s now`."""
+    said = [f"{each.name} was {each.before} and is {each.value} now" for each in changes]
+    return f"{subject}: {'; '.join(said)}"
+
+
+def _read_machine(fixed: FixedFacts, *, sys: Path) -> dict[str, str]:
+    policies = sorted((sys / "devices/system/cpu/cpufreq").glob("policy*"))
+    texts = {
+        file: [text for policy in policies if (text := sysfs.read_text(policy / file))]
+        for file in ("scaling_governor", "scaling_driver")
+    }
+    return list_machine_values(
+        fixed, governors=texts["scaling_governor"], frequency_drivers=texts["scaling_driver"]
+    )
+
+
+def _read_drive(
+    site: Site, campaign_id: int, row: CampaignDriveRow, *, drives: Sequence[Drive], sys: Path
+) -> dict[str, str]:
+    """The values of one drive now; none where it is not here, or does not answer."""
+    try:
+        drive = find_released_drive(drives, row)
+    except Refusal:
+        return {}
+    try:
+        with drive_work(site, campaign_id, [(row, drive)], tell=site.tell) as hand:
+            settings = hand.do(partial(read_block_settings, drive.name, sys=sys), _SETTINGS)
+            kernel = hand.do(partial(read_kernel_texts, drive.name, sys=sys), _SETTINGS)
+    except DriveSilentError:
+        return {}
+    # Its answer is of the campaign's start: later it would pass for what is so now.
+    is_first = not select_conditions(site.connection, campaign_id, row.drive_id)
+    texts = select_health_texts(site.connection, campaign_id, row.drive_id) if is_first else ()
+    return list_drive_values(
+        drive,
+        settings=settings,
+        kernel=kernel,
+        smart=texts[0] if texts else "",
+    )

@@ -1,0 +1,116 @@
+"""A campaign's drives as they are connected now: the released ones and the ones that boot.
+
+Reads only. Must never take a path for an identity, nor a drive of the same serial for the same one.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from appliance.campaign.drives.booted_array import (
+    BootedArray,
+    BootedDrives,
+    LiveMembers,
+    check_sets,
+    read_sets,
+)
+from appliance.campaign.drives.work import side_work
+from appliance.campaign.host import Host
+from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.identity import find_by_identity, is_model
+from appliance.drives.model import Drive
+from appliance.errors import Refusal, StepFailed
+from appliance.phrases import N_
+from appliance.progress import Progress, tell_nobody
+from appliance.reference_os.install import root_partuuid
+from appliance.store.campaigns import CampaignDriveRow
+
+_DRIVE_WAIT_S = 20
+_DRIVE_POLL_S = 2
+
+
+def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
+    """The live drive that was released: same identity, and still the same model and size.
+
+    The serial number of a USB bridge stays when the disk behind it is changed. Raises Refusal.
+    """
+    drive = find_by_identity(found, serial=row.serial, wwn=row.wwn)
+    is_same_size = drive.size_bytes == row.released_size_bytes
+    if not (is_same_size and is_model(drive, row.released_model)):
+        raise Refusal(
+            f"drive {row.identity} is not the one that was released: it was {row.released_model} "
+            f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
+        )
+    return drive
+
+
+def noted_identity(row: CampaignDriveRow) -> AskedIdentity | None:
+    """What the drive itself answered when it was released; None where it did not."""
+    noted = AskedIdentity(row.asked_serial, row.asked_wwn, row.asked_model, row.asked_size_bytes)
+    return noted if noted.serial or noted.size_bytes else None
+
+
+def find_booted_drives(
+    host: Host, found: Sequence[Drive], row: CampaignDriveRow, *, array: BootedArray | None
+) -> BootedDrives:
+    """The live drive of a campaign that carries its reference OS, and alone carries it.
+
+    With an array it is the backing drive, and the cache drive must be here as well. Raises Refusal
+    when a drive is absent, present twice, no longer carries it, or another drive does as well.
+    """
+    drive = find_released_drive(found, row)
+    wanted = root_partuuid(row.slot)
+    if array is None:
+        check_sets(read_sets(host.drives.read_superblock, found), row, members=None)
+        known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
+        if wanted not in drive.partition_uuids or not known:
+            raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
+        booted = BootedDrives(drive)
+    else:
+        try:
+            cache = find_released_drive(found, array.cache)
+        except Refusal as error:
+            raise Refusal(
+                f"drive {row.identity} is not booted without its cache: {error.message}"
+            ) from error
+        members = LiveMembers(array.set_uuid, drive, cache)
+        check_sets(
+            read_sets(host.drives.read_superblock, found, drive, cache), row, members=members
+        )
+        booted = BootedDrives(drive, array, cache)
+    # While an array runs, its partitions are shown below both its drives.
+    others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
+    if others:
+        raise Refusal(
+            f"the reference OS of drive {row.identity} is also on "
+            + ", ".join(other.path for other in others),
+            hint="unplug the drives that must not be booted",
+        )
+    return booted
+
+
+def await_drive[T](
+    host: Host,
+    find: Callable[[Sequence[Drive]], T],
+    *,
+    tell: Progress = tell_nobody,
+    hand: DriveThread | None = None,
+) -> T:
+    """What `find` gives, allowing a disk behind USB the time it needs to spin up.
+
+    Drives that come or go just now can make a single look fail. `hand` is the thread to do it in,
+    where `find` asks drives. Raises Refusal, StepFailed, and what `tell` raises.
+    """
+    if hand is None:
+        with side_work(host, "what udev knows", tell=tell) as own:
+            return await_drive(host, find, hand=own)
+    give_up_s = host.clock.monotonic_s() + _DRIVE_WAIT_S
+    while True:
+        try:
+            return hand.do(lambda: find(host.drives.find_settled()), N_("looking for the drives"))
+        except DriveSilentError:
+            raise
+        except (Refusal, StepFailed):
+            if host.clock.monotonic_s() >= give_up_s:
+                raise
+        hand.do(partial(host.clock.sleep, _DRIVE_POLL_S), N_("looking for the drives"))

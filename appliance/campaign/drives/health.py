@@ -1,0 +1,152 @@
+"""Reading the drives' health, before a campaign's first action and after its last.
+
+Each is asked once at each of the two moments. Only asks; a drive that does not answer gives a row
+with the reason. What came in between is computed where it is shown or judged.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+from appliance.campaign.context import Site
+from appliance.campaign.drives.find import find_released_drive, noted_identity
+from appliance.campaign.drives.work import side_work
+from appliance.campaign.host import Host
+from appliance.campaign.log import record
+from appliance.drives.asked_identity import check_asked, parse_identity
+from appliance.drives.facts.health import SMARTCTL, Health, parse_health
+from appliance.drives.facts.hidden_capacity import ask_native_size
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError
+from appliance.phrases import N_
+from appliance.run import run
+from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
+from appliance.store.clock import parse_timestamp, timestamp
+from appliance.store.connect import transaction
+from appliance.store.health import HealthRow, Moment, insert_health, select_health
+from appliance.units import printable
+
+DEADLINE_S = 60
+"""For everything smartctl asks of one drive: a disk that has to spin up takes half of it."""
+
+_AT_ONCE = 8
+_DOES_NOT_ANSWER = N_("the drive does not answer, and is not queried any more")
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one drive answered."""
+
+    health: Health
+    raw: str = ""
+    """All smartctl said."""
+
+
+def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
+    """Ask each drive of the campaign that was not asked at `moment` yet, and store the answers."""
+    known = select_health(site.connection, campaign_id)
+    asked = {row.drive_id for row in known if row.moment == moment}
+    rows = [
+        row
+        for row in select_campaign_drives(site.connection, campaign_id)
+        if row.drive_id not in asked
+    ]
+    if not rows:
+        return
+    silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if site.silent.knows(row)}
+    with side_work(site.host, "the drives' health", tell=site.tell) as hand:
+        readings = hand.do(
+            partial(_ask, site.host, rows, silent), f"reading the drives' health, {moment}"
+        )
+    with transaction(site.connection):
+        for row, reading in zip(rows, readings, strict=True):
+            health = reading.health
+            if moment == "after":
+                before = next((each for each in known if each.drive_id == row.drive_id), None)
+                health = add_hours_doubt(health, before, hours_up(site.host, before))
+            insert_health(
+                site.connection,
+                campaign_id=campaign_id,
+                drive_id=row.drive_id,
+                moment=moment,
+                health=health,
+                raw=reading.raw,
+            )
+            if health.reason:
+                record(
+                    site,
+                    "health-unknown",
+                    drive=row.identity,
+                    **{moment: health.reason},
+                    campaign_id=campaign_id,
+                    level="warning",
+                )
+
+
+def _ask(host: Host, rows: Sequence[CampaignDriveRow], silent: Mapping[int, str]) -> list[Reading]:
+    """All at the same time, but for a few: one that hangs holds up nobody else.
+
+    `silent`: the drives, by number, that are not asked, and why.
+    """
+    try:
+        found = host.drives.find_settled()
+    except KaltstartError as error:
+        return [_no_reading(error.message) for _ in rows]
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        return list(
+            pool.map(
+                lambda row: (
+                    _no_reading(silent[row.drive_id])
+                    if row.drive_id in silent
+                    else _ask_one(found, row)
+                ),
+                rows,
+            )
+        )
+
+
+def _ask_one(found: Sequence[Drive], row: CampaignDriveRow) -> Reading:
+    try:
+        drive = find_released_drive(found, row)
+        said = run([*SMARTCTL, drive.path], check=False, timeout_s=DEADLINE_S).stdout
+        if answer := parse_identity(said):
+            check_asked(drive, noted_identity(row), answer)
+        said = ask_native_size(drive.path, said, timeout_s=DEADLINE_S)
+    except KaltstartError as error:
+        return _no_reading(error.message)
+    health = parse_health(said)
+    return Reading(replace(health, reason=printable(health.reason)), said)
+
+
+def _no_reading(reason: str) -> Reading:
+    return Reading(Health(None, (), None, None, printable(reason)))
+
+
+def hours_up(host: Host, before: HealthRow | None) -> float:
+    """For how long the drive has had power for certain since it was asked before the campaign.
+
+    0 where the machine has been off in between, or may have been.
+    """
+    if before is None or parse_timestamp(before.at) < host.clock.kernel_started_at():
+        return 0.0
+    return (parse_timestamp(timestamp()) - parse_timestamp(before.at)) / _SECONDS_PER_HOUR
+
+
+def add_hours_doubt(health: Health, before: HealthRow | None, up_hours: float) -> Health:
+    """Doubt power-on hours that rose by less than the hours that passed. Pure.
+
+    An NVMe drive need not count what it spends in its lowest power states (NVM Express base
+    specification, "Power On Hours"), and some count a sixteenth of them.
+    """
+    old = before.counters.get("power_on_hours") if before else None
+    counters = {counter.name: counter for counter in health.counters}
+    new = counters.get("power_on_hours")
+    # Both ends are cut off to full hours.
+    if old is None or new is None or new.doubt or new.value - old.value >= int(up_hours) - 1:
+        return health
+    rise = f"it rose by {new.value - old.value:.0f}"
+    doubt = f"{rise} while the machine was running for {up_hours:.0f} hours"
+    counters["power_on_hours"] = replace(new, doubt=doubt)
+    return replace(health, counters=tuple(counters.values()))

@@ -1,0 +1,182 @@
+"""Arrays left behind on their drives: listed, described and dismantled."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from appliance.arrays.superblock import read_superblock
+from appliance.campaign.context import Site
+from appliance.campaign.drives.array import find_members, take_apart_array
+from appliance.campaign.drives.find import find_released_drive
+from appliance.campaign.drives.work import SHORT_S, drive_work, side_work
+from appliance.campaign.host import Host, ReadSuperblock
+from appliance.campaign.log import record
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.progress import Progress, tell_nobody
+from appliance.stick.partitions import Stick
+from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
+from appliance.store.campaigns import CampaignDriveRow, select_campaign, select_campaign_drives
+from appliance.store.connect import transaction
+from appliance.units import printable
+
+_MEMBER = "bcache"
+_READ_BYTES = 8192
+"""Up to the end of bcache's superblock: SB_START and SB_SIZE of bcache-tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMember:
+    """What a drive is in an array that is not assembled now."""
+
+    set_uuid: str
+    role: str
+    """cache | backing"""
+    ours: bool
+    """Whether a campaign of this stick made it."""
+    campaign_id: int | None
+    explanation: str
+    """One sentence for people."""
+
+
+def find_array_members(
+    connection: sqlite3.Connection | None,
+    drives: Sequence[Drive],
+    *,
+    read: ReadSuperblock = read_superblock,
+) -> dict[str, ArrayMember]:
+    """By path, what each drive with a superblock of bcache belongs to.
+
+    Reads the superblocks; `connection` None: no database is open, so that none is known as ours.
+    """
+    carriers = [drive for drive in drives if drive.file_system == _MEMBER]
+    if not carriers:
+        return {}
+    rows = select_leftover_arrays(connection) if connection else ()
+    members = {}
+    for drive in carriers:
+        try:
+            superblock = read(drive.path)
+        except KaltstartError:
+            continue  # a drive that does not answer now
+        if superblock is None:
+            continue
+        row = next((row for row in rows if superblock.belongs_to(row.set_uuid)), None)
+        members[drive.path] = ArrayMember(
+            set_uuid=row.set_uuid if row else superblock.set_uuid,
+            role=superblock.kind,
+            ours=row is not None,
+            campaign_id=row.campaign_id if row else None,
+            explanation=_explain(connection, row, superblock.kind),
+        )
+    return members
+
+
+def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: str) -> str:
+    if row is None or connection is None:
+        return (
+            f"{kind} drive of a bcache array that was not made here: "
+            "left alone unless you release this drive for erasing"
+        )
+    campaign = select_campaign(connection, row.campaign_id)
+    names = {
+        each.drive_id: printable(each.identity)
+        for each in select_campaign_drives(connection, row.campaign_id)
+    }
+    pair = f"{names[row.backing_drive_id]} with the cache {names[row.cache_drive_id]}"
+    whose = f"{kind} drive of the array {pair} of campaign {row.campaign_id}"
+    if campaign is not None and campaign.state != "done":
+        return f"{whose}, which is {campaign.state}; it is taken apart at its end, or here"
+    why = f" ({printable(row.reason)})" if row.reason else ""
+    return f"{whose}, left behind{why}: take it apart here"
+
+
+def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
+    """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
+
+    Only of campaigns that are done: one that is paused finds its own way when it goes on. A drive
+    that does not answer may carry anything.
+    """
+    for row in select_leftover_arrays(site.connection):
+        campaign = select_campaign(site.connection, row.campaign_id)
+        if campaign is not None and campaign.state != "done":
+            continue
+        here = [_find(drives, member) for member in _members_of(site.connection, row)]
+        found = [drive for drive in here if drive is not None]
+        if len(found) < len(here) or any(_carries(site.host, drive, row) for drive in found):
+            continue
+        with transaction(site.connection):
+            update_array(site.connection, row.set_uuid, "apart", reason="no longer on its drives")
+            record(site, "array-overwritten", what=row.set_uuid, campaign_id=row.campaign_id)
+
+
+def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignDriveRow]:
+    rows = select_campaign_drives(connection, row.campaign_id)
+    wanted = {row.backing_drive_id, row.cache_drive_id}
+    return [each for each in rows if each.drive_id in wanted]
+
+
+def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
+    # Not by identity alone: a dock's serial number stays when the disk in it is changed.
+    try:
+        return find_released_drive(drives, row)
+    except Refusal:
+        return None
+
+
+def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
+    """Whether the array may still be on the drive."""
+    try:
+        with side_work(
+            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+        ) as hand:
+            return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
+    except StepFailed:
+        return True
+
+
+def _shows(host: Host, drive: Drive, row: ArrayRow) -> bool:
+    try:
+        superblock = host.drives.read_superblock(drive.path)
+    except KaltstartError:
+        return True
+    if superblock is None:
+        return not _answers(drive.path)
+    return superblock.belongs_to(row.set_uuid)
+
+
+def _answers(path: str) -> bool:
+    """Whether the superblock's place can be read: where it cannot, none is seen either."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return len(os.pread(fd, _READ_BYTES, 0)) == _READ_BYTES
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Progress) -> str:
+    """Take apart an array that a campaign of this stick made; return what became of it.
+
+    Raises Refusal for any other, and when none of its drives is here; StepFailed.
+    """
+    rows = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    if set_uuid not in rows:
+        raise Refusal(
+            f"no campaign of this stick left an array {printable(set_uuid)} behind",
+            hint="an array that was not made here is never touched",
+        )
+    row = rows[set_uuid]
+    members = find_members(site, row.campaign_id, tell=tell)
+    with drive_work(site, row.campaign_id, members, tell=tell) as hand:
+        take_apart_array(site, row, stick=stick, hand=hand)
+    left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    if set_uuid in left:
+        return f"taken apart as far as its drives are here: {left[set_uuid].reason}"
+    return "the array is dismantled"

@@ -1,0 +1,326 @@
+"""Marks: proof on a drive that it still carries what this campaign wrote.
+
+Its reference OS, a file system, or an empty partition table: a step on the bare drive makes one
+before it writes and one when it has ended, and so has a drive that is taken out of an array. Where
+such a step, or the making of one of the others, ends in its middle, both ends of the drive are
+noted as they are. All of it is read from the medium each time.
+
+A mark is forgotten in the database before it is overwritten, so one that is known and not there
+means another disk: the serial number of a USB dock stays when the disk in it is changed. Only of a
+drive whose step was cut off while it wrote nothing need be left; then the number must be its own,
+and nothing may be on it but what was there before and what the step was making: the power may have
+been off for months. Of neither is a drive known on which somebody has made anything else since.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from appliance.campaign.context import Site
+from appliance.campaign.drives.work import SHORT_S, side_work
+from appliance.campaign.host import Host
+from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.drives.model import Drive
+from appliance.drives.own_uuid import is_own
+from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
+from appliance.phrases import N_, Phrase
+from appliance.progress import tell_nobody
+from appliance.reference_os.install import root_partuuid
+from appliance.run import StillRunning, run
+from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
+from appliance.store.connect import transaction
+from appliance.store.steps import delete_file_system, select_file_system
+from appliance.workloads.drive_content import (
+    DriveContent,
+    describe_change,
+    describe_foreign,
+    format_content,
+    parse_content,
+)
+
+_IF_IT_MAY_BE_ERASED = (
+    "nothing was written; examine what is on it, and if it may be erased as it is now, start "
+    "the plan again"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveMarks:
+    """The marks of one drive of a campaign, which is unlocked at `path`."""
+
+    site: Site
+    campaign_id: int
+    drive_id: int
+    path: str
+    hand: DriveThread
+
+    @contextmanager
+    def noted_if_cut(
+        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+    ) -> Iterator[None]:
+        """Around writing: where it ends in its middle, what is at both ends of the drive is noted.
+
+        Nothing is written for it: what was begun goes on from what is there. `mark_uuid` is of the
+        table that is there or is being made, `making` are the UUIDs of what else is being made.
+        `anew`: whatever this campaign left on the drive before is about to be overwritten.
+        """
+        self.begin(mark_uuid, making=making, anew=anew)
+        try:
+            yield
+        except Exception:
+            with suppress(KaltstartError):
+                left = self._read()
+                if left.sha256:
+                    self.store(mark_uuid, mark_sha256=left.sha256, content=left)
+            raise
+
+    def begin(
+        self, mark_uuid: str = "", *, making: Collection[str] = (), anew: bool = False
+    ) -> None:
+        """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
+        found = self._read()
+        with transaction(self.site.connection):
+            if anew:
+                forget_marks(
+                    self.site.connection, self.campaign_id, self.drive_id, written_over=True
+                )
+            self._store(
+                mark_uuid,
+                content=replace(found, sha256="", making=frozenset(making)),
+                written_over=True,
+            )
+
+    def leave(self, mark_uuid: str) -> bool:
+        """Write a mark, whose UUID is stored already; whether the drive took it."""
+        # With `must`: a stop that comes right before is heard once the drive can be known again.
+        leave = partial(leave_mark, self.path, mark_uuid)
+        return self.hand.do(leave, "leaving a mark", must=True)
+
+    def store_left(self, mark_uuid: str) -> None:
+        """Writing has ended; empty where the drive takes no mark."""
+        content = self._read()
+        # That is no reason to fail: what it has is known instead.
+        sha256 = "" if mark_uuid else content.sha256
+        self.store(mark_uuid, mark_sha256=sha256, content=content)
+
+    def store(
+        self, mark_uuid: str, *, mark_sha256: str = "", content: DriveContent | None = None
+    ) -> None:
+        """By what the drive is to be known from now on."""
+        with transaction(self.site.connection):
+            self._store(mark_uuid, mark_sha256=mark_sha256, content=content)
+
+    def _store(
+        self,
+        mark_uuid: str,
+        *,
+        mark_sha256: str = "",
+        content: DriveContent | None = None,
+        written_over: bool = False,
+    ) -> None:
+        update_marks(
+            self.site.connection,
+            self.campaign_id,
+            self.drive_id,
+            mark_uuid=mark_uuid,
+            mark_sha256=mark_sha256,
+            written_over=written_over,
+            noted_content=format_content(content) if content else None,
+        )
+
+    def _read(self) -> DriveContent:
+        """Nothing where it cannot be read. Raises DriveSilentError."""
+        read = partial(self.site.host.drives.read_content, self.path)
+        try:
+            return self.hand.do(read, "looking at what it carries", must=True)
+        except DriveSilentError:
+            raise
+        except StepFailed:
+            return DriveContent()
+
+
+def note_content(host: Host, drive: Drive) -> str:
+    """What is on a drive when it is released, as it is stored.
+
+    Of one that does not give its ends, what udev knows: its table's GUID, and a file system.
+    """
+    try:
+        with side_work(
+            host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
+        ) as hand:
+            return format_content(
+                hand.do(partial(host.drives.read_content, drive.path), "looking at it")
+            )
+    except (StepFailed, StillRunning):
+        return f"{drive.disk_uuid}/{drive.file_system}"
+
+
+def check_drive_marks(
+    site: Site,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    hand: DriveThread,
+    blame: Blame = "other",
+) -> bool:
+    """Whether this campaign has left anything on the drive; it is there then.
+
+    Raises Refusal where it is not, or where anything else is: a power cut may have lasted months.
+    `blame`: the drive's, where nobody but this campaign can have used it since the last mark was
+    left, with no pause and no older database in between.
+    """
+    has_made = check_file_system(
+        site,
+        campaign_id,
+        row.drive_id,
+        path=drive.path,
+        name=f"drive {row.identity}",
+        hand=hand,
+    )
+    if has_made:
+        return True
+    has_left = bool(row.install_uuid or row.mark_uuid or row.mark_sha256 or row.written_over)
+    noted = parse_content(row.noted_content)
+    if has_left or noted is not None:
+        found = hand.do(
+            partial(site.host.drives.read_content, drive.path), "looking at what it carries"
+        )
+        if has_left:
+            _check_left(row, found, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
+        elif noted is not None:
+            _check_released(row, describe_change(found, noted))
+    if noted is None:
+        _check_content(row, drive)
+    return has_left
+
+
+def _check_left(
+    row: CampaignDriveRow,
+    found: DriveContent,
+    noted: DriveContent | None,
+    *,
+    has_doubt: bool,
+    blame: Blame,
+) -> None:
+    """Pure. Raises Refusal."""
+    if row.install_uuid and row.install_uuid not in found.tables:
+        raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
+    if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
+        return
+    own = {row.mark_uuid, *(noted.making if noted else ())} - {""}
+    is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256
+    if not is_known and not row.written_over:
+        raise Refusal(
+            f"drive {row.identity} no longer carries what the last step left on it", blame=blame
+        )
+    if not is_known and has_doubt and not found.has_pattern and not own & found.tables:
+        raise Refusal(
+            f"drive {row.identity} cannot be told from another one: the power went while it "
+            "was being written, nothing that was left on it is there any more, and its serial "
+            "number may be another drive's too",
+            hint="start a new campaign, in which you release it again",
+        )
+    if noted is None:
+        # A version that knew less has stored it: all that is named as ours may be of that step.
+        own |= {uuid for uuid in _list_uuids(found) if is_own(uuid)}
+        if not row.written_over:
+            own |= _list_uuids(found)
+    if foreign := describe_foreign(found, noted or DriveContent(), own):
+        raise Refusal(
+            Phrase(
+                N_(
+                    "drive {drive} carries what was not on it when this campaign last wrote to "
+                    "it, and is not the campaign's: {found}; somebody may have used it since"
+                ),
+                drive=row.identity,
+                found=foreign,
+            ),
+            hint=_IF_IT_MAY_BE_ERASED,
+        )
+
+
+def _list_uuids(found: DriveContent) -> set[str]:
+    return {*found.tables, *(each.uuid for each in found.signatures)}
+
+
+def _check_released(row: CampaignDriveRow, change: str) -> None:
+    """Raises Refusal where this campaign has not written to the drive and somebody else has.
+
+    Power may have gone between the release and the first write, and come back in months.
+    """
+    if change:
+        raise Refusal(
+            Phrase(
+                N_(
+                    "drive {drive} does not carry what it did when it was released, and nothing "
+                    "of this campaign: {found}"
+                ),
+                drive=row.identity,
+                found=change,
+            ),
+            hint=_IF_IT_MAY_BE_ERASED,
+        )
+
+
+def _check_content(row: CampaignDriveRow, drive: Drive) -> None:
+    """The same by what udev knows, where no more was noted at the release. Raises Refusal.
+
+    An installation that was cut leaves nothing, a part of what was there, or its own partitions.
+    """
+    if row.noted_content is None or root_partuuid(row.slot) in drive.partition_uuids:
+        return
+    table_uuid, _, file_system = row.noted_content.partition("/")
+    is_same = drive.disk_uuid in {"", table_uuid} and drive.file_system in {"", file_system}
+    _check_released(row, "" if is_same else f"{drive.disk_uuid} {drive.file_system}".strip())
+
+
+def check_file_system(
+    site: Site,
+    campaign_id: int,
+    drive_id: int,
+    *,
+    path: str,
+    name: str,
+    hand: DriveThread,
+) -> bool:
+    """Whether this campaign made one there; that of an array belongs to its backing drive.
+
+    Raises Refusal when what is at `path`, called `name`, carries another one by now.
+    """
+    made = select_file_system(site.connection, campaign_id, drive_id)
+    if made is None:
+        return False
+    read = partial(site.host.drives.read_file_system_uuid, path)
+    if hand.do(read, "looking at its file system") != made.uuid:
+        raise Refusal(f"{name} no longer carries the file system made on it", blame="drive")
+    return True
+
+
+def forget_marks(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int, *, written_over: bool
+) -> None:
+    """Whatever this campaign left on the drive is about to be overwritten.
+
+    `written_over`: until there is a new mark nothing need be left on it.
+    """
+    delete_file_system(connection, campaign_id, drive_id)
+    update_uninstalled(connection, campaign_id, drive_id, written_over=written_over)
+
+
+def leave_mark(path: str, mark_uuid: str) -> bool:
+    """Write an empty partition table with this GUID to the unlocked drive at `path`.
+
+    False where the drive does not take it: that is for the step to find out.
+    """
+    try:
+        # The whole disk is locked already, by us.
+        run(
+            ["sfdisk", "--lock=no", "--wipe=always", path],
+            stdin=f"label: gpt\nlabel-id: {mark_uuid}\n",
+        )
+    except StepFailed:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""What people ask of the engine while it runs or waits: one table of kinds and handlers."""

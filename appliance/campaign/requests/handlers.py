@@ -1,0 +1,420 @@
+"""Requests: what people ask of the engine, and how each kind is carried out.
+
+Each is a row of the table `request`. One about a campaign that runs is answered in the transaction
+that grants it: a power cut leaves it either done or still asked for. Must never take a step, or a
+drive, for another one.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from inspect import get_annotations
+from typing import Any, Protocol
+
+from appliance.campaign.context import Site, take_back_departure
+from appliance.campaign.finish import write_report_again
+from appliance.campaign.host import Host
+from appliance.campaign.log import record, record_step
+from appliance.campaign.requests.machine import Machine
+from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
+from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.phrases import N_, Phrase
+from appliance.store.campaigns import (
+    CampaignDriveRow,
+    select_campaign,
+    select_campaign_drives,
+    select_unfinished_campaign,
+)
+from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import (
+    clear_pause_asked,
+    is_pause_asked,
+    update_boots_skipped,
+    update_pause_asked,
+    update_step_skipped,
+)
+from appliance.store.requests import (
+    Kind,
+    Request,
+    select_new_requests,
+    select_request,
+    update_request,
+)
+from appliance.store.steps import StepRow, select_parts, select_steps
+
+STOPPED = N_("stopped by a key")
+PAUSED = N_("paused by a person")
+
+_BUSY = N_("a campaign is running: stop it first")
+_BY_PERSON = N_("by a person")
+_MAX_INTEGER = 2**63 - 1
+"""Of SQLite."""
+
+Accept = Callable[[str], None]
+"""Store the answer for people."""
+
+
+class Engine(Protocol):
+    """What the service does itself, while no campaign has the machine."""
+
+    site: Site
+    machine: Machine
+
+    def start(self, plan_toml: str, accept: Accept) -> None:
+        """A new campaign, as far as it goes in this boot."""
+
+    def resume(self, campaign_id: int, accept: Accept) -> None:
+        """Let a paused one go on, as far as it goes in this boot."""
+
+    def merge(self, file_name: str, accept: Accept) -> None:
+        """Take over the campaigns of another stick's database."""
+
+    def take_apart(self, set_uuid: str) -> None:
+        """An array that was left behind."""
+
+    def switch_off(self, accept: Accept, *, restart: bool) -> None:
+        """The machine."""
+
+
+class Wanted(Enum):
+    """What a campaign that has the machine is to do."""
+
+    NOTHING = "go on"
+    PAUSE = "at the next safe point"
+    SKIP = "with the next step"
+    STOP = "at once"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that is being answered."""
+
+    connection: sqlite3.Connection
+    host: Host
+    request: Request
+    idle_engine: Engine | None = None
+    running_id: int | None = None
+    """The step that runs, 0 where none does; None where no campaign has the machine."""
+
+    @property
+    def engine(self) -> Engine:
+        """For those that are carried out while nothing runs."""
+        if self.idle_engine is None:
+            raise AssertionError(f"{self.request.kind} while a campaign is using the machine")
+        return self.idle_engine
+
+    def accept(self, answer: str) -> None:
+        """Answer it, before anything lengthy begins."""
+        update_request(self.connection, self.request.id, "accepted", answer, 0)
+
+    def decline(self, answer: str, exit_code: int) -> None:
+        """Answer it, unless it is answered."""
+        update_request(self.connection, self.request.id, "refused", answer, exit_code)
+
+    def is_new(self) -> bool:
+        """Nobody has answered it yet."""
+        request = select_request(self.connection, self.request.id)
+        return request is not None and request.state == "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How one kind of request is carried out."""
+
+    run: Callable[..., str | None]
+    """Returns the answer, or None where it was given in there: in the transaction that does what
+    was asked, or before something lengthy. Beside what was asked it is given what the payload must
+    hold, which are its keyword arguments: their names and types are checked. Raises KaltstartError,
+    and LookupError or ValueError where the request is malformed."""
+    wants: Wanted = Wanted.NOTHING
+    """What it means to the campaign that runs, where it was granted."""
+    while_running: bool = False
+    """May be carried out while a campaign is using the machine; all others are refused then."""
+    outlives_a_start: bool = False
+    """Still meant after the machine was restarted: it names what it is about, or was stored while
+    power was going and means whatever goes on by itself."""
+    writes_files: bool = False
+    """On KALTSTART, for people: trouble with that partition is no more than the answer."""
+
+
+def carry_out(asked: Asked) -> Wanted:
+    """Answer one request; what it means to a campaign that runs.
+
+    Raises KaltstartError, PlanError where it is malformed: the answer is left to the caller then.
+    """
+    kind = asked.request.kind
+    handler = HANDLERS.get(kind)
+    if asked.running_id is not None and not (handler and handler.while_running):
+        raise Refusal(_BUSY)
+    try:
+        if handler is None:
+            raise ValueError("it is not known")
+        answer = handler.run(asked, **_read_arguments(handler, asked.request))
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        if not asked.is_new():
+            raise  # a bug in what it has begun
+        raise PlanError(f"the request {kind} is malformed: {error}") from error
+    if answer is not None:
+        asked.accept(answer)
+    return handler.wants
+
+
+def _read_arguments(handler: Handler, request: Request) -> dict[str, Any]:
+    payload = request.read_payload()
+    types = get_annotations(handler.run).items()
+    return {
+        name: _check(name, payload[name], wanted)
+        for name, wanted in types
+        if name not in {"asked", "_", "return"}
+    }
+
+
+def _check(name: str, value: object, wanted: type) -> object:
+    """Raises TypeError or ValueError."""
+    if type(value) is not wanted:
+        raise TypeError(f"{name} is no {wanted.__name__}")
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError(f"{name} holds a character that no text has")
+    if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise ValueError(f"{name} is too large")
+    return value
+
+
+def answer_beside_campaign(connection: sqlite3.Connection, host: Host, *, step_id: int) -> Wanted:
+    """Answer all requests while a campaign is using the machine; the most urgent that was granted.
+
+    `step_id` is the step that runs, 0 where none does.
+    """
+    most = Wanted.NOTHING
+    for request in select_new_requests(connection):
+        asked = Asked(connection, host, request, running_id=step_id)
+        wanted = _answer(asked)
+        if wanted is not None and request.kind == Kind.KEEP_RUNNING and most is Wanted.PAUSE:
+            most = Wanted.NOTHING
+        most = max(most, wanted or Wanted.NOTHING, key=list(Wanted).index)
+    return most
+
+
+def is_pause_wanted(connection: sqlite3.Connection, host: Host, campaign_id: int) -> bool:
+    """Whether the campaign is to pause; hears of pauses only, and leaves all else to who asks next.
+
+    For a boot in which no interface runs: a pause, or a stop, may have been asked for while power
+    was going. Here is a safe point: to stop is to pause.
+    """
+    for request in select_new_requests(connection):
+        if request.kind in {Kind.STOP, Kind.PAUSE, Kind.KEEP_RUNNING}:
+            _answer(Asked(connection, host, request))
+    return is_pause_asked(connection, campaign_id)
+
+
+def _answer(asked: Asked) -> Wanted | None:
+    """None where it was refused."""
+    try:
+        return carry_out(asked)
+    except KaltstartError as error:
+        asked.decline(str(error), error.exit_code)
+    return None
+
+
+def name_stop(connection: sqlite3.Connection, campaign_id: int) -> str:
+    """Why a campaign that a person holds pauses, in words for people."""
+    return PAUSED if is_pause_asked(connection, campaign_id) else STOPPED
+
+
+def _start(asked: Asked, *, plan_toml: str) -> None:
+    asked.engine.start(plan_toml, asked.accept)
+
+
+def _resume(asked: Asked, *, campaign_id: int) -> None:
+    asked.engine.resume(campaign_id, asked.accept)
+
+
+def _stop(asked: Asked) -> str | None:
+    if asked.running_id is not None:
+        return N_("stopped")
+    campaign = select_unfinished_campaign(asked.connection)
+    if campaign is None or campaign.state == "paused":
+        return N_("nothing is running")
+    # It came when power was going already: it holds from the next safe point on.
+    with transaction(asked.connection):
+        update_pause_asked(asked.connection, campaign.id)
+        record(asked, "pause-asked", campaign_id=campaign.id)
+        asked.accept(N_("stopped"))
+    return None
+
+
+def _pause(asked: Asked, *, campaign_id: int) -> None:
+    """Note that the campaign is to pause. At the engine's start it is one that goes on by itself.
+
+    Raises Refusal where it does not run.
+    """
+    campaign = select_campaign(asked.connection, campaign_id)
+    if campaign is None or campaign.state not in {"preparing", "running"}:
+        raise Refusal(f"campaign {campaign_id} does not run")
+    with transaction(asked.connection):
+        update_pause_asked(asked.connection, campaign_id)
+        record(asked, "pause-asked", campaign_id=campaign_id)
+        asked.accept(N_("it pauses once the current part is stored"))
+
+
+def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
+    if not is_pause_asked(asked.connection, campaign_id):
+        raise Refusal(
+            f"campaign {campaign_id} is not about to pause", hint="resume a paused campaign instead"
+        )
+    with transaction(asked.connection):
+        clear_pause_asked(asked.connection, campaign_id)
+        record(asked, "pause-taken-back", campaign_id=campaign_id)
+        asked.accept(Phrase(N_("campaign {number} does not pause"), number=campaign_id))
+
+
+def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
+    """Store the step that the request names as skipped; what it has measured stays.
+
+    While a campaign has the machine only the step that runs can be skipped, as what comes next is
+    decided already. Raises Refusal.
+    """
+    connection, running_id = asked.connection, asked.running_id
+    step = _find_step(connection, campaign_id, step_id)
+    if step.state not in {"planned", "running"}:
+        raise Refusal(f"{step.kind} on {step.device} is already {step.state}: nothing was skipped")
+    if running_id is not None and step.id != running_id:
+        raise Refusal(
+            f"{step.kind} on {step.device} is not running now: nothing was skipped",
+            hint="pause the campaign; then you can skip the next step",
+        )
+    stored = len(select_parts(connection, step.id))
+    with transaction(connection):
+        if not update_step_skipped(connection, step.id, reason=_BY_PERSON):
+            raise AssertionError("this connection alone ends steps")
+        record_step(asked, step, "step-skipped", parts=stored, level="warning")
+        asked.accept(
+            Phrase(N_("{kind} on {device} is skipped"), kind=step.kind, device=step.device)
+        )
+    asked.host.announce(
+        "step-skipped",
+        id=step.campaign_id,
+        step=step.id,
+        drive=step.device,
+        kind=step.kind,
+        reason=_BY_PERSON,
+    )
+
+
+def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
+    """Store the boots that a drive still had to make as skipped; its samples stay.
+
+    Of a paused campaign only: of all others the next boot may be armed. Raises Refusal.
+    """
+    connection = asked.connection
+    campaign = select_campaign(connection, campaign_id)
+    if campaign is None or campaign.state != "paused":
+        raise Refusal(f"campaign {campaign_id} is not paused: nothing was skipped")
+    drive = _find_drive(connection, campaign_id, drive_id)
+    # The pause has done so; what it could not take back is tried once more.
+    for reason in take_back_departure(asked.host):
+        record(asked, "not-disarmed", what=reason, level="warning")
+    with transaction(connection):
+        boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
+        if not boots:
+            raise Refusal(f"{drive.identity} has no boots left: nothing was skipped")
+        said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
+        record(
+            asked,
+            "boots-skipped",
+            drive=drive.identity,
+            **{"boot" if boots == 1 else "boots": boots},
+            campaign_id=campaign_id,
+            level="warning",
+        )
+        asked.accept(f"{said} skipped")
+    asked.host.announce(
+        "boots-skipped", id=campaign_id, drive=drive.identity, boots=boots, reason=_BY_PERSON
+    )
+
+
+def _merge(asked: Asked, *, file_name: str) -> None:
+    asked.engine.merge(file_name, asked.accept)
+
+
+def _report(asked: Asked, *, campaign_id: int) -> str:
+    return write_report_again(asked.engine.site, campaign_id)
+
+
+def _keep_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
+    return f"kept as {keep_plan(name, plan_toml, replace=replace)}"
+
+
+def _delete_plan(_: Asked, *, file_name: str) -> str:
+    return f"{delete_plan(file_name)} is gone"
+
+
+def _take_apart(asked: Asked, *, set_uuid: str) -> None:
+    asked.accept(N_("dismantling the array"))
+    asked.engine.take_apart(set_uuid)
+
+
+def _power_off(asked: Asked) -> None:
+    asked.engine.switch_off(asked.accept, restart=False)
+
+
+def _reboot(asked: Asked) -> None:
+    asked.engine.switch_off(asked.accept, restart=True)
+
+
+def _set_time(asked: Asked, *, at: str) -> str:
+    return asked.engine.machine.set_time(at)
+
+
+def _set_keyboard(asked: Asked, *, layout: str) -> str:
+    return asked.engine.machine.set_keyboard(layout)
+
+
+def _set_language(asked: Asked, *, language: str) -> str:
+    return asked.engine.machine.set_language(language)
+
+
+def _open_shell(asked: Asked, *, terminal: str) -> str:
+    return asked.engine.machine.open_shell(terminal)
+
+
+HANDLERS: dict[str, Handler] = {
+    Kind.START: Handler(_start),
+    Kind.RESUME: Handler(_resume),
+    Kind.STOP: Handler(_stop, Wanted.STOP, while_running=True, outlives_a_start=True),
+    Kind.PAUSE: Handler(_pause, Wanted.PAUSE, while_running=True, outlives_a_start=True),
+    Kind.KEEP_RUNNING: Handler(_take_back_pause, while_running=True, outlives_a_start=True),
+    Kind.SKIP_STEP: Handler(_skip_step, Wanted.SKIP, while_running=True, outlives_a_start=True),
+    Kind.SKIP_BOOTS: Handler(_skip_boots, outlives_a_start=True),
+    Kind.REPORT: Handler(_report, writes_files=True),
+    Kind.MERGE: Handler(_merge),
+    Kind.KEEP_PLAN: Handler(_keep_plan, writes_files=True),
+    Kind.DELETE_PLAN: Handler(_delete_plan, writes_files=True),
+    Kind.TAKE_APART: Handler(_take_apart),
+    Kind.SET_TIME: Handler(_set_time),
+    Kind.SET_KEYBOARD: Handler(_set_keyboard),
+    Kind.SET_LANGUAGE: Handler(_set_language),
+    Kind.SHELL: Handler(_open_shell),
+    Kind.POWER_OFF: Handler(_power_off),
+    Kind.REBOOT: Handler(_reboot),
+}
+"""One entry for each kind."""
+
+
+def _find_drive(
+    connection: sqlite3.Connection, campaign_id: int, drive_id: int
+) -> CampaignDriveRow:
+    """By its row's id: two drives may call themselves the same."""
+    for drive in select_campaign_drives(connection, campaign_id):
+        if drive.drive_id == drive_id:
+            return drive
+    raise Refusal(f"campaign {campaign_id} has no such drive")
+
+
+def _find_step(connection: sqlite3.Connection, campaign_id: int, step_id: int) -> StepRow:
+    """By its row's id, in the campaign that was on the screen."""
+    for step in select_steps(connection, campaign_id):
+        if step.id == step_id:
+            return step
+    raise Refusal(f"campaign {campaign_id} has no such step")

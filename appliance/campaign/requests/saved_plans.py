@@ -1,0 +1,93 @@
+"""Plans saved on KALTSTART, in the folder plans, each complete or absent.
+
+What is kept here is never started from here, and releases no drive by itself. Nothing but such a
+plan is removed.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from appliance.errors import Refusal, StickTrouble
+from appliance.plan.read import MAX_PLAN_BYTES
+from appliance.stick.partitions import writable_fat
+from appliance.units import printable, slug
+
+FOLDER = "plans"
+
+
+def keep_plan(name: str, text: str, *, replace: bool) -> str:
+    """Write `text` as `plans/NAME.toml`; return that path.
+
+    FAT tells upper from lower case nowhere: names are lower case, and one that another computer
+    wrote otherwise is the same. Raises Refusal where there is a plan of that name and `replace` is
+    not wanted, or where it is too long; StickTrouble.
+    """
+    shown = f"{FOLDER}/{slug(name).lower()}.toml"
+    raw = text.encode()
+    if len(raw) > MAX_PLAN_BYTES:
+        raise Refusal(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")
+    with writable_fat() as fat:
+        folder = fat / FOLDER
+        path = fat / shown
+        part = path.with_suffix(".part")
+        try:
+            folder.mkdir(exist_ok=True)
+            same = [each for each in folder.iterdir() if each.name.casefold() == path.name]
+            if same:
+                path = same[0]
+                shown = f"{FOLDER}/{printable(path.name)}"
+            if same and not replace:
+                raise Refusal(f"{shown} is there already", hint="replace it or choose another name")
+            with part.open("wb") as out:
+                out.write(raw)
+                out.flush()
+                os.fsync(out.fileno())
+            part.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+            raise StickTrouble(
+                f"{shown} cannot be written to KALTSTART: {error.strerror}",
+                hint="make room on it on another computer",
+            ) from error
+        _sync(folder, f"kept as {shown}")
+    return shown
+
+
+def delete_plan(file_name: str) -> str:
+    """Remove `plans/FILE_NAME`; return that path.
+
+    Raises Refusal where it is no plan in that very folder, or is gone; StickTrouble.
+    """
+    shown = f"{FOLDER}/{printable(file_name)}"
+    if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
+        raise Refusal(f"{shown} is not a saved plan")
+    with writable_fat() as fat:
+        path = fat / FOLDER / file_name
+        try:
+            path.unlink()
+        except FileNotFoundError as error:
+            raise Refusal(f"{shown} no longer exists") from error
+        except OSError as error:
+            raise StickTrouble(
+                f"{shown} cannot be removed from KALTSTART: {error.strerror}",
+                hint="remove it on another computer",
+            ) from error
+        _sync(path.parent, f"{shown} is gone")
+    return shown
+
+
+def _sync(folder: Path, done: str) -> None:
+    """What was done in it outlasts a power cut. Raises StickTrouble, which says it is done."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StickTrouble(
+            f"{done}, but may not outlast a power cut: {error.strerror}",
+            hint="check the list of saved plans after the next start",
+        ) from error

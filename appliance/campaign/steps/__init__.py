@@ -1,0 +1,1 @@
+"""Steps: each workload on its drive or array, in order, guarded, recorded, resumed."""

@@ -1,0 +1,454 @@
+"""One attempt at one step: its parts in order, and storing each result.
+
+A finished part is committed on the stick before the next one begins, so an interruption of any kind
+costs the part that was under way and nothing else.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from appliance.arrays.model import ArrayStuckError
+from appliance.arrays.state import COUNTER_TICK_S
+from appliance.campaign.context import Site
+from appliance.campaign.drives.find import noted_identity
+from appliance.campaign.drives.work import drive_work
+from appliance.campaign.log import record_step
+from appliance.campaign.requests.handlers import PAUSED, STOPPED
+from appliance.campaign.states import MAX_ATTEMPTS
+from appliance.campaign.steps.array_watch import ArrayWatch
+from appliance.campaign.steps.environment import BenchOrder
+from appliance.campaign.steps.partial_results import store_found
+from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
+from appliance.campaign.steps.recorders import StepRecorders
+from appliance.campaign.steps.target import OpenSubject, Subject
+from appliance.drive_thread import DriveThread
+from appliance.drives.file_system import release_mounts
+from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
+from appliance.plan.workloads import WorkloadPlan
+from appliance.samples.activity import peak_bytes
+from appliance.samples.diskstats import DiskStats, parse_stat
+from appliance.samples.model import CacheState, Result
+from appliance.store.campaigns import select_campaign_drives
+from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.power_offs import select_power_offs
+from appliance.store.steps import (
+    StepRow,
+    insert_part,
+    insert_results,
+    insert_tickets,
+    select_moved,
+    select_parts,
+    select_served,
+    select_steps,
+    update_step_ended,
+    update_step_interrupted,
+    update_step_running,
+)
+from appliance.store.surface import insert_ranges, insert_slices
+from appliance.workloads.base import Bench, PartResult, Workload
+from appliance.workloads.registry import make_workload
+
+_UNMEASURED = CacheState(
+    page_cache="partial",
+    proof="unproven",
+    proof_reason="what the device did beside the measured parts: layout, pre-reading, file system",
+)
+
+
+class StoppedByPersonError(Exception):
+    """A stop was asked for in the middle of something that can be stopped."""
+
+    reason = STOPPED
+
+
+class PausedByPersonError(StoppedByPersonError):
+    """A pause was asked for, and here nothing is lost by it."""
+
+    reason = PAUSED
+
+
+class SkippedByPersonError(Exception):
+    """The step under way is stored as skipped: let go of what it works on."""
+
+
+_ENDS = (StepFailed, Refusal, ArrayStuckError, SkippedByPersonError)
+"""What ends a step; all else interrupts it."""
+
+
+def hold_if_asked(site: Site, campaign_id: int) -> None:
+    """Raises PausedByPersonError where a person has asked for it; for safe points only."""
+    if is_pause_asked(site.connection, campaign_id):
+        raise PausedByPersonError
+
+
+@dataclass(frozen=True, slots=True)
+class StepPosition:
+    """Where the campaign is, for people."""
+
+    position: int
+    """From 1."""
+    of: int
+    kind: str
+    device: str
+    step_id: int = 0
+    """0: it is none of the campaign's steps."""
+    part: str = ""
+    part_number: int = 0
+    parts: int = 0
+    temperatures: Mapping[str, float] = field(default_factory=dict)
+    """°C by the drive's identity."""
+
+
+ShowStep = Callable[[StepPosition, str, int, int], None]
+"""Position, what is being done, how much of how much.
+
+Raises StoppedByPersonError, and SkippedByPersonError while a step runs.
+"""
+
+
+@dataclass(slots=True)
+class StepRun:
+    """One attempt at one step."""
+
+    site: Site
+    step: StepRow
+    plan: WorkloadPlan
+    subject: Subject
+    place: StepPosition
+    show: ShowStep
+    max_celsius: float | None = None
+    """What the plan allows; None: what the drive does."""
+    earlier_marks: Collection[str] = ()
+    """Those that were left before these steps were begun or resumed: a person may have used the
+    drive since, or have put an older database back."""
+    _stat: Path = Path()
+    _watch: ArrayWatch | None = None
+    _seen: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    """The device's counters as they were read last."""
+    _accounted: DiskStats = field(default_factory=lambda: DiskStats(0, 0, 0, 0))
+    """The device's counters up to which every byte stands in a stored row."""
+    _recorders: StepRecorders | None = None
+    _power: StepPower | None = None
+    """None: the step is on the array."""
+    _thread: DriveThread | None = None
+    """Where all is done that may wait for what the step works on."""
+
+    def find(self) -> None:
+        """What it works on. Raises Refusal when that is not here, and what `show` raises."""
+        self._show_progress("looking for the drive", 0, 0)
+        self.subject.find(self._show_progress)
+
+    def work(self) -> None:
+        """Raises StepFailed or Refusal when the step has failed, SkippedByPersonError."""
+        connection, step = self.site.connection, self.step
+        planned = count_planned_starts(
+            select_power_offs(connection, step.id),
+            select_parts(connection, step.id),
+            boot_id=self.site.this_boot.boot_id,
+        )
+        if step.attempts >= MAX_ATTEMPTS + planned:
+            # A power cut or a plug that was pulled, for all that is known.
+            raise StepFailed(
+                f"abandoned after {step.attempts} attempts that did not finish",
+                blame="other",
+            )
+        working = drive_work(
+            self.site, step.campaign_id, self.subject.members, tell=self._show_progress
+        )
+        with working as self._thread:
+            self._begin(self._thread)
+
+    @property
+    def _hand(self) -> DriveThread:
+        if self._thread is None:
+            raise AssertionError("the thread is there before the step begins")
+        return self._thread
+
+    def _begin(self, hand: DriveThread) -> None:
+        connection, step = self.site.connection, self.step
+        for _, drive in self.subject.members:
+            hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
+        with transaction(connection):
+            update_step_running(connection, step.id)
+            record_step(self.site, self.step, "step-start", attempt=step.attempts + 1)
+        try:
+            with self.subject.opened(hand) as opened:
+                self._work_on(opened)
+        except _ENDS:
+            raise
+        except BaseException:
+            # What went wrong first is what counts; at the next start it is an interruption as well.
+            with suppress(StickTrouble), transaction(connection):
+                # Not counted where it was stored as done, or as interrupted already.
+                update_step_interrupted(connection, step.id)
+            raise
+
+    def _work_on(self, opened: OpenSubject) -> None:
+        connection, step = self.site.connection, self.step
+        is_whole = not select_parts(connection, step.id)
+        self._watch = opened.watch
+        if opened.drive is not None:
+            owner = self.subject.owner
+            self._power = StepPower(
+                self.site, step, opened.drive, owner.drive_id, noted_identity(owner), self._hand
+            )
+        self._stat = next(iter(opened.stats.values()))
+        self._seen = DiskStats(0, 0, 0, 0)
+        self._accounted = self._read_counters()
+        recorders = StepRecorders(
+            self.site, step, opened, max_celsius=self.max_celsius, hand=self._hand
+        )
+        for said in recorders.describe_heat():
+            record_step(self.site, self.step, "step-temperature", what=said)
+        recorders.rest()
+        self._recorders = recorders
+        try:
+            with recorders.entered():
+                with opened.open_bench(self._order()) as bench:
+                    if self._watch:
+                        self._hand.do(self._watch.begin_step, "looking at the array")
+                    self._do_parts(bench)
+                on_array = self._end_array(is_whole=is_whole)
+            self._hand.raise_interrupt()
+        except _ENDS:
+            with transaction(connection):
+                self._store_rest()
+            raise
+        except BaseException:
+            with suppress(StickTrouble), transaction(connection):
+                self._store_rest()
+                update_step_interrupted(connection, step.id)
+                record_step(self.site, self.step, "step-interrupted")
+            raise
+        with transaction(connection):
+            self._insert_results(on_array)
+            self._store_rest()
+            update_step_ended(connection, step.id, "done")
+            record_step(self.site, self.step, "step-done")
+        self.site.host.announce(
+            "step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind
+        )
+
+    def _end_array(self, *, is_whole: bool) -> tuple[Result, ...]:
+        """What bcache counted in the step, where there is an array."""
+        if self._watch is None:
+            return ()
+        with transaction(self.site.connection):
+            self._store_recorded()
+        moved = select_moved(self.site.connection, self.step.id, self.step.device)
+        peak = peak_bytes(moved, window_s=COUNTER_TICK_S)
+        end = partial(self._watch.end_step, is_whole=is_whole, peak_bytes=peak)
+        return self._hand.do(end, "looking at the array")
+
+    def _do_parts(self, bench: Bench) -> None:
+        connection, step = self.site.connection, self.step
+        workload = make_workload(self.plan)
+        parts = workload.parts
+        finished = select_parts(connection, step.id)
+        if all(part in finished for part in parts):
+            return
+        self.place = replace(self.place, parts=len(parts))
+        with (
+            self._hand.entered(_closed_behind(workload), "letting go of the workload"),
+            self._recorders.guarding() if self._recorders else nullcontext(),
+        ):
+            self._do_parts_of(workload, bench, finished)
+
+    def _do_parts_of(
+        self,
+        workload: Workload,
+        bench: Bench,
+        finished: dict[str, int],
+    ) -> None:
+        connection, hand = self.site.connection, self._hand
+        with _failing_as_step("layout"):
+            hand.do(partial(workload.prepare, bench), "preparing")
+        for number, part in enumerate(workload.parts, start=1):
+            if part in finished:
+                continue
+            hold_if_asked(self.site, self.step.campaign_id)
+            self.place = replace(self.place, part=part, part_number=number)
+            self._show_progress(part, 0, 0)
+            if part in workload.cold_parts:
+                self._come_from_power_off(part, workload, bench)
+            if self._watch:
+                hand.do(self._watch.begin_part, "looking at the array")
+            served_before = select_served(connection, self.step.id)
+            ready = replace(self._after_power(bench), served_before=served_before)
+            run_part = partial(workload.run_part, ready, part, finished=finished)
+            try:
+                with _failing_as_step(part):
+                    result = hand.do(run_part, part)
+            except BaseException as error:
+                store_found(
+                    self.site,
+                    self.step,
+                    workload,
+                    bench=ready,
+                    part=part,
+                    error=error,
+                    hand=hand,
+                    insert=self._insert_results,
+                )
+                raise
+            finished[part] = len(result.results)
+            on_array: tuple[Result, ...] = ()
+            if self._watch:
+                # A stop that has come meanwhile does not cost the part.
+                end_part = partial(self._watch.end_part, part)
+                on_array = hand.do(end_part, "looking at the array", must=True)
+            with transaction(connection):
+                self._insert_results(on_array)
+                self._store_part(part, result)
+                self._store_recorded(part)
+        # What came in the last moment is still of this workload.
+        hand.raise_interrupt()
+
+    def _come_from_power_off(self, part: str, workload: Workload, bench: Bench) -> None:
+        """Return only in the start after the power-off that `part` wants."""
+        if self._power is None:
+            raise StepFailed(f"{part} needs a power-off, which is only possible for single drives")
+        if self._power.settle(part):
+            look = partial(workload.doubt_power_off, bench)
+            with _failing_as_step(part):
+                doubt = self._hand.do(look, "looking at the last write")
+            if not doubt:
+                return
+            # In this order: where power goes in between, it is doubted once more, and not believed.
+            self._power.take_back(part)
+            believe = partial(workload.believe_next_power_off, bench)
+            self._hand.do(believe, "noting what is known of the last write")
+            with transaction(self.site.connection):
+                record_step(self.site, self.step, "step-note", part=part, what=doubt)
+        with transaction(self.site.connection):
+            self._store_rest()
+        self._power.leave_before(part, write_last=partial(workload.write_last, bench))
+        raise StoppedByPersonError
+
+    def _after_power(self, bench: Bench) -> Bench:
+        said = describe_power_offs(select_power_offs(self.site.connection, self.step.id))
+        known = "; ".join(filter(None, (bench.drive_state, said)))
+        return replace(bench, drive_state=known)
+
+    def _store_part(self, part: str, result: PartResult) -> None:
+        connection, step = self.site.connection, self.step
+        self._insert_results(result.results)
+        insert_tickets(connection, step.id, result.tickets)
+        insert_slices(connection, step.id, result.slices)
+        insert_ranges(connection, step.id, part, result.ranges)
+        self._store_other(result.results)
+        insert_part(connection, step.id, part, results=len(result.results))
+        for note in result.notes:
+            record_step(self.site, self.step, "step-note", part=part, what=note)
+
+    def _store_rest(self) -> None:
+        self._store_other(())
+        self._store_recorded()
+
+    def _store_recorded(self, part: str = "") -> None:
+        if self._recorders:
+            self._recorders.store(part)
+
+    def _insert_results(self, results: Sequence[Result]) -> None:
+        if not results:
+            return
+        array = None
+        if self._watch:
+            array = self._watch.condition
+        insert_results(self.site.connection, self.step.id, self.step.device, results, array=array)
+
+    def _store_other(self, results: tuple[Result, ...]) -> None:
+        """What the device did since the last stored row, and what `results` do not say of it."""
+        now = self._read_counters()
+        before, self._accounted = self._accounted, now
+        done = {
+            "device_read_bytes": now.read_bytes - before.read_bytes,
+            "device_write_bytes": now.write_bytes - before.write_bytes,
+        }
+        for result in results:
+            if result.metric in done:
+                done[result.metric] -= int(result.value)
+        others = [
+            Result("other", metric, value, _UNMEASURED) for metric, value in done.items() if value
+        ]
+        self._insert_results(others)
+
+    def _read_counters(self) -> DiskStats:
+        # A drive that is gone counts no further: what it did last is not known.
+        with suppress(OSError, IndexError, ValueError):
+            self._seen = parse_stat(self._stat.read_text())
+        return self._seen
+
+    def _order(self) -> BenchOrder:
+        earlier = self._count_earlier()
+        owner = self.subject.owner
+        return BenchOrder(
+            site=self.site,
+            step=self.step,
+            owner=owner,
+            filesystem=self.plan.filesystem,
+            writes=self.plan.writes,
+            hand=self._hand,
+            read_counters=self._read_counters,
+            record=partial(record_step, self.site, self.step),
+            drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
+            mark_blame="other" if owner.mark in self.earlier_marks else "drive",
+        )
+
+    def _count_earlier(self) -> int:
+        connection, campaign_id = self.site.connection, self.step.campaign_id
+        members = frozenset(
+            row.drive_id
+            for row in select_campaign_drives(connection, campaign_id)
+            if row.role in {"cache", "backing"}
+        )
+        return count_earlier(select_steps(connection, campaign_id), self.step, members=members)
+
+    def _show_progress(self, label: str, done: int, total: int) -> None:
+        place = self.place
+        if self._recorders:
+            self._recorders.check_heat()
+            place = replace(place, temperatures=self._recorders.temperatures)
+        self.show(place, label, done, total)
+
+
+def count_earlier(steps: Sequence[StepRow], step: StepRow, *, members: frozenset[int]) -> int:
+    """How many steps were at work on what `step` works on, as it is now. Pure.
+
+    `members` are the drives of the array: what runs on it runs on them. It is made anew after one
+    of them was wanted alone.
+    """
+    count = 0
+    for each in sorted(steps, key=lambda each: each.position, reverse=True):
+        if each.position >= step.position or not each.attempts:
+            continue
+        if step.drive_id is None and each.drive_id in members:
+            break
+        on_it = each.drive_id == step.drive_id
+        count += on_it or (each.drive_id is None and step.drive_id in members)
+    return count
+
+
+@contextmanager
+def _closed_behind(workload: Workload) -> Iterator[None]:
+    """Let go of what it holds. What went wrong first is what counts."""
+    try:
+        yield
+    except BaseException:
+        with suppress(KaltstartError):
+            workload.close()
+        raise
+    workload.close()
+
+
+@contextmanager
+def _failing_as_step(part: str) -> Iterator[None]:
+    """What the system says of a file under test, it mostly says of the drive."""
+    try:
+        yield
+    except OSError as error:
+        raise StepFailed(f"{part}: {error}", blame=blame_of(error)) from error

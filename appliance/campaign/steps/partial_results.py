@@ -1,0 +1,80 @@
+"""Storing what an unfinished part had found when its step ended.
+
+A step that was stopped does the part again; one that failed or was skipped never does.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from appliance.campaign.context import Site
+from appliance.campaign.log import record_step
+from appliance.drive_thread import DriveSilentError, DriveThread
+from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.samples.model import Result
+from appliance.store.connect import transaction
+from appliance.store.pause_and_skip import is_skipped
+from appliance.store.steps import StepRow, update_step_ended
+from appliance.store.surface import insert_ranges
+from appliance.units import printable
+from appliance.workloads.base import Bench, Leftover, Workload
+
+
+def store_found(
+    site: Site,
+    step: StepRow,
+    workload: Workload,
+    *,
+    bench: Bench,
+    part: str,
+    error: BaseException,
+    hand: DriveThread,
+    insert: Callable[[Sequence[Result]], None],
+) -> None:
+    """After `error` in `part`: store what it had found, without calling it finished.
+
+    `insert` stores the figures. A step that a person skipped while its drive did not answer has
+    failed: without the skip it could not have gone on either.
+    """
+    if isinstance(error, StickTrouble):
+        return
+    skipped = is_skipped(site.connection, step.id)
+    if not skipped and not isinstance(error, (StepFailed, Refusal)):
+        return
+    found = _find(workload, bench, part, hand)
+    with transaction(site.connection):
+        insert(found.results)
+        insert_ranges(site.connection, step.id, part, found.ranges)
+        for note in found.notes:
+            record_step(site, step, "step-note", part=part, what=note, level="warning")
+    if skipped and hand.silence is not None:
+        _fail_skipped(site, step, f"the drive does not answer ({hand.silence.what})")
+    elif skipped and found.silent:
+        _fail_skipped(site, step, f"{part}: {found.silent}")
+
+
+def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Leftover:
+    if hand.silence is None:
+        try:
+            give_up = partial(workload.give_up_part, bench, part, is_silent=False)
+            return hand.do(give_up, f"{part}: ending it", must=True)
+        except DriveSilentError:
+            pass
+    # The drive is not asked, so it need not be the thread that does it: that one is held.
+    return workload.give_up_part(bench, part, is_silent=True)
+
+
+def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
+    reason = f"{why}; then it was skipped by a person"
+    with transaction(site.connection):
+        update_step_ended(
+            site.connection, step.id, "failed", reason=printable(reason), blame="drive"
+        )
+        record_step(site, step, "step-failed", what=reason, level="error")
+    site.host.announce(
+        "step-failed",
+        id=step.campaign_id,
+        step=step.id,
+        drive=step.device,
+        kind=step.kind,
+        reason=reason,
+    )

@@ -1,0 +1,126 @@
+"""The recorders that run during a step, and storing what they record."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from appliance.campaign.context import Site
+from appliance.campaign.steps.target import OpenSubject
+from appliance.campaign.steps.temperature_limit import HeatWatch
+from appliance.drive_thread import DriveThread
+from appliance.errors import blaming
+from appliance.samples.activity import ActivityRecorder
+from appliance.samples.dirty import DirtyRecorder
+from appliance.samples.processor_load import LoadRecorder
+from appliance.store.arrays import insert_array_samples
+from appliance.store.campaigns import select_campaign_drives
+from appliance.store.health import insert_temperatures, select_health, select_last_celsius
+from appliance.store.processor_load import add_load
+from appliance.store.steps import StepRow, insert_activity, select_activity_end_s
+
+_SENSORS = "looking at the sensors"
+
+
+class StepRecorders:
+    """Activity each second, an array's dirty bytes, temperatures, and the processors' load."""
+
+    def __init__(
+        self,
+        site: Site,
+        step: StepRow,
+        opened: OpenSubject,
+        *,
+        max_celsius: float | None,
+        hand: DriveThread,
+    ) -> None:
+        """`hand` asks the sensors: some wait for their drive."""
+        connection = site.connection
+        start_s = select_activity_end_s(connection, step.id)
+        self._is_planned_limit = max_celsius is not None
+        self._is_guarding = False
+        self._connection = connection
+        self._step = step
+        self._drive_ids = {
+            row.identity: row.drive_id
+            for row in select_campaign_drives(connection, step.campaign_id)
+            if row.identity in opened.stats
+        }
+        self._activity = ActivityRecorder(opened.stats, start_s=start_s)
+        self._dirty = (
+            DirtyRecorder(opened.watch.read_dirty_bytes, start_s=start_s) if opened.watch else None
+        )
+        self._load = LoadRecorder()
+        self._hand = hand
+        watch = partial(
+            HeatWatch,
+            {name: stat for name, stat in opened.stats.items() if name in self._drive_ids},
+            max_celsius=max_celsius,
+            own_limits={
+                row.drive_serial: row.limit_celsius
+                for row in select_health(connection, step.campaign_id)
+                if row.limit_celsius is not None
+            },
+            start_s=start_s,
+            clock=site.host.clock,
+        )
+        self._heat = hand.do(watch, _SENSORS)
+
+    @property
+    def temperatures(self) -> Mapping[str, float]:
+        """What the drives said last, in °C by identity."""
+        return self._heat.recorder.latest
+
+    def describe_heat(self) -> tuple[str, ...]:
+        """What is watched of each drive, in a sentence."""
+        return self._heat.describe(tuple(self._drive_ids))
+
+    @contextmanager
+    def guarding(self) -> Iterator[None]:
+        """While the workload is at it. What has to be put in order afterwards is not disturbed."""
+        self._is_guarding = True
+        try:
+            yield
+        finally:
+            self._is_guarding = False
+
+    def check_heat(self) -> None:
+        """Raises StepFailed where a drive has become too hot, within `guarding` only."""
+        if not self._is_guarding:
+            return
+        # How hot it became is judged by itself, and by the policy instead of the plan.
+        with blaming("other" if self._is_planned_limit else "drive"):
+            self._heat.check()
+
+    def rest(self) -> None:
+        """Let drives cool that an earlier step has made too hot."""
+        campaign_id = self._step.campaign_id
+        last = {
+            identity: celsius
+            for identity, drive_id in self._drive_ids.items()
+            if (celsius := select_last_celsius(self._connection, campaign_id, drive_id)) is not None
+        }
+        self._hand.do(partial(self._heat.rest, last, self._hand.tell), _SENSORS)
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """All at work. None stays at it, whatever becomes of what it looks at."""
+        recorders = [self._activity, self._heat.recorder, *([self._dirty] if self._dirty else ())]
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(self._load)
+                for recorder in recorders:
+                    stack.enter_context(self._hand.entered(recorder, _SENSORS))
+                yield
+        finally:
+            for recorder in recorders:
+                recorder.end()
+
+    def store(self, part: str = "") -> None:
+        """What was seen since the last time, in `part`. Call it within a transaction."""
+        add_load(self._connection, self._step.id, part, self._load.take())
+        insert_activity(self._connection, self._step.id, self._activity.take())
+        insert_temperatures(
+            self._connection, self._step.id, self._drive_ids, self._heat.recorder.take()
+        )
+        if self._dirty:
+            insert_array_samples(self._connection, self._step.id, self._dirty.take())

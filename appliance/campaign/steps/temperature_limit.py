@@ -1,0 +1,105 @@
+"""The temperature limit of a step's drives: watched while it runs, awaited before it begins.
+
+The limit is the plan's, or else the drive's own. Reads the kernel's sensors only.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from appliance.campaign.host import Clock
+from appliance.errors import StepFailed
+from appliance.progress import Progress
+from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
+
+REST_CELSIUS = 5.0
+"""How far below its limit a drive has to be that was too hot before."""
+_REST_TIMEOUT_S = 1800
+# A drive cools by a degree in a minute or two; one that does not, will not.
+_NO_FALL_S = 300
+_LOOK_EVERY_S = 5.0
+_POLL_S = 0.25
+
+
+class HeatWatch:
+    """The temperatures of the drives of one step."""
+
+    def __init__(
+        self,
+        stats: Mapping[str, Path],
+        *,
+        max_celsius: float | None,
+        own_limits: Mapping[str, float],
+        start_s: float,
+        clock: Clock,
+    ) -> None:
+        """`stats`: identity → /sys/class/block/X/stat. `max_celsius`: the plan's.
+
+        `own_limits` is what drives say of themselves by other ways than the kernel's sensor.
+        """
+        self._clock = clock
+        self._sensors: dict[str, Sensor] = {}
+        for identity, stat in stats.items():
+            sensor = find_sensor(stat.parent)
+            if sensor is not None:
+                self._sensors[identity] = sensor
+        self._is_planned = max_celsius is not None
+        self.limits: dict[str, float] = {}
+        """By identity; a drive without any is not among them."""
+        for identity, sensor in self._sensors.items():
+            limit = max_celsius or sensor.limit_celsius or own_limits.get(identity)
+            if limit is not None:
+                self.limits[identity] = limit
+        self.recorder = TemperatureRecorder(self._sensors, start_s=start_s)
+
+    def describe(self, identities: tuple[str, ...]) -> tuple[str, ...]:
+        """What is watched of these drives, each in a sentence for the diary."""
+        said: list[str] = []
+        whose = "the plan's" if self._is_planned else "the drive's own"
+        for identity in identities:
+            if identity not in self._sensors:
+                said.append(f"temperature of {identity} is not measured: it has no sensor")
+            elif identity not in self.limits:
+                said.append(
+                    f"temperature of {identity} has no limit: neither plan nor drive names one"
+                )
+            else:
+                limit = self.limits[identity]
+                said.append(f"temperature limit of {identity}: {limit:.0f} °C, {whose}")
+        return tuple(said)
+
+    def check(self) -> None:
+        """Raises StepFailed where a drive has reached its limit, by what was read last."""
+        for identity, celsius in self.recorder.latest.items():
+            limit = self.limits.get(identity)
+            if limit is not None and celsius >= limit:
+                whose = "the plan" if self._is_planned else "the drive itself"
+                raise StepFailed(
+                    f"drive {identity} is too hot: {celsius:.0f} °C; {whose} sets the limit at "
+                    f"{limit:.0f} °C",
+                    hint="improve its cooling, or set max_temperature in [campaign]",
+                )
+
+    def rest(self, last: Mapping[str, float], tell: Progress) -> None:
+        """Let drives cool that were too hot when they were looked at last, `last` in °C.
+
+        Ends when they have cooled, or do so no more; `check` says what that is worth. Raises what
+        `tell` raises.
+        """
+        for identity, limit in self.limits.items():
+            if last.get(identity, limit - 1) >= limit:
+                self._rest(identity, limit - REST_CELSIUS, tell)
+
+    def _rest(self, identity: str, wanted_celsius: float, tell: Progress) -> None:
+        begun_s = fell_s = looked_s = self._clock.monotonic_s()
+        coolest = celsius = self._sensors[identity].read_celsius()
+        while celsius is not None and celsius > wanted_celsius:
+            now_s = self._clock.monotonic_s()
+            if now_s - fell_s >= _NO_FALL_S or now_s - begun_s >= _REST_TIMEOUT_S:
+                return
+            tell(f"{identity} rests: {celsius:.0f} °C", int(now_s - begun_s), _REST_TIMEOUT_S)
+            self._clock.sleep(_POLL_S)
+            if now_s - looked_s >= _LOOK_EVERY_S:
+                looked_s = now_s
+                celsius = self._sensors[identity].read_celsius()
+                if celsius is not None and coolest is not None and celsius < coolest:
+                    coolest, fell_s = celsius, now_s

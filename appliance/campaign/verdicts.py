@@ -1,0 +1,129 @@
+"""The verdict on each drive of a campaign: made, stored, said. Decides nothing itself.
+
+A policy with mistakes judges nothing: the campaign ends as it would, and says why there is none.
+"""
+
+from appliance.campaign.context import Site
+from appliance.campaign.log import record
+from appliance.errors import PlanError
+from appliance.stick.partitions import FAT
+from appliance.store.campaigns import select_campaign
+from appliance.store.connect import transaction
+from appliance.store.read.evidence import is_own_campaign
+from appliance.store.verdicts import (
+    delete_verdicts,
+    insert_verdict,
+    select_verdicts,
+    upsert_judging,
+    upsert_judging_problem,
+)
+from appliance.verdict.gather import gather_evidence
+from appliance.verdict.judge import Judged, judge
+from appliance.verdict.policy_file import Policy, load_policy, problems_of
+
+POLICY = FAT / "policy.toml"
+
+
+def judge_campaign(site: Site, campaign_id: int) -> None:
+    """Make the verdicts of a campaign that is done, by the policy as it is now.
+
+    What they were before stays in the diary. Never raises on a policy's mistakes: the diary, the
+    console and the report say them.
+    """
+    try:
+        policy = load_policy(POLICY)
+    except PlanError as error:
+        tell_no_verdict(site, campaign_id, tuple(map(str, error.problems)))
+        return
+    judged = judge(policy, gather_evidence(site.connection, campaign_id))
+    with transaction(site.connection):
+        _keep_old(site, campaign_id)
+        delete_verdicts(site.connection, campaign_id)
+        upsert_judging(
+            site.connection,
+            campaign_id,
+            policy=policy.name,
+            origin=policy.origin,
+            text=policy.text,
+        )
+        for each in judged:
+            _store(site, campaign_id, policy, each)
+    for each in judged:
+        if each.verdict is not None:
+            site.host.announce(
+                "verdict", id=campaign_id, drive=each.evidence.identity, verdict=each.verdict
+            )
+
+
+def check_policy(site: Site) -> str:
+    """Say every mistake of `policy.toml` before a campaign hangs on it.
+
+    Returns what a person has to know before it starts; empty where the policy is good.
+    """
+    problems = problems_of(POLICY) if POLICY.exists() else ()
+    for problem in problems:
+        site.host.announce("policy", state="invalid", reason=problem)
+        record(site, "policy-invalid", what=problem, level="error")
+    if not problems:
+        return ""
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    return f"no verdict will be made: {problems[0]}{more}"
+
+
+def judge_again(site: Site, campaign_id: int) -> None:
+    """The same for a report that is asked for anew, where this stick may judge at all."""
+    campaign = select_campaign(site.connection, campaign_id)
+    if campaign is None or campaign.state != "done":
+        return  # the report says that it is not over, or that there is none
+    if is_own_campaign(site.connection, campaign_id):
+        judge_campaign(site, campaign_id)
+        return
+    event = "verdict-kept" if select_verdicts(site.connection, campaign_id) else "no-verdict"
+    record(site, event, campaign_id=campaign_id)
+
+
+def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> None:
+    """Why there is none: in the diary, for the report, and one console line each."""
+    with transaction(site.connection):
+        upsert_judging_problem(site.connection, campaign_id, problem="\n".join(problems))
+        for problem in problems:
+            record(site, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
+    for problem in problems:
+        site.host.announce("no-verdict", id=campaign_id, reason=problem)
+
+
+def _keep_old(site: Site, campaign_id: int) -> None:
+    for row in select_verdicts(site.connection, campaign_id):
+        record(
+            site,
+            "verdict-before",
+            what=": ".join(
+                filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
+            ),
+            campaign_id=campaign_id,
+        )
+
+
+def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None:
+    identity = judged.evidence.identity
+    if judged.verdict is None:
+        record(site, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
+        return
+    insert_verdict(
+        site.connection,
+        campaign_id=campaign_id,
+        drive_id=judged.evidence.drive_id,
+        drive_class=judged.drive_class or "",
+        verdict=judged.verdict,
+        reasons=judged.reasons,
+        limits=judged.limits,
+    )
+    record(
+        site,
+        "verdict",
+        drive=identity,
+        verdict=judged.verdict,
+        policy=policy.name,
+        origin=policy.origin,
+        campaign_id=campaign_id,
+    )

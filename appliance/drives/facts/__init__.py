@@ -1,0 +1,1 @@
+"""What a drive says of itself: health, links, power cycles, hidden capacity."""

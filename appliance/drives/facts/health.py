@@ -1,0 +1,357 @@
+"""A drive's health data from smartctl's JSON: ATA, NVMe and SCSI. Pure.
+
+Only counters whose meaning is fixed by a standard, or by smartmontools' drive database, are taken;
+the raw values of ATA attributes 1, 7 and 195 pack several figures into one and never are.
+"""
+
+import json
+import re
+from typing import Any
+
+from appliance.drives.facts.implausible import add_doubts
+from appliance.samples.health import Counter, Health, is_limit
+
+__all__ = ["SMARTCTL", "Counter", "Health", "parse_health"]
+
+SMARTCTL = ["smartctl", "--json=c", "--xall"]
+"""The device's path belongs behind it. Reads only; starts no test and changes no setting."""
+
+# smartctl(8), "exit status": only bits 0 (bad command line) and 1 (open failed) mean no data.
+_NO_DATA = 0b11
+# NVM Express base specification, SMART log: bit 1 of the critical warnings, "temperature".
+_TOO_HOT = 0b10
+# The same: data units are thousands of 512 bytes.
+_DATA_UNIT_BYTES = 512_000
+# Outside of this no sensor of a drive is telling the truth: 0 K and 255 are how they say nothing.
+_COLDEST_CELSIUS, _HOTTEST_CELSIUS = -40.0, 125.0
+
+# What an attribute counts is its number and the name that smartmontools' drive database gives it:
+# some makers count bytes read and written as 198 and 199. Blocks of flash memory
+# (Retired_Block_Count, Reallocate_NAND_Blk_Cnt) are no sectors: what is left of them tells.
+_ATA_COUNTS = {
+    5: ("reallocated_sectors", re.compile(r"Reallocated_Sector")),
+    10: ("spin_retries", re.compile(r"Spin_Retry")),
+    22: ("helium_level", re.compile(r"Helium")),
+    184: ("end_to_end_errors", re.compile(r"End-to-End")),
+    187: ("reported_uncorrectable", re.compile(r"Reported_(Uncorrect|UE)|Uncorrectable_Error")),
+    188: ("command_timeouts", re.compile(r"Command_Timeout")),
+    197: ("pending_sectors", re.compile(r"(Current_|Total_)?Pending")),
+    198: ("offline_uncorrectable", re.compile(r"(Offline_)?Uncorrectable")),
+    199: ("crc_errors", re.compile(r".*CRC_Error")),
+}
+# Of attribute 188 Seagate's disks count three things in 16 bits each; the lowest are all of them.
+_TIMEOUT_BITS = 0xFFFF
+# Page and offset of the device statistics log: ACS-4, 9.5. What it counts is fixed there, so it
+# goes before the attributes, which are each maker's own.
+_ATA_STATISTICS = {
+    (1, 16): ("power_on_hours", "h"),
+    (3, 32): ("reallocated_sectors", "1"),
+    (4, 8): ("reported_uncorrectable", "1"),
+    (6, 24): ("crc_errors", "1"),
+    (7, 8): ("percentage_used", "%"),
+}
+_SECTORS_WRITTEN, _SECTORS_READ = (1, 24), (1, 40)
+_SPECIFIED_MAXIMUM_TEMPERATURE = (5, 88)
+_ENDURANCE_PAGE = 7
+# How smartmontools' drive database names what attributes 241 and 242 count in: drivedb.h.
+_WRITTEN = {"Total_LBAs_Written": 0, "Host_Writes_32MiB": 32 << 20, "Host_Writes_GiB": 1 << 30,
+            "Lifetime_Writes_GiB": 1 << 30, "Total_Writes_GiB": 1 << 30,
+            "Host_Writes_MiB": 1 << 20}  # fmt: skip
+_READ = {"Total_LBAs_Read": 0, "Host_Reads_32MiB": 32 << 20, "Host_Reads_GiB": 1 << 30,
+         "Lifetime_Reads_GiB": 1 << 30, "Total_Reads_GiB": 1 << 30,
+         "Host_Reads_MiB": 1 << 20}  # fmt: skip
+_UNSAFE = frozenset({"Unsafe_Shutdown_Count", "Unexpect_Power_Loss_Ct", "Unexpected_Power_Loss_Ct"})
+
+type Json = dict[str, Any]
+
+
+def parse_health(text: str) -> Health:
+    """The state in `smartctl --json=c --xall`'s output. Counters that make no sense carry a doubt.
+
+    Without an answer the counters are empty and the reason says why.
+    """
+    data = parse_answer(text)
+    complaint = find_complaint(data)
+    if complaint:
+        return Health(None, (), None, None, complaint)
+    counters = add_doubts(data, _ata(data) or _nvme(data) or _scsi(data))
+    passed = part(data, "smart_status").get("passed")
+    known = passed if isinstance(passed, bool) else None
+    if known is False and _is_only_hot(data):
+        known = True
+    return Health(
+        known,
+        counters,
+        _current_celsius(data),
+        _limit(data),
+        "" if counters or known is not None else "the drive says nothing of its health",
+    )
+
+
+def _is_only_hot(data: Json) -> bool:
+    """Whether an NVMe drive's one complaint is its temperature, which is the bench's doing.
+
+    smartctl calls any of its warnings a failure (nvmeprint.cpp, print_smart_log).
+    """
+    log = part(data, "nvme_smart_health_information_log")
+    return number(log.get("critical_warning")) == _TOO_HOT
+
+
+def parse_answer(text: str) -> Json:
+    """The object smartctl wrote; libraries may print warnings before and after it."""
+    decoder = json.JSONDecoder()
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found = decoder.raw_decode(text, at)[0]
+        except ValueError:
+            found = {}
+        if isinstance(found, dict) and isinstance(found.get("smartctl"), dict):
+            return found
+        at = text.find("{", at + 1)
+    return {}
+
+
+def find_complaint(data: Json) -> str:
+    """Why smartctl's answer holds nothing about the drive; empty where it does."""
+    about = part(data, "smartctl")
+    if not about:
+        return "smartctl gave no answer that can be read"
+    status = about.get("exit_status")
+    if isinstance(status, int) and status & _NO_DATA:
+        return said(data) or "smartctl could not ask the drive"
+    return ""
+
+
+def said(data: Json) -> str:
+    """The last message among smartctl's answer, as it put it; empty where there is none."""
+    messages = [each.get("string") for each in rows(part(data, "smartctl"), "messages")]
+    return f"smartctl: {messages[-1]}" if messages else ""
+
+
+def part(data: Json, *keys: str) -> Json:
+    """The object below `keys`; an empty one where there is none."""
+    for key in keys:
+        found = data.get(key)
+        if not isinstance(found, dict):
+            return {}
+        data = found
+    return data
+
+
+def rows(data: Json, key: str) -> list[Json]:
+    """The objects of the list `key`."""
+    found = data.get(key)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+def number(value: object) -> float | None:
+    """`value` where it is a figure; smartctl writes those beyond 2**53 as text too."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _counter(name: str, value: object, unit: str = "1") -> list[Counter]:
+    known = number(value)
+    return [] if known is None else [Counter(name, known, unit)]
+
+
+def _celsius(value: object) -> float | None:
+    known = number(value)
+    # 0 °C is what drives without a sensor say, and nobody tests below freezing.
+    if known is None or not known or not _COLDEST_CELSIUS <= known <= _HOTTEST_CELSIUS:
+        return None
+    return known
+
+
+def _current_celsius(data: Json) -> float | None:
+    """SCSI drives without a temperature log have it among their environmental reports."""
+    reported = part(data, "scsi_environmental_reports", "temperature_1").get("current")
+    return _celsius(part(data, "temperature").get("current")) or _celsius(reported)
+
+
+def _limit(data: Json) -> float | None:
+    """Where a drive names several limits: the one it is made to work at, not the one it breaks at.
+
+    An NVMe drive's lower one is where it begins to slow itself down.
+    """
+    temperature = part(data, "temperature")
+    keys = ["op_limit_max", "drive_trip", "limit_max"]
+    if part(data, "nvme_smart_health_information_log"):
+        keys = ["critical_limit_max", "op_limit_max"]
+    specified = _statistics(data).get(_SPECIFIED_MAXIMUM_TEMPERATURE)
+    found = (_celsius(value) for value in (*map(temperature.get, keys), specified))
+    return next((limit for limit in found if is_limit(limit)), None)
+
+
+def _statistics(data: Json) -> dict[tuple[int, int], float]:
+    """The valid rows of ATA's device statistics that are figures, by page and offset.
+
+    A normalized one (ACS-4, 9.5.1) is the maker's own measure from 100 or 200 downwards and counts
+    nothing. A share of endurance is one by its nature; but on platters, which do not wear, it is
+    the share of 60,000 hours in use (seen on Toshiba's).
+    """
+    turns = (number(data.get("rotation_rate")) or 0) > 0
+    found: dict[tuple[int, int], float] = {}
+    for page in rows(part(data, "ata_device_statistics"), "pages"):
+        for row in rows(page, "table"):
+            value = number(row.get("value"))
+            place = (page.get("number"), row.get("offset"))
+            flags = part(row, "flags")
+            if value is None or flags.get("valid") is not True:
+                continue
+            if flags.get("normalized") is True and (turns or place[0] != _ENDURANCE_PAGE):
+                continue
+            if isinstance(place[0], int) and isinstance(place[1], int):
+                found[place[0], place[1]] = value
+    return found
+
+
+def _ata(data: Json) -> tuple[Counter, ...]:
+    table = rows(part(data, "ata_smart_attributes"), "table")
+    statistics = _statistics(data)
+    if not table and not statistics:
+        return ()
+    found: dict[str, Counter] = {}
+
+    def take(counters: list[Counter]) -> None:
+        for counter in counters:
+            found.setdefault(counter.name, counter)
+
+    block_bytes = number(data.get("logical_block_size")) or 512
+    for place, (name, unit) in _ATA_STATISTICS.items():
+        take(_counter(name, statistics.get(place), unit))
+    for place, name in ((_SECTORS_WRITTEN, "host_write_bytes"), (_SECTORS_READ, "host_read_bytes")):
+        if place in statistics:
+            take([Counter(name, statistics[place] * block_bytes, "B")])
+    for row in table:
+        take(_attribute(row, block_bytes))
+    endurance = part(data, "endurance_used").get("current_percent")
+    take(_counter("percentage_used", endurance, "%"))
+    spare = part(data, "spare_available")
+    take(_counter("available_spare_percent", spare.get("current_percent"), "%"))
+    take(_counter("spare_threshold_percent", spare.get("threshold_percent"), "%"))
+    # smartctl has put minutes and half minutes right, where its drive database knows of them.
+    take(_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"))
+    take(_counter("power_cycles", data.get("power_cycle_count")))
+    take(_log(data))
+    return tuple(found.values())
+
+
+def _attribute(row: Json, block_bytes: float) -> list[Counter]:
+    """What one row of the attributes' table is, where that is known."""
+    number_of_it, called = row.get("id"), str(row.get("name"))
+    value = _raw(row)
+    if value is None or not isinstance(number_of_it, int):
+        return []
+    if number_of_it in _ATA_COUNTS:
+        name, names = _ATA_COUNTS[number_of_it]
+        if names.match(called):
+            return [Counter(name, _unpack(name, value), "%" if name == "helium_level" else "1")]
+    if called in _WRITTEN:
+        return [Counter("host_write_bytes", value * (_WRITTEN[called] or block_bytes), "B")]
+    if called in _READ:
+        return [Counter("host_read_bytes", value * (_READ[called] or block_bytes), "B")]
+    return [Counter("unsafe_shutdowns", value, "1")] if called in _UNSAFE else []
+
+
+def _raw(row: Json) -> float | None:
+    """An attribute's raw value as the drive database reads it: 5 of "5 (0 12)".
+
+    48 bits of it are the maker's own, and often hold more than one figure: what the database reads
+    as several ("0/54392") is no count.
+    """
+    raw = part(row, "raw")
+    text = raw.get("string")
+    if not isinstance(text, str):
+        return number(raw.get("value"))
+    first = text.partition(" ")[0]
+    return float(first) if first.isascii() and first.isdigit() else None
+
+
+def _unpack(name: str, value: float) -> float:
+    return float(int(value) & _TIMEOUT_BITS) if name == "command_timeouts" else value
+
+
+def _log(data: Json) -> list[Counter]:
+    """What the drive has noted of its past: errors, failed self-tests, attributes that failed.
+
+    Those of temperature are counted apart: most of all that failed, and their limits may be 45 °C.
+    """
+    table = rows(part(data, "ata_smart_attributes"), "table")
+    failed = [row for row in table if str(row.get("when_failed") or "-").strip("-")]
+    hot = sum("Temperature" in str(row.get("name")) for row in failed)
+    errors = part(data, "ata_smart_error_log")
+    tests = part(data, "ata_smart_self_test_log")
+    logged = [number(part(errors, kind).get("count")) for kind in ("extended", "summary")]
+    failures = [
+        number(part(tests, kind).get("error_count_total")) for kind in ("extended", "standard")
+    ]
+    return [
+        *([Counter("failed_attributes", float(len(failed) - hot), "1")] if table else []),
+        *([Counter("overheated", float(hot), "1")] if table else []),
+        *_counter("logged_errors", next((each for each in logged if each is not None), None)),
+        *_counter("failed_self_tests", next((each for each in failures if each is not None), None)),
+    ]
+
+
+def _nvme(data: Json) -> tuple[Counter, ...]:
+    log = part(data, "nvme_smart_health_information_log")
+    if not log:
+        return ()
+    counters = [
+        *_warning(log.get("critical_warning")),
+        *_counter("media_errors", log.get("media_errors")),
+        *_counter("available_spare_percent", log.get("available_spare"), "%"),
+        *_counter("spare_threshold_percent", log.get("available_spare_threshold"), "%"),
+        *_counter("percentage_used", log.get("percentage_used"), "%"),
+        *_counter("power_on_hours", log.get("power_on_hours"), "h"),
+        *_counter("power_cycles", log.get("power_cycles")),
+        *_counter("unsafe_shutdowns", log.get("unsafe_shutdowns")),
+    ]
+    for name, key in (
+        ("host_write_bytes", "data_units_written"),
+        ("host_read_bytes", "data_units_read"),
+    ):
+        units = number(log.get(key))
+        if units is not None:
+            counters.append(Counter(name, units * _DATA_UNIT_BYTES, "B"))
+    return tuple(counters)
+
+
+def _warning(value: object) -> list[Counter]:
+    """NVMe's critical warnings without the one that it is hot, which is the bench's doing."""
+    known = number(value)
+    return (
+        [] if known is None else [Counter("critical_warning", float(int(known) & ~_TOO_HOT), "1")]
+    )
+
+
+def _scsi(data: Json) -> tuple[Counter, ...]:
+    errors = part(data, "scsi_error_counter_log")
+    used = data.get("scsi_percentage_used_endurance_indicator")
+    cycles = part(data, "scsi_start_stop_cycle_counter").get("accumulated_start_stop_cycles")
+    uncorrected = [
+        count
+        for each in errors.values()
+        if isinstance(each, dict)
+        and (count := number(each.get("total_uncorrected_errors"))) is not None
+    ]
+    counters = [
+        *_counter("grown_defects", data.get("scsi_grown_defect_list")),
+        *_counter("pending_sectors", part(data, "scsi_pending_defects").get("count")),
+        *_counter("percentage_used", used, "%"),
+        *_counter("power_on_hours", part(data, "power_on_time").get("hours"), "h"),
+        # Not power cycles: see PowerCycles.is_of_power in drives.smart.
+        *_counter("start_stop_cycles", cycles),
+    ]
+    if uncorrected:
+        counters.append(Counter("uncorrected_errors", sum(uncorrected), "1"))
+    for name, key in (("host_write_bytes", "write"), ("host_read_bytes", "read")):
+        gigabytes = part(errors, key).get("gigabytes_processed")
+        try:
+            counters.append(Counter(name, float(str(gigabytes)) * 1e9, "B"))
+        except ValueError:
+            continue
+    return tuple(counters)

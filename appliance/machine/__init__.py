@@ -1,0 +1,1 @@
+"""The machine: its facts, clock, keyboard, language and serial lines."""

@@ -1,0 +1,30 @@
+"""The language of the interface; the engine itself, its log and its reports speak English.
+
+The choice is kept on the stick, beside the database.
+"""
+
+from pathlib import Path
+
+from appliance.errors import Refusal
+from appliance.machine.settings_file import keep_choice, read_kept_choice
+from appliance.stick.partitions import DATA
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+BUILT_IN = "en"
+_NAME = "language"
+
+
+def keep_language(language: str, *, folder: Path = DATA) -> None:
+    """Remember it for the next start. Raises OSError."""
+    keep_choice(_NAME, language, folder=folder)
+
+
+def read_kept_language(*, folder: Path = DATA) -> str:
+    """What was kept; English where nothing was, or nothing that is known."""
+    return read_kept_choice(_NAME, LANGUAGES, otherwise=BUILT_IN, folder=folder)
+
+
+def check_language(language: str) -> None:
+    """Raises Refusal where there is no such language."""
+    if language not in LANGUAGES:
+        raise Refusal(f'there is no language "{language}"; there are {", ".join(LANGUAGES)}')

@@ -1,0 +1,1 @@
+"""The plan: declared keys, the rules between them, and the rules of the drives at hand."""

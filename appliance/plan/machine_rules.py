@@ -1,0 +1,319 @@
+"""Conflicts between a plan and this machine: its drives, their sizes, its RAM.
+
+Pure: it is given what `drives.probe` found, and must never touch a drive.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from appliance.drives.model import Drive, prefer_with_capacity
+from appliance.drives.safety import explain_no_capacity
+from appliance.plan.compose import quote
+from appliance.plan.model import MIN_BUCKETS, ArrayPlan, Plan, PlannedDrive
+from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.problem import Problem
+from appliance.toml.values import show_size, show_value
+from appliance.units import format_drive_size, printable
+
+# Partition table, alignment and the file system around the installed system.
+_INSTALL_EXTRA_BYTES = 64 << 20
+# Their files stay on the file system, for what a drive has learned of them; others clear up.
+_KEEPING = frozenset({"fio", "lottery", "sql"})
+# What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
+_ARRAY_START_BYTES = 16 * 512
+
+
+def find_conflicts(
+    plan: Plan,
+    drives: Sequence[Drive],
+    *,
+    stick: Drive | None,
+    root_bytes: int = 0,
+    ram_bytes: int = 0,
+) -> tuple[Problem, ...]:
+    """What forbids running `plan` on the `drives` that are here: safety refusals.
+
+    `stick` is the stick this runs from; `root_bytes` is the size of the system an install writes;
+    `ram_bytes` is the machine's memory, 0 where it is not known.
+    """
+    conflicts: list[Problem] = []
+    found: list[str] = []
+    for planned in plan.drives:
+        conflicts += _check_live(plan, planned, drives, stick=stick, root_bytes=root_bytes)
+        found += [each.path for each in _find_live(planned, drives)]
+    conflicts += [
+        _say(f"{printable(path)} is named twice in the plan, by serial and by WWN")
+        for path, times in Counter(found).items()
+        if times > 1
+    ]
+    if ram_bytes:
+        conflicts += _check_ram(plan, ram_bytes)
+    return tuple(conflicts)
+
+
+def _say(text: str, *path: str | int) -> Problem:
+    """With what of the plan to change, if that would help."""
+    return Problem(path, text, kind="conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where steps run: a drive, or the array."""
+
+    name: str
+    """For people."""
+    place: str
+    """As `Plan.places_of` calls it."""
+    size_bytes: int
+    is_booted: bool
+    undone_by: frozenset[str]
+    """The places whose steps erase what lies here: an array's are its own drives."""
+
+
+def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem]:
+    """What does not fit there."""
+
+    def tell(what: str, needed_bytes: int, *path: str | int) -> Problem:
+        return _say(
+            f"{room.name} holds {format_drive_size(room.size_bytes)}; "
+            f"{what} needs about {format_drive_size(needed_bytes)}",
+            *path,
+        )
+
+    if plan.boot is not None and room.is_booted:
+        needed = root_bytes + plan.boot.boot_set_bytes + _INSTALL_EXTRA_BYTES
+        if room.size_bytes < needed:
+            yield tell("the boot test", needed, "boot")
+    made = ""
+    kept: dict[str, tuple[str, int]] = {}
+    for number, each, where in _list_steps(plan):
+        if where in room.undone_by:
+            made, kept = "", {}
+        if where != room.place:
+            continue
+        if each.writes and each.filesystem != made:
+            made = each.filesystem
+            kept = {}
+        # What a kind finds of its own it uses again, or puts its new files in its place.
+        others = [files for kind, files in kept.items() if each.filesystem and kind != each.kind]
+        needed = each.needed_bytes(others_bytes=sum(size_bytes for _, size_bytes in others))
+        if room.size_bytes < needed:
+            beside = " and ".join(name for name, _ in others)
+            beside = f", beside the files of {beside}," if beside else ""
+            yield tell(f"{_name(number, each)}{beside}", needed, "workload", number - 1)
+            continue
+        own_bytes = each.data_bytes
+        # The file of fio never becomes smaller.
+        is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
+        if each.filesystem and each.kind in _KEEPING and not is_smaller:
+            kept[each.kind] = _name(number, each), own_bytes
+
+
+def _list_steps(plan: Plan) -> Iterator[tuple[int, WorkloadPlan, str]]:
+    for number, workload in enumerate(plan.workloads, start=1):
+        for place in plan.places_of(workload):
+            yield number, workload, place
+
+
+def _check_member(array: ArrayPlan, role: str, drive: Drive, *, name: str) -> Iterator[Problem]:
+    """What of a live drive is against making the array of it."""
+    logical_bytes = drive.logical_block_bytes
+    # "Superblock block size smaller than device block size" (super.c, `read_super_common`).
+    if 0 < array.block_bytes < logical_bytes:
+        yield _say(
+            f"{name} has logical blocks of {logical_bytes} bytes; array.block must be that at "
+            f"least, not {array.block_bytes}",
+            "array",
+            "block",
+        )
+    least_bytes = MIN_BUCKETS * array.bucket_bytes
+    if role == "cache" and drive.size_bytes < least_bytes:
+        yield _say(
+            f"{name} holds {format_drive_size(drive.size_bytes)}; a cache in buckets of "
+            f'"{show_size(array.bucket_bytes)}" needs about {format_drive_size(least_bytes)}; '
+            "make array.bucket smaller",
+            "array",
+            "bucket",
+        )
+
+
+def _name(number: int, workload: WorkloadPlan) -> str:
+    return f"workload {number} ({workload.kind})"
+
+
+def _check_ram(plan: Plan, ram_bytes: int) -> Iterator[Problem]:
+    for number, workload in enumerate(plan.workloads, start=1):
+        wanted_bytes = workload.wanted_ram_bytes
+        if wanted_bytes >= ram_bytes:
+            yield _say(
+                f"{_name(number, workload)} is to run in {_show_ram(wanted_bytes)} of RAM; "
+                f"this machine has no more than {_show_ram(ram_bytes)}",
+                "workload",
+                number - 1,
+            )
+
+
+def _show_ram(size_bytes: int) -> str:
+    """Memory is sold in binary units."""
+    if size_bytes < 1 << 30:
+        return f"{size_bytes / (1 << 20):.0f} MiB"
+    return f"{size_bytes / (1 << 30):.1f} GiB"
+
+
+def _find_live(planned: PlannedDrive, drives: Sequence[Drive]) -> list[Drive]:
+    if planned.serial:
+        return prefer_with_capacity([each for each in drives if each.serial == planned.serial])
+    return prefer_with_capacity([each for each in drives if each.wwn == planned.wwn])
+
+
+def _check_live(
+    plan: Plan,
+    planned: PlannedDrive,
+    drives: Sequence[Drive],
+    *,
+    stick: Drive | None,
+    root_bytes: int,
+) -> Iterator[Problem]:
+    key = "serial" if planned.serial else "WWN"
+    name = f"drive {show_value(planned.identity)}"
+    live = _find_live(planned, drives)
+    if stick is not None and (
+        stick.path in {each.path for each in live} or _find_live(planned, [stick])
+    ):
+        yield _say(f"{name} is the stick this runs from; it is never a drive to test")
+        return
+    if not live:
+        yield _say(_describe_absence(planned, drives, stick=stick))
+        return
+    if len(live) > 1:
+        paths = " and ".join(printable(each.path) for each in live)
+        yield _say(
+            f"{name} is ambiguous: {paths} report the same {key}; take out all but one"
+            f"{_explain_sharing(live)}"
+        )
+        return
+    drive = live[0]
+    if not drive.size_bytes:
+        yield _say(f"{name} ({printable(drive.path)}) {explain_no_capacity(drive)}")
+        return
+    yield from _check_identity(planned, drive)
+    if drive.mountpoints:
+        places = ", ".join(show_value(each) for each in drive.mountpoints)
+        yield _say(f"{name} ({printable(drive.path)}) is mounted at {places}")
+    if drive.holders:
+        holders = ", ".join(printable(each) for each in drive.holders)
+        yield _say(f"{name} ({printable(drive.path)}) is in use by {holders}")
+    if drive.write_protected and planned in plan.written_drives:
+        yield _say(
+            f"{name} ({printable(drive.path)}) is write-protected by itself; look for a switch on "
+            "it or on its case and plug it in anew, or give it only tests that read"
+        )
+    yield from _check_fit(plan, planned, drive, root_bytes=root_bytes)
+
+
+def _explain_sharing(live: Sequence[Drive]) -> str:
+    """What cannot be taken apart: devices of one drive share its serial number."""
+    shared = {
+        "nvme": "namespaces of one NVMe drive",
+        "sas": "the two actuators of one SAS drive",
+    }
+    what = {shared.get(each.transport, "") for each in live}
+    if len(what) != 1 or "" in what:
+        return ""
+    return f"; if they are {what.pop()}, it cannot be tested"
+
+
+def _check_identity(planned: PlannedDrive, drive: Drive) -> Iterator[Problem]:
+    """What the live drive is otherwise than the plan says."""
+    name = f"drive {show_value(planned.identity)}"
+    if planned.wwn and drive.wwn != planned.wwn:
+        there = f"WWN {show_value(drive.wwn)}" if drive.wwn else "no WWN"
+        yield _say(f"{name} reports {there}, the plan says {show_value(planned.wwn)}")
+    if planned.model and planned.model not in {drive.model, drive.bare_model}:
+        there, wanted = show_value(drive.model), show_value(planned.model)
+        yield _say(f"{name} is a {there}, the plan says {wanted}")
+    if planned.size_bytes and planned.size_bytes != drive.size_bytes:
+        yield _say(f"{name} has {drive.size_bytes} bytes, the plan says {planned.size_bytes}")
+    if not (planned.released and drive.serial_doubt):
+        return
+    # A number that other drives have too releases nothing alone.
+    needed = []
+    if drive.model and not planned.model:
+        needed.append(f"model = {quote(drive.model)}")
+    if not planned.size_bytes:
+        needed.append(f"size = {drive.size_bytes}")
+    if needed:
+        yield _say(
+            f"{name}: {drive.serial_doubt}; to release it add {' and '.join(needed)} beside "
+            "erase, if this is the drive you mean"
+        )
+
+
+def _describe_absence(
+    planned: PlannedDrive, drives: Sequence[Drive], *, stick: Drive | None
+) -> str:
+    name = f"drive {show_value(planned.identity)}"
+    housed = [
+        show_value(each.identity)
+        for each in drives
+        if planned.serial and each.enclosure_serial == planned.serial
+    ]
+    if housed:
+        return f"{name} is no drive but the enclosure of {' and '.join(housed)}; name the drive"
+    return f"{name} is not here; {_list_drives(drives, stick=stick)}"
+
+
+def find_doubtful_releases(plan: Plan, drives: Sequence[Drive]) -> tuple[str, ...]:
+    """Why `plan` is not to start automatically, one line for each drive; empty where it may."""
+    return tuple(
+        f"drive {show_value(planned.identity)}: {drive.serial_doubt}; the plan does not start "
+        "automatically: look at the drive, then start it by hand"
+        for planned in plan.drives
+        if planned.released
+        for drive in _find_live(planned, drives)
+        if drive.serial_doubt
+    )
+
+
+def _check_fit(
+    plan: Plan, planned: PlannedDrive, drive: Drive, *, root_bytes: int
+) -> Iterator[Problem]:
+    """What does not fit on the drive, nor on the array if the drive is of it."""
+    name = f"drive {show_value(planned.identity)}"
+    members = {each.identity for each in plan.drives if not each.is_tested}
+    rooms = [
+        _Room(
+            name,
+            place=planned.identity,
+            size_bytes=drive.size_bytes,
+            is_booted=planned.is_tested,
+            undone_by=frozenset() if planned.is_tested else frozenset({ARRAY}),
+        )
+    ]
+    if plan.array is not None and not planned.is_tested:
+        yield from _check_member(plan.array, planned.role, drive, name=name)
+    if planned.role == "backing":
+        rooms.append(
+            _Room(
+                f"the array on {name}",
+                place=ARRAY,
+                size_bytes=drive.size_bytes - _ARRAY_START_BYTES,
+                is_booted=True,
+                undone_by=frozenset(members),
+            )
+        )
+    for room in rooms:
+        yield from _check_room(plan, room, root_bytes=root_bytes)
+
+
+def _list_drives(drives: Sequence[Drive], *, stick: Drive | None) -> str:
+    others = [each for each in drives if stick is None or each.path != stick.path]
+    if not others:
+        return "no drive is"
+    shown = ", ".join(
+        f"{show_value(each.identity) if each.identity else 'one without serial or WWN'} "
+        f"({printable(each.path)}, {format_drive_size(each.size_bytes)})"
+        for each in others
+    )
+    return f"here {'is' if len(others) == 1 else 'are'} {shown}"

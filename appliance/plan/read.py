@@ -1,0 +1,141 @@
+"""The plan: what to do on which drives, checked as a whole.
+
+Owns the way from the text of a `plan.toml` (contract: version 1) to a plan without mistakes. Keys
+are declared in `model` and `workloads`, rules between keys are in `rules`, and rules about the
+drives at hand in `machine_rules`. Pure except for `read_plan`, which only reads; must never touch a
+drive.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from appliance.errors import Refusal
+from appliance.plan.compose import compose_plan
+from appliance.plan.machine_rules import find_conflicts
+from appliance.plan.model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
+from appliance.plan.rules import find_contradictions
+from appliance.plan.tables import read_shape
+from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.problem import Problem
+from appliance.toml.values import show_value
+from appliance.toml.write import MAX_BYTES, decode, locate, make_error, parse, tell_problems
+
+__all__ = [
+    "ArrayPlan",
+    "Boot",
+    "Campaign",
+    "Plan",
+    "PlanRefusal",
+    "PlannedDrive",
+    "compose_plan",
+    "decode_plan",
+    "describe_plan",
+    "find_conflicts",
+    "parse_plan",
+    "read_plan",
+]
+
+MAX_PLAN_BYTES = MAX_BYTES
+
+
+class PlanRefusal(Refusal):
+    """A plan whose only mistakes are about releases: wrong ones, or missing ones for workloads."""
+
+
+def read_plan(path: Path) -> str:
+    """The text of the plan in `path`. Raises PlanError when it cannot be read as one."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_PLAN_BYTES + 1)
+    except OSError as error:
+        raise make_error(path.name, f"cannot be read: {error.strerror}") from error
+    return decode_plan(raw, name=path.name)
+
+
+def decode_plan(raw: bytes, *, name: str = "plan.toml") -> str:
+    """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
+    return decode(raw, name=name, kind="plan")
+
+
+def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
+    """The plan in `text`; `name` is what messages call it.
+
+    Raises PlanError with every mistake, or PlanRefusal when the only mistakes are releases
+    (`erase`) that do not repeat the drive's identity, or workloads that write where none is.
+    """
+    data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")
+    shape = read_shape(data)
+    problems = (*shape.problems, *find_contradictions(shape))
+    if problems:
+        _raise_problems(problems, text=text, name=name)
+    plan = shape.plan.value
+    return replace(
+        plan, workloads=tuple(_call_by_identity(each, plan.drives) for each in plan.workloads)
+    )
+
+
+def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> None:
+    located = locate(problems, text=text, name=name)
+    if all(each.kind == "release" for each in located):
+        told = "; ".join(map(str, located))
+        raise PlanRefusal(told, hint="nothing was written", problems=tuple(located))
+    raise tell_problems(name, located)
+
+
+def _call_by_identity(workload: WorkloadPlan, drives: Sequence[PlannedDrive]) -> WorkloadPlan:
+    """`workload` with the drives it is `on` called as `drives` call them, should that be by WWN."""
+    identities = {each.wwn: each.identity for each in drives}
+    return replace(workload, on=tuple(identities.get(each, each) for each in workload.on))
+
+
+def _show_place(place: str) -> str:
+    return "the array" if place == ARRAY else show_value(place)
+
+
+def _join(words: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def describe_plan(plan: Plan) -> str:
+    """The plan in a sentence: `3 drives, 10 cold boots each, then fio; erases "A", "B"`."""
+    count = len(plan.drives)
+    parts = [f"{count} drive{'' if count == 1 else 's'}"]
+    if plan.array is not None and plan.cache_drive and plan.backing_drive:
+        parts.append(
+            f"a {plan.array.kind} array in {plan.array.cache_mode} mode of the disk "
+            f"{show_value(plan.backing_drive.identity)} and the cache "
+            f"{show_value(plan.cache_drive.identity)}"
+        )
+    if plan.boot is not None:
+        cycles = plan.boot.cycles
+        boots = f"{cycles} {plan.boot.power} boot{'' if cycles == 1 else 's'}"
+        parts.append(f"{boots} of {_list_booted(plan)}" if plan.array else f"{boots} each")
+        charted = {"none": 0, "first-last": min(2, cycles), "all": cycles}[plan.boot.charts]
+        if charted:
+            parts.append(f"{charted} more with a chart")
+    if plan.workloads:
+        then = "then " if plan.boot is not None else ""
+        parts.append(f"{then}{_list_workloads(plan)}")
+    erased = [show_value(each.identity) for each in plan.drives if each.released]
+    writes = f"erases {', '.join(erased)}" if erased else "writes to no drive"
+    return f"{', '.join(parts)}; {writes}"
+
+
+def _list_booted(plan: Plan) -> str:
+    tested = [show_value(each.identity) for each in plan.booted_drives if each.is_tested]
+    return f"each of {_join([*tested, 'the array'])}" if tested else "the array"
+
+
+def _list_workloads(plan: Plan) -> str:
+    """`lottery, fio on each drive, sweep on "A"`: neighbours on the same drives share them."""
+    groups: list[tuple[str, list[str]]] = []
+    each_drive = "each target and control drive" if plan.array else "each drive"
+    for each in plan.workloads:
+        place = _join(_show_place(place) for place in each.on) if each.on else each_drive
+        if not groups or groups[-1][0] != place:
+            groups.append((place, []))
+        groups[-1][1].append(each.kind)
+    return ", ".join(f"{', '.join(kinds)} on {place}" for place, kinds in groups)

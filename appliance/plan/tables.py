@@ -1,0 +1,78 @@
+"""Reading a plan's tables one by one, and all mistakes in single keys. Pure.
+
+The keys are declared in `plan/model` and `plan/workloads`; what takes several is `plan_checks'`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.plan.model import TABLES, Boot, Plan, PlannedDrive
+from appliance.plan.workloads import WORKLOADS, WorkloadPlan
+from appliance.problem import KeyPath, Problem
+from appliance.toml.fields import (
+    Reading,
+    Table,
+    Walk,
+    find_close,
+    join_words,
+    read_table,
+    table_of,
+)
+
+_CALLED = {kind: table.called for kind, table in WORKLOADS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What single keys say of a plan; broken ones have their defaults."""
+
+    plan: Reading[Plan]
+    problems: tuple[Problem, ...]
+    drives: Mapping[int, Reading[PlannedDrive]]
+    """By their place in the plan, as far as they are tables."""
+    workloads: Mapping[int, Reading[WorkloadPlan]]
+    """Those whose kind is known."""
+    has_unknown_workloads: bool
+    boot: Reading[Boot] | None
+
+
+def read_shape(data: Mapping[str, Any]) -> Shape:
+    """Of what TOML made of the text."""
+    walk = Walk(_explain_unknown)
+    plan = read_table(table_of(Plan), data, walk=walk)
+    workloads, written = _list_tables(walk.readings, "workload"), data.get("workload")
+    return Shape(
+        plan=plan,
+        problems=tuple(walk.problems),
+        drives=_list_tables(walk.readings, "drive"),
+        workloads=workloads,
+        has_unknown_workloads=isinstance(written, list) and len(workloads) < len(written),
+        boot=walk.readings.get(("boot",)),
+    )
+
+
+def _list_tables(readings: Mapping[KeyPath, Reading[Any]], name: str) -> dict[int, Reading[Any]]:
+    return {
+        path[1]: each
+        for path, each in readings.items()
+        if path[:1] == (name,) and len(path) > 1 and isinstance(path[1], int)
+    }
+
+
+def _explain_unknown(table: Table[Any], key: str) -> str:
+    kind = next((kind for kind, each in WORKLOADS.items() if each is table), "")
+    owners = [kind for kind, each in WORKLOADS.items() if key in each.keys]
+    here = f"is not a key of {_CALLED[kind]}" if kind else "is not a known key here"
+    if kind and (similar := [each for each in table.keys if each in key or key in each]):
+        return f"{here}; did you mean {join_words(similar)}?"
+    if kind and owners:
+        return f"{here} but of {' and '.join(_CALLED[each] for each in owners)}"
+    if close := find_close(key, table.keys):
+        return f"{here}{close}"
+    for name, each in TABLES.items():
+        if key in each.keys:
+            return f"{here}; it belongs under {'[[drive]]' if name == 'drive' else f'[{name}]'}"
+    if owners:
+        return f"{here}; it belongs under [[workload]]"
+    return f"{here}; known are {', '.join(table.keys)}"

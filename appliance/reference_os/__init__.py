@@ -1,0 +1,1 @@
+"""The operating system that boots from a drive under test, and its session set."""

@@ -1,0 +1,1 @@
+"""Arrays in the report: their section, and what is concluded from them."""

@@ -1,0 +1,1 @@
+"""The boots of a campaign in the report: series, findings, charts and wake-ups."""

@@ -1,0 +1,323 @@
+"""Conclusions from a campaign's figures, in plain sentences, each by a stated rule. Pure.
+
+A sentence is derived from data and from nothing else. What is not proven is called so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance.report.series import Series
+from appliance.statistics import stats
+
+_TOLERANCE = f"{stats.TOLERANCE * 100:.0f} %"
+_GAIN = 1.0 + stats.TOLERANCE
+_EXCLUDED = 1.15
+"""No gain is told where the interval excludes this one: with less, ten boots of a disk would hardly
+ever show that it has none."""
+_DRIFT = 0.01
+_LEAST = stats.LEAST_SETTLED
+
+RULES = (
+    (
+        f"Settled: at least {_LEAST} boots up to the last one, each within ±{_TOLERANCE} of where"
+        " the boots end up, whose trend is shown not to add up to"
+        f" {_TOLERANCE} (Theil-Sen slope, 95 % confidence each way). Median and interval are of"
+        " the settled boots only."
+    ),
+    (
+        "Gain: first boot divided by the median of the settled boots. Its 95 % interval is"
+        " Student's t on logarithms: there is one first boot only, so how far chance moves it is"
+        " taken from the settled boots of the drive, or of a control drive if those vary more. It"
+        f" is called faster or slower from a factor of {_GAIN:.1f} on, if its interval does not"
+        f" hold 1, and no gain where the interval lies below {_EXCLUDED:.2f}; and it is the drive's"
+        " own only if it is shown to be larger than the largest distance of any boot of a control"
+        " drive from that drive's median."
+    ),
+    (
+        "Drift: Theil-Sen slope of the settled boots but the first of all, which the gain is about;"
+        " mentioned if its 95 % interval (Sen, by Kendall's exact distribution) does not hold 0 and"
+        f" it adds up to more than {_DRIFT * 100:.0f} % of the median."
+    ),
+    "Cold is called proven only where the drive's own power-cycle count rose between two boots.",
+    "Failed, doubtful and charted boots are in none of these figures.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence. `kind` is gain | flat | remark | proof."""
+
+    kind: str
+    subject: str
+    text: str
+    is_aside: bool = False
+    """Whether it is true and says nothing about a drive."""
+
+
+def find_findings(all_series: Sequence[Series], *, timed: bool = True) -> tuple[Finding, ...]:
+    """What each drive showed, gains first; then how cold the boots were; then what is missing.
+
+    Where no boots were `timed`, their absence is not worth a sentence.
+    """
+    found = [judge_learning(series, all_series) for series in all_series if timed]
+    # What the stick was made to find comes first.
+    found.sort(key=lambda finding: finding.kind != "gain")
+    found += [finding for series in all_series for finding in _judge_drift(series)]
+    found += _judge_coldness(all_series)
+    found += [
+        Finding("remark", series.label, f"the campaign went on without it: {series.given_up}.")
+        for series in all_series
+        if series.given_up
+    ]
+    found += [
+        Finding(
+            "remark",
+            series.label,
+            f"{_count(series.failed, 'boot')} failed and left out of every figure.",
+        )
+        for series in all_series
+        if series.failed
+    ]
+    found += [
+        Finding(
+            "remark",
+            series.label,
+            f"{_count(series.skipped, 'boot')} of {series.planned} skipped by a person: not"
+            " measured.",
+        )
+        for series in all_series
+        if series.skipped
+    ]
+    return tuple(found)
+
+
+def judge_learning(series: Series, all_series: Sequence[Series]) -> Finding:
+    """What a drive's boots show; `all_series` has those of the control drives too."""
+    label, count = series.label, len(series.boot_s)
+    if not count:
+        return Finding("remark", label, "no valid timed boot.")
+    if count < _LEAST:
+        return Finding(
+            "remark",
+            label,
+            f"{_count(count, 'valid boot')} ({_range(series.boot_s)}) cannot show whether the drive"
+            f" still learns: it takes at least {_LEAST}.",
+        )
+    if series.settled_from is None:
+        return Finding("remark", label, _say_unsettled(series))
+    gain = series.find_gain(all_series)
+    if gain is None:
+        return Finding(
+            "remark",
+            label,
+            f"settled from boot {series.settled_from} on at {series.settled_s or 0.0:.1f} s; its"
+            " first boot is missing, so no gain over it can be stated.",
+        )
+    return _judge_gain(series, all_series, gain=gain)
+
+
+def _say_unsettled(series: Series) -> str:
+    """Why the boots do not count as settled, and what would show it."""
+    course = series.course
+    near, from_boot = series.boot_s[course.near_from :], series.cycles[-_LEAST]
+    if len(near) < _LEAST:
+        return _say_far(series, from_boot)
+    from_boot, trend = series.cycles[course.near_from], course.trend
+    if trend is not None and (trend.high < 0.0 or trend.low > 0.0):
+        moves = "still learning" if trend.high < 0.0 else "not settled"
+        return (
+            f"{moves}: from boot {from_boot} on the time changes by {_say_trend(trend)} per boot"
+            f" ({_range(near)}). More boots are needed."
+        )
+    deviation = stats.find_deviation(near) or 0.0
+    wanted = stats.count_to_settle(deviation)
+    said = (
+        f"not settled: its boots vary by {_percent(deviation)}, so {len(near)} of them do not show"
+        f" whether it still learns ({_range(near)})."
+    )
+    if wanted is None:
+        return f"{said} More boots would hardly show it."
+    return f"{said} About {_count(max(1, wanted - len(near)), 'more boot')} would."
+
+
+def _say_far(series: Series, from_boot: int) -> str:
+    """Of boots that are too few where they end up."""
+    alike = stats.count_alike(series.boot_s)
+    is_falling = _is_falling(series.boot_s, alike=alike)
+    if 1 < alike < _LEAST and not is_falling:
+        return (
+            f"not settled yet: only the last {alike} boots, from boot {series.cycles[-alike]} on,"
+            f" stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-alike:])}). It takes"
+            f" {_LEAST} to show whether the drive still learns."
+        )
+    return (
+        f"{'still learning' if is_falling else 'not settled'}: the boots from boot {from_boot} on"
+        f" do not stay within ±{_TOLERANCE} of each other ({_range(series.boot_s[-_LEAST:])}). More"
+        " boots are needed."
+    )
+
+
+def _is_falling(boot_s: Sequence[float], *, alike: int) -> bool:
+    """Whether the boots get faster, the last ones that are `alike` too.
+
+    A drive that has learned all before these is faster than at first, and learns no more.
+    """
+    trend = stats.find_trend([(float(number), value) for number, value in enumerate(boot_s)])
+    at_last = boot_s[-1] < boot_s[-max(2, alike)] * (1.0 - stats.TOLERANCE)
+    return trend is not None and trend.high < 0.0 and at_last
+
+
+def _judge_gain(series: Series, all_series: Sequence[Series], *, gain: stats.Gain) -> Finding:
+    label, settled_from, settled_s = series.label, series.settled_from, series.settled_s or 0.0
+    first = f"its first boot ({series.boot_s[0]:.1f} s)"
+    against = f"{first} took {gain.ratio:.2f} times as long ({gain.low:.2f} to {gain.high:.2f})"
+    is_seen = not gain.low <= 1.0 <= gain.high
+    is_small = 1.0 / _GAIN < gain.ratio < _GAIN
+    if is_small and is_seen:
+        return _judge_small(label, gain, against)
+    if settled_from == 1 or is_small or not is_seen:
+        return _judge_unseen(series, gain, against)
+    weighed, is_drives_own = _weigh(series, gain, all_series)
+    return Finding(
+        "gain" if gain.ratio > 1.0 and is_drives_own else "remark",
+        label,
+        f"from boot {settled_from} on {say_gain(gain)} at its first boot"
+        f" ({series.boot_s[0]:.1f} s, then {settled_s:.1f} s). {weighed}",
+    )
+
+
+def _judge_small(label: str, gain: stats.Gain, against: str) -> Finding:
+    """What is seen, and is not called a gain: it may still be as large as one."""
+    if gain.high < _GAIN:
+        text = f"no gain as large as {_TOLERANCE}: {against} as the later ones."
+        return Finding("flat", label, text)
+    text = f"faster later, and whether by {_TOLERANCE} is not decided: {against} as the later ones."
+    return Finding("remark", label, text)
+
+
+def _judge_unseen(series: Series, gain: stats.Gain, against: str) -> Finding:
+    """Where the first boot is no other than the later ones, or is not seen to be."""
+    is_none = gain.high < _EXCLUDED
+    if series.settled_from == 1:
+        answer = "no gain from repeating" if is_none else "neither a gain nor none is shown"
+        text = (
+            f"{answer}: all {len(series.boot_s)} boots within ±{_percent(series.spread or 0.0)} of"
+            f" the median {series.settled_s or 0.0:.1f} s; {against} as the later ones."
+        )
+    else:
+        shown = (
+            "is no proof of a gain" if is_none else "shows neither a gain nor that there is none"
+        )
+        text = (
+            f"uneven at first, settled from boot {series.settled_from} on at"
+            f" {series.settled_s or 0.0:.1f} s: {against}, which {shown}."
+        )
+    return Finding("flat" if is_none else "remark", series.label, text)
+
+
+def say_gain(gain: stats.Gain) -> str:
+    """`1.7 times (1.6 to 1.8) as fast as`, the interval with 95 % confidence."""
+    how, ratio, low, high = "fast", gain.ratio, gain.low, gain.high
+    if ratio < 1.0:
+        how, ratio, low, high = "slow", 1.0 / ratio, 1.0 / high, 1.0 / low
+    # Where a tenth would hide how wide the interval is, or that it does not hold 1.
+    digits = 1 if high - low >= 0.1 and low >= 1.1 else 2
+    return f"{ratio:.{digits}f} times ({low:.{digits}f} to {high:.{digits}f}) as {how} as"
+
+
+def _weigh(series: Series, gain: stats.Gain, all_series: Sequence[Series]) -> tuple[str, bool]:
+    """Whether the control drives rule out that the machine, not the drive, changed: words, answer.
+
+    All their boots count, not only the settled ones: a machine that was slow at first was slow in
+    their first boots too. Without a control drive nothing speaks against the drive.
+    """
+    if series.role == "control":
+        return "It is a control drive, so this may be the machine and not the drive.", False
+    controls = [
+        (other, other.spread)
+        for other in all_series
+        if other.role == "control" and len(other.boot_s) > 1 and other.spread is not None
+    ]
+    if not controls:
+        said = "No control drive has two boots, so a change of the machine itself is not ruled out."
+        return said, True
+    name = "The control drive" if len(controls) == 1 else "The control drives"
+    most = _percent(max(spread for _, spread in controls))
+    if all(
+        stats.lies_beyond(gain, spread, control=other.find_gain([other]))
+        for other, spread in controls
+    ):
+        return f"{name} stayed within ±{most}.", True
+    return (f"{name} moved by up to ±{most}, so this may be the machine and not the drive."), False
+
+
+def _judge_drift(series: Series) -> tuple[Finding, ...]:
+    drift_s, settled_s = series.drift_s, series.settled_s
+    if drift_s is None or settled_s is None:
+        return ()
+    total_s = drift_s.slope * (series.cycles[-1] - series.cycles[-len(series.later_boot_s)])
+    if drift_s.low <= 0.0 <= drift_s.high or abs(total_s) <= _DRIFT * settled_s:
+        return ()
+    return (
+        Finding(
+            "remark",
+            series.label,
+            f"still drifts after settling: {_say_trend(drift_s)} per boot, {total_s:+.1f} s in"
+            " all.",
+        ),
+    )
+
+
+def _say_trend(trend: stats.Trend) -> str:
+    """`+0.200 s (+0.150 to +0.250)`, the interval with 95 % confidence."""
+    return f"{trend.slope:+.3f} s ({trend.low:+.3f} to {trend.high:+.3f})"
+
+
+def _range(boot_s: Sequence[float]) -> str:
+    if len(boot_s) == 1:
+        return f"{boot_s[0]:.1f} s"
+    return f"{min(boot_s):.1f} to {max(boot_s):.1f} s"
+
+
+def _judge_coldness(all_series: Sequence[Series]) -> list[Finding]:
+    """One sentence per proof and reason; drives that share it are named together."""
+    drives: dict[tuple[str, str, str], list[str]] = {}
+    boots: dict[tuple[str, str, str], int] = {}
+    for series in all_series:
+        for (power, proof, reason), count in sorted(series.count_proofs().items()):
+            # Of a proven boot only the fact is told: its counts differ from boot to boot.
+            key = (power, proof, reason if proof == "unproven" else "")
+            if series.label not in drives.setdefault(key, []):
+                drives[key].append(series.label)
+            boots[key] = boots.get(key, 0) + count
+    return [
+        Finding(
+            # What is proven is no doubt.
+            "flat" if key[1] == "proven" else "proof",
+            ", ".join(names),
+            _say_proof(*key, count=boots[key]),
+        )
+        for key, names in sorted(drives.items())
+    ]
+
+
+def _say_proof(power: str, proof: str, reason: str, *, count: int) -> str:
+    boots = _count(count, "boot")
+    if proof == "proven":
+        return f"cold: proven ({boots}); the drive's power-cycle count rose."
+    if proof == "warm":
+        return (
+            f"warm ({boots}): the machine restarted without a power-off, so the drive's own memory"
+            " stayed filled. These are no cold boots."
+        )
+    if power == "warm":
+        return f"warm: unproven ({boots}): {reason or 'no reason was recorded'}."
+    return f"cold: unproven ({boots}), because {reason or 'no reason was recorded'}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"

@@ -1,0 +1,129 @@
+"""The activity of devices during a step, second by second. Pure.
+
+A long recording is thinned by averaging over whole intervals, bytes over seconds: nothing is left
+out, and the highest single interval is told beside the chart, because a mean hides peaks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from appliance.report.blocks import DASH, ChartView, FoldView, LegendView, format_rate
+from appliance.report.charts.plots import Line, draw_lines
+from appliance.report.figures import StepFigures, Workload
+from appliance.store.read.workloads import ActivityRow
+
+MAX_POINTS = 300
+_FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bytes per second of one device in one or several intervals of the recording."""
+
+    end_s: float
+    seconds: float
+    read_bytes: int
+    write_bytes: int
+
+    @property
+    def read_bytes_s(self) -> float:
+        """Mean read rate."""
+        return self.read_bytes / self.seconds
+
+    @property
+    def write_bytes_s(self) -> float:
+        """Mean write rate."""
+        return self.write_bytes / self.seconds
+
+
+def make_intervals(rows: Sequence[ActivityRow]) -> tuple[Interval, ...]:
+    """One device's recording; `t_s` is where an interval ends and the next one begins."""
+    intervals = []
+    before_s = 0.0
+    for row in rows:
+        if row.t_s > before_s:
+            intervals.append(Interval(row.t_s, row.t_s - before_s, row.read_bytes, row.write_bytes))
+            before_s = row.t_s
+    return tuple(intervals)
+
+
+def thin(intervals: Sequence[Interval], *, points: int = MAX_POINTS) -> tuple[Interval, ...]:
+    """At most `points` intervals that cover the same time with the same bytes."""
+    width = max(1, ceil(len(intervals) / points))
+    return tuple(
+        Interval(
+            end_s=part[-1].end_s,
+            seconds=sum(one.seconds for one in part),
+            read_bytes=sum(one.read_bytes for one in part),
+            write_bytes=sum(one.write_bytes for one in part),
+        )
+        for start in range(0, len(intervals), width)
+        for part in (intervals[start : start + width],)
+    )
+
+
+def make_activity_fold(workload: Workload) -> FoldView | None:
+    """A chart per drive; None where nothing was recorded. Arrays have theirs in the open."""
+    charts = tuple(
+        chart for step in workload.steps if step.place != "array" for chart in _draw(step)
+    )
+    if not charts:
+        return None
+    return FoldView(summary="Activity over time", charts=charts)
+
+
+def _draw(step: StepFigures) -> tuple[ChartView, ...]:
+    lines: list[Line] = []
+    notes: list[str] = []
+    for number, device in enumerate(dict.fromkeys(row.device for row in step.activity)):
+        name = device
+        intervals = make_intervals([row for row in step.activity if row.device == device])
+        drawn = thin(intervals)
+        color = step.color + number
+        lines += make_lines(name, color, drawn)
+        notes.append(explain(name, intervals, drawn))
+    svg = draw_lines(
+        lines,
+        name=f"activity-{step.step.id}",
+        title=f"Read and write rate over time per device, {step.label}",
+        x_title="seconds since the step began",
+        y_title="MB/s",
+        # One interval makes no line.
+        dots=len(step.activity) <= _FEW,
+    )
+    if not svg:
+        return ()
+    return (
+        ChartView(
+            title=step.label,
+            svg=svg,
+            legend=tuple(line.legend for line in lines),
+            note=" ".join(notes),
+        ),
+    )
+
+
+def make_lines(name: str, color: int, drawn: Sequence[Interval]) -> tuple[Line, Line]:
+    """Read and write rate of one device in MB/s; `name` is empty where the chart has it."""
+    read = tuple((one.end_s, one.read_bytes_s / 1e6, "") for one in drawn)
+    write = tuple((one.end_s, one.write_bytes_s / 1e6, "") for one in drawn)
+    return (
+        Line(LegendView(f"{name} read".strip(), color, "line-0"), read),
+        Line(LegendView(f"{name} write".strip(), color, "line-1"), write),
+    )
+
+
+def explain(name: str, intervals: Sequence[Interval], drawn: Sequence[Interval]) -> str:
+    """What the chart averages, and the peaks that averages hide."""
+    read = format_rate(max((one.read_bytes_s for one in intervals), default=None))
+    write = format_rate(max((one.write_bytes_s for one in intervals), default=None))
+    if read == DASH:
+        return ""
+    peaks = f"highest single interval {read} MB/s read, {write} MB/s written."
+    if len(drawn) == len(intervals):
+        return f"{name}: every interval as recorded; {peaks}"
+    return (
+        f"{name}: each point is the mean of {ceil(len(intervals) / len(drawn))} recorded intervals"
+        f" (about {drawn[0].seconds:.0f} s), {len(intervals)} in all; {peaks}"
+    )

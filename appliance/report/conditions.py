@@ -1,0 +1,150 @@
+"""The conditions of a campaign: machine, programs, and each drive's settings. Pure.
+
+Where a value changed on the way all of them are shown, and that is a doubt: figures from before and
+after were taken under different conditions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from appliance.report.blocks import DASH, format_bytes
+from appliance.report.boots.findings import Finding
+from appliance.report.series import label_drive
+from appliance.report.steps import format_time
+from appliance.store.read.campaign import CampaignRows, ConditionRow
+
+_MACHINE = {
+    "machine_vendor": "Maker",
+    "machine_model": "Model",
+    "machine_board": "Board",
+    "virtual_machine": "Virtual machine",
+    "firmware_type": "Started by",
+    "firmware_version": "BIOS or UEFI version",
+    "processor": "Processor",
+    "processors": "Processors",
+    "memory_bytes": "Memory",
+    "governor": "Frequency governor",
+    "frequency_driver": "Frequency driver",
+}
+_PROGRAMS = {
+    "kaltstart": "Kaltstart",
+    "kernel": "Linux",
+    "fio": "fio",
+    "smartmontools": "smartctl",
+    "systemd": "systemd",
+    "bcache_tools": "bcache-tools",
+    "python": "Python",
+    "sqlite": "SQLite",
+}
+_DRIVE = {
+    "model": "Model",
+    "firmware": "Firmware",
+    "transport": "Bus",
+    "driver": "Driver",
+    "link": "Link",
+    "link_max": "Link at most",
+    "scheduler": "Scheduler",
+    "read_ahead_bytes": "Read-ahead",
+    "nr_requests": "nr_requests",
+    "queue_depth": "Queue depth",
+    "write_cache": "Write cache (kernel)",
+    "drive_write_cache": "Write cache (drive)",
+}
+_LABELS = _MACHINE | _PROGRAMS | _DRIVE
+_MACHINE_SUBJECT = "the machine"
+
+type _History = Mapping[str, Sequence[ConditionRow]]
+"""By name its values, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionsView:
+    """The section of a page."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Of the machine: what, and its value."""
+    columns: tuple[str, ...]
+    drives: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each drive's label and its values, one per column."""
+
+
+def make_conditions(rows: CampaignRows) -> ConditionsView | None:
+    """The section; None where nothing was noted."""
+    if not rows.conditions:
+        return None
+    machine = _group(rows.conditions, "")
+    drives = [
+        (label_drive(drive), _group(rows.conditions, drive.identity)) for drive in rows.drives
+    ]
+    names = [name for name in _DRIVE if any(name in history for _, history in drives)]
+    programs = [
+        f"{program} {_show(machine[name])}"
+        for name, program in _PROGRAMS.items()
+        if name in machine
+    ]
+    return ConditionsView(
+        facts=(
+            *((label, _show(machine[name])) for name, label in _MACHINE.items() if name in machine),
+            *((("Programs", ", ".join(programs)),) if programs else ()),
+        ),
+        columns=tuple(_DRIVE[name] for name in names),
+        drives=tuple(
+            (label, tuple(_show(history.get(name, ())) for name in names))
+            for label, history in drives
+            if history
+        ),
+    )
+
+
+def find_condition_findings(rows: CampaignRows) -> tuple[Finding, ...]:
+    """One doubt for the machine and for each drive of which something changed on the way."""
+    subjects = [
+        (_MACHINE_SUBJECT, ""),
+        *((label_drive(drive), drive.identity) for drive in rows.drives),
+    ]
+    return tuple(
+        Finding("remark", subject, _say_changes(changed))
+        for subject, serial in subjects
+        if (
+            changed := {
+                name: history
+                for name, history in _group(rows.conditions, serial).items()
+                if len(history) > 1
+            }
+        )
+    )
+
+
+def _say_changes(changed: _History) -> str:
+    said = [f"{_LABELS.get(name, name)} {_show(history)}" for name, history in changed.items()]
+    return (
+        f"changed during the campaign: {'; '.join(said)}. Figures from before and after were"
+        " measured under different conditions."
+    )
+
+
+def _group(conditions: Sequence[ConditionRow], serial: str) -> dict[str, list[ConditionRow]]:
+    found: dict[str, list[ConditionRow]] = {}
+    for row in conditions:
+        if row.drive_serial == serial:
+            found.setdefault(row.name, []).append(row)
+    return found
+
+
+def _show(history: Sequence[ConditionRow]) -> str:
+    """`powersave, from 2026-11-21 04:00:00 UTC performance`."""
+    if not history:
+        return DASH
+    first, *later = history
+    return ", ".join(
+        [
+            _format(first),
+            *(f"from {format_time(row.since)} UTC {_format(row)}" for row in later),
+        ]
+    )
+
+
+def _format(row: ConditionRow) -> str:
+    if row.name.endswith("_bytes") and row.value.isdigit():
+        return format_bytes(int(row.value))
+    return row.value

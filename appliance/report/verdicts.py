@@ -1,0 +1,224 @@
+"""The verdicts on a page: a summary, and one printable sheet per drive. Pure.
+
+The word says it all; colours and borders only repeat it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appliance import VERSION
+from appliance.report.blocks import DASH
+from appliance.report.health import CounterView
+from appliance.report.steps import format_time
+from appliance.samples.health import Delta, compare
+from appliance.store.health import HealthRow
+from appliance.store.read.campaign import CampaignRows, DriveRow
+from appliance.store.verdicts import LimitRow, VerdictRow
+from appliance.units import format_drive_size
+from appliance.verdict.limits import show_figure, title_of
+
+_BUSES = {"sata": "SATA", "nvme": "NVMe", "scsi": "SCSI", "sas": "SAS", "usb": "USB"}
+_CLASSES = {
+    "hdd": "disk",
+    "sata-ssd": "SATA SSD",
+    "nvme": "NVMe SSD",
+    "hybrid": "hybrid disk",
+    "usb": "USB drive",
+    "": "of no known class",
+}
+_SIGNS = {"accept": "✓", "accept with remarks": "!", "reject": "✗"}
+_STYLES = {"accept": "accept", "accept with remarks": "remarks", "reject": "reject"}
+_NONE = "no verdict"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitView:
+    """One limit and what was measured."""
+
+    title: str
+    outcome: str
+    """kept | remark | reject"""
+    measured: str
+    allowed: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SheetView:
+    """One drive: a page to be printed and stuck to its box."""
+
+    serial: str
+    doubt: str
+    """Why the serial number may be another drive's too; empty where it is its own."""
+    wwn: str
+    model: str
+    firmware: str
+    size: str
+    kind: str
+    role: str
+    word: str
+    """accept | accept with remarks | reject | no verdict"""
+    sign: str
+    style: str
+    reasons: tuple[tuple[str, str], ...]
+    """The outcome and the words, what rejects first."""
+    limits: tuple[LimitView, ...]
+    """Those that were measured, or have a consequence because they were not."""
+    unmeasured: tuple[tuple[str, str], ...]
+    """Why the others were not measured, or not held against a limit, and their titles."""
+    counters: tuple[CounterView, ...]
+    said_before: str
+    """What the drive said of itself before the campaign: passed, failed, or why nothing."""
+    said_after: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictsView:
+    """All drives of a campaign."""
+
+    name: str
+    number: int
+    created: str
+    finished: str
+    version: str
+    policy: str
+    origin: str
+    problems: tuple[str, ...]
+    """Why there is no verdict, or none by the policy as it was last."""
+    tried: str
+    sheets: tuple[SheetView, ...]
+
+
+def make_verdicts(rows: CampaignRows) -> VerdictsView | None:
+    """The verdicts of a campaign; None where nobody ever judged it."""
+    judging = rows.verdicts.judging
+    if judging is None and not rows.verdicts.verdicts:
+        return None
+    verdicts = {row.drive_id: row for row in rows.verdicts.verdicts}
+    problem = judging.problem if judging else ""
+    return VerdictsView(
+        name=rows.campaign.name or f"campaign {rows.campaign.id}",
+        number=rows.campaign.id,
+        created=format_time(rows.campaign.created_at),
+        finished=format_time(rows.campaign.finished_at),
+        version=VERSION,
+        policy=judging.policy if judging else "",
+        origin=judging.origin if judging else "",
+        problems=tuple(line for line in problem.split("\n") if line),
+        tried=format_time(judging.tried_at) if judging else DASH,
+        sheets=tuple(
+            _make_sheet(
+                drive,
+                verdicts.get(drive.id),
+                rows.verdicts.limits.get(drive.id, ()),
+                [row for row in rows.verdicts.health if row.drive_id == drive.id],
+                judged=problem == "",
+            )
+            for drive in rows.drives
+        ),
+    )
+
+
+def _make_sheet(
+    drive: DriveRow,
+    row: VerdictRow | None,
+    limits: Sequence[LimitRow],
+    health: Sequence[HealthRow],
+    *,
+    judged: bool,
+) -> SheetView:
+    before, after = (
+        next((each for each in health if each.moment == moment), None)
+        for moment in ("before", "after")
+    )
+    bus = _BUSES.get(drive.transport, drive.transport)
+    medium = "rotating" if drive.rotational else "not rotating"
+    known = _CLASSES.get(row.drive_class, row.drive_class) if row else "not judged"
+    return SheetView(
+        serial=drive.serial or DASH,
+        doubt=drive.serial_doubt,
+        wwn=drive.wwn or DASH,
+        model=drive.model or "unknown model",
+        firmware=drive.firmware or DASH,
+        size=format_drive_size(drive.size_bytes),
+        kind=f"{known}; {bus}, {medium}",
+        role=drive.role,
+        word=row.verdict if row else _NONE,
+        sign=_SIGNS[row.verdict] if row else "–",
+        style=_STYLES[row.verdict] if row else "none",
+        reasons=_list_reasons(limits) if row else _explain_none(judged=judged),
+        limits=tuple(_view_limit(each) for each in limits if each.outcome != "not measured"),
+        unmeasured=_group_unmeasured(limits),
+        counters=tuple(
+            _view_counter(each)
+            for each in compare(before.counters if before else {}, after.counters if after else {})
+        ),
+        said_before=_say(before),
+        said_after=_say(after),
+        at=format_time(row.at) if row else DASH,
+    )
+
+
+def _list_reasons(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (outcome, _explain(each))
+        for outcome in ("reject", "remark")
+        for each in limits
+        if each.outcome == outcome
+    )
+
+
+def _explain(limit: LimitRow) -> str:
+    words = f"{title_of(limit.name)}: {limit.measured or 'not measured'}"
+    return f"{words} ({limit.detail})" if limit.detail else words
+
+
+def _group_unmeasured(limits: Sequence[LimitRow]) -> tuple[tuple[str, str], ...]:
+    groups: dict[str, list[str]] = {}
+    for each in limits:
+        if each.outcome == "not measured":
+            why = each.detail or "the campaign had no such step"
+            title = f"{title_of(each.name)} {each.measured}".rstrip()
+            groups.setdefault(why, []).append(title)
+    return tuple((why, ", ".join(titles)) for why, titles in groups.items())
+
+
+def _explain_none(*, judged: bool) -> tuple[tuple[str, str], ...]:
+    if not judged:
+        return (("none", "the policy has mistakes: nothing was judged"),)
+    return (("none", "nothing that the policy limits was measured on this drive"),)
+
+
+def _view_limit(limit: LimitRow) -> LimitView:
+    return LimitView(
+        title=title_of(limit.name),
+        outcome=limit.outcome,
+        measured=limit.measured or "not measured",
+        allowed=limit.allowed or DASH,
+        detail=limit.detail,
+    )
+
+
+def _view_counter(delta: Delta) -> CounterView:
+    unit = "" if delta.unit == "1" else delta.unit
+
+    def show(value: float | None) -> str:
+        return DASH if value is None else show_figure(value, unit)
+
+    change = delta.change
+    return CounterView(
+        name=delta.name.replace("_", " "),
+        before=show(delta.before),
+        after=show(delta.after),
+        change=DASH if change is None else f"{'+' * (change > 0)}{show(change)}",
+        doubt=delta.doubt,
+    )
+
+
+def _say(row: HealthRow | None) -> str:
+    if row is None:
+        return "not read"
+    if row.passed is None:
+        return row.reason or "it does not say"
+    return "passed" if row.passed else "failed"

@@ -1,0 +1,638 @@
+"""The appliance's service: finds the stick, resumes interrupted campaigns, carries out requests.
+
+Talks to people only through the database, /run/kaltstart and the console lines. A bug pauses the
+campaign and never restarts the machine.
+"""
+
+import sqlite3
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from appliance import VERSION
+from appliance.arrays.running import release_arrays
+from appliance.caches.memory_limit import release_bounded
+from appliance.campaign.boots.attempts import settle_armed
+from appliance.campaign.boots.install import prepare
+from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.rehearsal import rehearse
+from appliance.campaign.context import Site, leave, load_campaign, pause, take_back_departure
+from appliance.campaign.drives.conditions import store_conditions
+from appliance.campaign.drives.find import noted_identity
+from appliance.campaign.drives.health import store_health
+from appliance.campaign.drives.leftover_arrays import (
+    forget_overwritten_arrays,
+    take_apart_left_behind,
+)
+from appliance.campaign.drives.traces import find_unknown_campaign
+from appliance.campaign.drives.work import side_work
+from appliance.campaign.finish import finish
+from appliance.campaign.host import Host
+from appliance.campaign.log import record, refuse
+from appliance.campaign.pending_pause import owe_pause, pay_pause, read_owed_pause
+from appliance.campaign.requests.handlers import HANDLERS, Accept, Asked, carry_out, name_stop
+from appliance.campaign.requests.machine import Machine
+from appliance.campaign.resume import describe_absence, resume_campaign
+from appliance.campaign.silent_drives import SilentDrives
+from appliance.campaign.start import hash_plan, reasons_of, start_campaign
+from appliance.campaign.start_records import (
+    describe_lost_actions,
+    find_earlier_start,
+    find_lost_actions,
+    forget_finished,
+    is_start_remembered,
+    note_power_action,
+    note_start,
+)
+from appliance.campaign.states import next_cycle
+from appliance.campaign.status import Status, write_status
+from appliance.campaign.steps.attempt import StepPosition, StoppedByPersonError, hold_if_asked
+from appliance.campaign.steps.queue import has_steps_left, run_steps
+from appliance.campaign.stick_room import check_room
+from appliance.campaign.verdicts import check_policy
+from appliance.drives.file_system import release_mounts
+from appliance.drives.suppress_flush import release_hushed
+from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
+from appliance.phrases import N_, Phrase, join_phrases
+from appliance.plan.read import parse_plan
+from appliance.progress import tell_nobody
+from appliance.run import run
+from appliance.service.awaited_stick import AwaitedStick
+from appliance.service.drive_guard import MachineDrives, close_guard_without_stick
+from appliance.service.drive_watch import DriveList
+from appliance.service.import_campaigns import take_over
+from appliance.service.open_stick import close_stick, open_stick, show_trouble
+from appliance.service.screen import Screen
+from appliance.service.stick_plan import check_stick_plan_again, find_stick_plan
+from appliance.service.support import keep_crash
+from appliance.stick.partitions import Stick
+from appliance.stick.root_device import keep_in_ram
+from appliance.store.boots import select_cycles
+from appliance.store.campaigns import (
+    CampaignRow,
+    count_power_action,
+    select_campaign_drives,
+    select_unfinished_campaign,
+    select_unreported_campaign,
+)
+from appliance.store.connect import impatient, telling_stick_trouble
+from appliance.store.pause_and_skip import is_pause_asked
+from appliance.store.requests import Request, select_new_requests, select_request
+
+_AUTOSTART_S = 10
+_POLL_S = 0.25
+_HEARTBEAT_S = 5
+_LEFT = "releasing what an earlier engine left behind"
+_HAVE_ONE = frozenset({"tty1", "ttyS0"})
+"""Terminals whose interface systemd starts, in any machine."""
+
+
+def serve(drives: DriveList, host: Host) -> None:
+    """Run until power goes, also past a stick that is pulled out and put back.
+
+    Raises only on a bug, after pausing the campaign, and StickTrouble.
+    """
+    status = Status(firmware=host.this_boot.firmware, can_wake=host.power.can_wake())
+    with suppress(OSError):  # /run may be full; what is armed is still to be settled
+        write_status(status, host.run)
+    start_interfaces(host)
+    awaited = AwaitedStick(host)
+    is_first = True
+    while True:
+        try:
+            stick, connection = open_stick(host, check=awaited.check_database)
+        except KaltstartError as error:
+            show_trouble(status, host, error)
+            drives.all_found(None)
+            with suppress(KaltstartError):
+                close_guard_without_stick(host)
+        else:
+            status.error = None
+            awaited.note(stick)
+            drives.all_found(stick)
+            appliance = Appliance(
+                status, stick, connection, drives, host, awaited=awaited, is_back=not is_first
+            )
+            is_first = False
+            _work_until_gone(appliance)
+            drives.all_found(None)
+        # The list of drives stays alive meanwhile.
+        if not awaited.wait(partial(show_trouble, status, host)):
+            host.power.wait_for_the_end()
+
+
+def _work_until_gone(appliance: "Appliance") -> None:
+    """Returns only where the stick was pulled out; whatever else ends the work is raised."""
+    try:
+        with telling_stick_trouble():
+            appliance.work()
+    except Exception as error:
+        # Whatever it led to, a stick that is gone explains it.
+        if appliance.awaited.is_going():
+            appliance.stop_for_trouble(loss := appliance.awaited.describe_loss())
+            show_trouble(appliance.status, appliance.host, loss)
+            close_stick(appliance.connection)
+            return
+        if isinstance(error, StickTrouble):
+            appliance.stop_for_trouble(error)
+            show_trouble(appliance.status, appliance.host, error)
+        else:
+            appliance.pause_after_bug(error)
+            keep_crash(error)
+        raise
+
+
+def start_interfaces(host: Host) -> None:
+    """On the serial lines that this machine has beside the first one."""
+    for console in host.find_consoles():
+        name = Path(console).name
+        if name not in _HAVE_ONE:
+            with suppress(KaltstartError):
+                run(["systemctl", "start", "--no-block", f"kaltstart-tui@{name}.service"])
+
+
+class Appliance:
+    """One run of the service on a usable stick."""
+
+    def __init__(
+        self,
+        status: Status,
+        stick: Stick,
+        connection: sqlite3.Connection,
+        drives: DriveList,
+        host: Host,
+        *,
+        awaited: AwaitedStick | None = None,
+        is_back: bool = False,
+    ) -> None:
+        """`is_back`: the stick was pulled out in this boot, and nothing is to start by itself."""
+        self.status = status
+        self.awaited = awaited or AwaitedStick(host)
+        self.is_back = is_back
+        self.drives = drives
+        self.stick = stick
+        self.connection = connection
+        self.host = host
+        self.this_boot = host.this_boot
+        self.screen = Screen(status, connection, host, look=self.awaited.raise_if_gone)
+        self.site = Site(
+            connection,
+            host,
+            SilentDrives(host),
+            countdown=self.screen.countdown,
+            is_stopped=self.screen.is_stopped,
+            tell=self.screen.waiting_progress(),
+        )
+        self._machine_drives = MachineDrives(self.site, stick, drives)
+        self.machine = Machine(self.site, stick)
+        self._beat_s = 0.0
+        self._let_run_by_person: set[int] = set()
+        """Campaigns that somebody started or resumed in this boot."""
+
+    def work(self) -> None:
+        """Resume or start what is due, then answer requests for ever."""
+        self._release_leftovers()
+        self._machine_drives.close_guard()
+        self.machine.restore_keyboard()
+        forget_overwritten_arrays(self.site, self.host.drives.find())
+        self._void_old_requests()
+        self._machine_drives.note()
+        self.machine.publish()
+        self.host.announce("ready", version=VERSION, firmware=self.this_boot.firmware)
+        record(self, "ready", version=VERSION, firmware=self.this_boot.firmware)
+        self._tidy_firmware()
+        if owed := read_owed_pause():
+            self._pause_unfinished(owed)
+            pay_pause()
+        if self.is_back:
+            record(self, "stick-back")
+        campaign = select_unfinished_campaign(self.connection)
+        unreported = select_unreported_campaign(self.connection)
+        if unreported is not None:
+            with suppress(StoppedByPersonError):  # it is finished at the next start
+                self._finish(unreported)
+        if campaign is not None and campaign.state != "paused":
+            self._resume_after_start(campaign)
+        else:
+            self._consider_plan(autostart=campaign is None and not self.is_back)
+        while True:
+            self.awaited.raise_if_gone()
+            self._idle()
+            self._answer_requests()
+            self._obey_power_key()
+            self._look_at_drives()
+            self.host.clock.sleep(_POLL_S)
+
+    def _look_at_drives(self) -> None:
+        """What was plugged in or out while nothing runs."""
+        if self._machine_drives.note():
+            self._machine_drives.close_guard_of_copies()
+            check_stick_plan_again(self.status, host=self.host, stick=self.stick)
+
+    def _tidy_firmware(self) -> None:
+        """What earlier starts have left: an alarm nobody waited for, the note of a campaign."""
+        try:
+            self.host.power.clear_alarm()
+            self.host.power.hand_over_set("")
+            forget_finished(self.connection)
+        except (StepFailed, OSError) as error:
+            self._warn("not-disarmed", what=str(error))
+
+    def _release_leftovers(self) -> None:
+        """What an engine that crashed in this very boot has left behind."""
+        try:
+            with side_work(self.host, "what was left behind", tell=tell_nobody) as hand:
+                for folder in hand.do(release_hushed, _LEFT):
+                    self._warn("switches-released", what=folder)
+                if hand.do(self.host.release_ballast, _LEFT):
+                    record(self, "ballast-released")
+                hand.do(release_bounded, _LEFT)
+                hand.do(release_mounts, _LEFT)
+                hand.do(partial(release_arrays, tell=tell_nobody), _LEFT)
+        except KaltstartError as error:
+            record(self, "not-released", what=str(error), level="error")
+
+    def _warn(self, event: str, **fields: object) -> None:
+        record(self, event, campaign_id=None, level="warning", **fields)
+
+    # What people see
+
+    def _idle(self) -> None:
+        if self.status.phase != "idle":
+            self.screen.show("idle", "Ready", campaign_id=None)
+        elif self.host.clock.monotonic_s() - self._beat_s >= _HEARTBEAT_S:
+            self._beat_s = self.host.clock.monotonic_s()
+            write_status(self.status, self.host.run)
+            self.machine.publish()
+
+    # Campaigns
+
+    def _resume_after_start(self, campaign: CampaignRow) -> None:
+        self.status.campaign_id = campaign.id
+        try:
+            settle_armed(self.site, campaign.id)
+        except KaltstartError as error:
+            # The same at each later start: a person has to see it, and to be answered.
+            self._pause_for(campaign.id, error)
+            return
+        # Counted before it happens: from here on a panic may restart the machine, and what resets
+        # it without one is counted too.
+        count_power_action(self.connection, campaign.id)
+        if campaign.power_actions >= campaign.max_power_actions:
+            pause(
+                self.site, campaign.id, N_("too many restarts; something makes the machine restart")
+            )
+            return
+        if lost := find_lost_actions(campaign):
+            pause(self.site, campaign.id, describe_lost_actions(lost))
+            return
+        note_power_action(self.connection)
+        if absence := describe_absence(
+            self.connection, campaign.id, boot_id=self.this_boot.boot_id
+        ):
+            pause(self.site, campaign.id, absence)
+            return
+        boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
+        works_here = not boots_left and has_steps_left(self.site, campaign.id)
+        counts_down = works_here or campaign.state == "preparing"
+        if is_pause_asked(self.connection, campaign.id):
+            counts_down = False  # it pauses before it does anything
+        if counts_down and self.screen.countdown(
+            "resume", Phrase(N_("go on with campaign {number}"), number=campaign.id), _AUTOSTART_S
+        ):
+            pause(self.site, campaign.id, name_stop(self.connection, campaign.id))
+            return
+        self._run_campaign(campaign.id)
+
+    def _run_campaign(self, campaign_id: int) -> None:
+        """As far as it goes in this boot. Trouble on the way pauses it."""
+        self.screen.show("running", "Campaign", campaign_id=campaign_id)
+        keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
+        try:
+            self.host.power.restart_after_panic(wanted=self._may_restart(campaign_id))
+            with self.drives.quiet(self.site.tell) as late:
+                self._machine_drives.record_late(late, campaign_id)
+                self._advance(campaign_id)
+        except StoppedByPersonError as error:
+            pause(self.site, campaign_id, error.reason)
+        except KaltstartError as error:
+            self._pause_for(campaign_id, error)
+        finally:
+            self.host.power.restart_after_panic(wanted=False)
+
+    def _run_anew(self, campaign_id: int) -> None:
+        """The same for one that a person, or its plan, lets run in this boot."""
+        count_power_action(self.connection, campaign_id)
+        note_power_action(self.connection)
+        self._run_campaign(campaign_id)
+
+    def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
+        try:
+            with telling_stick_trouble(), self._waiting_for(error):
+                pause(self.site, campaign_id, str(error))
+        except StickTrouble as second:
+            # Of two troubles with the stick the first one says more.
+            raise (error if isinstance(error, StickTrouble) else second) from second
+
+    def _waiting_for(self, error: Exception) -> AbstractContextManager[None]:
+        """For other programs that hold the database, where nobody has waited for them in vain."""
+        is_trouble = isinstance(error, StickTrouble)
+        return impatient(self.connection) if is_trouble else nullcontext()
+
+    def _advance(self, campaign_id: int) -> None:
+        hold_if_asked(self.site, campaign_id)
+        if not self._machine_drives.any_needed_is_here(campaign_id):
+            pause(self.site, campaign_id, N_("none of the campaign's drives is in this machine"))
+            return
+        self._machine_drives.close_guard(tell=self.site.tell)
+        is_new = load_campaign(self.site, campaign_id).state == "preparing"
+        if is_new:
+            self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
+            store_health(self.site, campaign_id, "before")
+        store_conditions(
+            self.site, campaign_id, fixed=self.machine.fixed, drives=self.host.drives.find()
+        )
+        if is_new:
+            prepare(
+                self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
+            )
+        outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
+        if outcome is Outcome.LEAVING:
+            self.host.power.wait_for_the_end()
+        if outcome is Outcome.FINISHED:
+            run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
+            self._finish(campaign_id)
+
+    def _finish(self, campaign_id: int) -> None:
+        self.screen.show("finishing", "Reading the drives' health")
+        store_health(self.site, campaign_id, "after")
+        self.screen.show("finishing", "Writing the report")
+        finish(self.site, campaign_id)
+        on_finish = load_campaign(self.site, campaign_id).on_finish
+        if on_finish == "tui":
+            return
+        if on_finish == "reboot" and not self._may_restart(campaign_id):
+            self._warn("no-restart")
+            return
+        try:
+            self.host.power.clear_alarm()
+        except (KaltstartError, OSError) as error:
+            # The campaign is done whatever the clock does.
+            self._warn("not-disarmed", what=str(error))
+        action = self.host.power.power_off if on_finish == "poweroff" else self.host.power.reboot
+        said = N_("power off") if on_finish == "poweroff" else N_("restart")
+        if not self.screen.countdown(
+            "power-off" if on_finish == "poweroff" else "reboot", said, _AUTOSTART_S
+        ):
+            count_power_action(self.connection, campaign_id)
+            note_power_action(self.connection, ended=campaign_id)
+            if self.screen.is_stopped():
+                return
+            leave(self.site, action)
+            self.host.power.wait_for_the_end()
+
+    def _may_restart(self, campaign_id: int) -> bool:
+        """Whether a restart in this campaign leads to no series of them that nobody counts.
+
+        A person let it run in this boot, and would have to again; or it is known afterwards.
+        """
+        if campaign_id in self._let_run_by_person:
+            return True
+        campaign = load_campaign(self.site, campaign_id)
+        return is_start_remembered(self.connection, campaign, self.this_boot.boot_id)
+
+    def pause_after_bug(self, error: Exception) -> None:
+        """The last thing a bug leaves behind: a campaign that does nothing by itself."""
+        said = f"internal error: {type(error).__name__}: {error}"
+        try:
+            self._pause_unfinished(said)
+        except Exception as second:  # noqa: BLE001  # the bug may be in the pausing itself
+            owe_pause(said)
+            take_back_departure(self.host)
+            self.host.announce("campaign-paused", reason=f"{said}; then {second}")
+        # Last: where /run is full, this fails too.
+        with suppress(Exception):
+            self.screen.show("idle", said[:1].upper() + said[1:])
+
+    def stop_for_trouble(self, error: StickTrouble) -> None:
+        """Nothing happens by itself from here on, whatever the stick still takes.
+
+        What could not be taken back is added to the hint of `error`.
+        """
+        # Mostly it takes nothing, which is the trouble itself: the pause is for where it does.
+        try:
+            with self._waiting_for(error):
+                self._pause_unfinished(str(error))
+        except Exception:  # noqa: BLE001  # whatever it is, it must not go on by itself
+            owe_pause(str(error))
+        left = take_back_departure(self.host)
+        if left:
+            said = (
+                f"the machine may start by itself, or from a drive ({'; '.join(left)}): "
+                "once it is off, leave it without mains power until you want it on"
+            )
+            error.hint = "; ".join(filter(None, (error.hint, said)))
+
+    def _pause_unfinished(self, reason: str) -> None:
+        campaign = select_unfinished_campaign(self.connection)
+        if campaign is not None and campaign.state != "paused":
+            pause(self.site, campaign.id, reason)
+
+    # The plan on the stick
+
+    def _consider_plan(self, *, autostart: bool) -> None:
+        """Read plan.toml; start it after a countdown unless it was run or declined before.
+
+        Not while a paused campaign waits for a person: its drives may be the plan's.
+        """
+        warning = check_policy(self.site)
+        plan = find_stick_plan(self.site, self.status, stick=self.stick)
+        if plan is None or plan.is_known or not autostart or not plan.autostart:
+            return
+        if not self._is_first_start(plan.toml):
+            return
+        start = Phrase(N_("start campaign {name}"), name=plan.name)
+        said = join_phrases((start, warning))
+        if self.screen.countdown("autostart", said, _AUTOSTART_S):
+            if self.screen.is_power_key_pressed():
+                return  # not now; nothing was said about the plan
+            declined = hash_plan(plan.toml)
+            record(self, "autostart-declined", what=declined)
+            self.status.plan["is_known"] = True
+            return
+        try:
+            campaign_id = self._admit(plan.toml)
+        except KaltstartError as error:
+            refuse(self, reasons_of(error))
+            return
+        try:
+            self._note_start(plan.toml)
+        except StickTrouble as error:
+            # Nothing is written to a drive before the stick keeps that it was started.
+            pause(self.site, campaign_id, str(error))
+            return
+        self._warn_of_room(campaign_id, plan.toml)
+        self._run_anew(campaign_id)
+
+    def _is_first_start(self, text: str) -> bool:
+        """Whether nothing but the database could know of an earlier one; told where not."""
+        try:
+            earlier = find_earlier_start(hash_plan(text)) or find_unknown_campaign(
+                self.connection, self.host, parse_plan(text), self.host.drives.find()
+            )
+        except KaltstartError as error:
+            # A drive that went, or came a second time, since the plan was found good.
+            refuse(self, reasons_of(error))
+            return False
+        if earlier:
+            self._leave_to_person(earlier)
+        return not earlier
+
+    def _warn_of_room(self, campaign_id: int, text: str) -> str:
+        """What may not fit on the stick, for a person; empty where all does."""
+        warnings = check_room(parse_plan(text), self.host.drives.find()).warnings
+        for warning in warnings:
+            record(self, "stick-room", what=warning, campaign_id=campaign_id, level="warning")
+        return "; ".join(warnings)
+
+    def _note_start(self, text: str) -> None:
+        """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
+        try:
+            note_start(hash_plan(text))
+        except StepFailed as error:
+            self._warn("not-noted", what=str(error))
+
+    def _leave_to_person(self, said: str) -> None:
+        """The plan can still be started with a key."""
+        refuse(self, (said,))
+        self.status.plan["is_known"] = True
+        self.screen.show("idle", said, campaign_id=None)
+
+    def _admit(self, text: str) -> int:
+        """Store a new campaign, or raise PlanError or Refusal with all reasons."""
+        campaign_id = start_campaign(
+            self.connection, text, host=self.host, drives=self.host.drives.find(), stick=self.stick
+        )
+        if text == self.status.plan["toml"]:
+            self.status.plan["is_known"] = True
+        self.host.announce(
+            "campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name
+        )
+        image = f"Kaltstart {VERSION}"
+        record(self, "campaign-start", what=image, campaign_id=campaign_id)
+        self._warn_of_silence(campaign_id)
+        return campaign_id
+
+    def _warn_of_silence(self, campaign_id: int) -> None:
+        """Of released drives that tell nobody who they are: one in its place is not noticed."""
+        in_doubt = {drive.identity for drive in self.host.drives.find() if drive.serial_doubt}
+        for row in select_campaign_drives(self.connection, campaign_id):
+            if row.released and noted_identity(row) is None:
+                record(
+                    self,
+                    "identity-unknown",
+                    drive=row.identity,
+                    campaign_id=campaign_id,
+                    level="warning" if row.identity in in_doubt else "info",
+                )
+
+    # Requests
+
+    def _answer_requests(self) -> None:
+        """Each as it is by then: the campaign that one lets run refuses what waits beside it."""
+        for waiting in select_new_requests(self.connection):
+            request = select_request(self.connection, waiting.id)
+            if request is not None and request.state == "new":
+                self._answer(request)
+
+    def _void_old_requests(self) -> None:
+        for request in select_new_requests(self.connection):
+            handler = HANDLERS.get(request.kind)
+            if handler and handler.outlives_a_start:
+                self._answer(request)
+            else:
+                asked = Asked(self.connection, self.host, request)
+                asked.decline(N_("the machine was restarted"), 3)
+
+    def _answer(self, request: Request) -> None:
+        """Carry out one request; the answer is stored before anything lengthy begins."""
+        asked = Asked(self.connection, self.host, request, idle_engine=self)
+        try:
+            carry_out(asked)
+        except KaltstartError as error:
+            # Of the other requests it says that nothing can be stored, so no answer either.
+            if isinstance(error, StickTrouble) and not (
+                isinstance(error, SparingTrouble) or HANDLERS[request.kind].writes_files
+            ):
+                raise
+            reasons = reasons_of(error)
+            refuse(self, reasons)
+            asked.decline("\n".join(reasons), error.exit_code)
+
+    def start(self, plan_toml: str, accept: Accept) -> None:
+        """A new campaign, as far as it goes in this boot."""
+        campaign_id = self._admit(plan_toml)
+        self._let_run_by_person.add(campaign_id)
+        with suppress(StickTrouble):  # a person starts it, and sees it start
+            self._note_start(plan_toml)
+        said = (
+            Phrase(N_("campaign {number} started"), number=campaign_id),
+            check_policy(self.site),
+            self._warn_of_room(campaign_id, plan_toml),
+        )
+        accept(join_phrases(said))
+        self._run_anew(campaign_id)
+
+    def resume(self, campaign_id: int, accept: Accept) -> None:
+        """Let a paused one go on, as far as it goes in this boot."""
+        resume_campaign(self.site, campaign_id)
+        self._let_run_by_person.add(campaign_id)
+        accept(Phrase(N_("campaign {number} goes on"), number=campaign_id))
+        self._run_anew(campaign_id)
+
+    def merge(self, file_name: str, accept: Accept) -> None:
+        """Take over the campaigns of another stick's database."""
+        take_over(self.site, self.screen, file_name, accept=accept)
+
+    def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
+        """The machine, at once."""
+        self.host.power.clear_alarm()
+        accept(N_("switching off"))
+        leave(self.site, self.host.power.reboot if restart else self.host.power.power_off)
+        self.host.power.wait_for_the_end()
+
+    def _obey_power_key(self) -> None:
+        """Switch off if the key was pressed. What was running has been stopped and stored."""
+        if not self.screen.is_power_key_pressed():
+            return
+        record(self, "power-key")
+        try:
+            self.host.power.clear_alarm()
+        except (KaltstartError, OSError) as error:
+            self._warn("not-disarmed", what=str(error))
+        leave(self.site, self.host.power.power_off)
+        self.host.power.wait_for_the_end()
+
+    def take_apart(self, set_uuid: str) -> None:
+        """An array that was left behind."""
+        self.screen.show("running", "Dismantling the array", campaign_id=None)
+        progress = self.screen.step_progress()
+        place = StepPosition(1, 1, "array", "array")
+        try:
+            with self.drives.quiet(self.site.tell):
+                said = take_apart_left_behind(
+                    self.site,
+                    set_uuid,
+                    stick=self.stick,
+                    tell=lambda label, done, total: progress(place, label, done, total),
+                )
+        except StoppedByPersonError:
+            said = "stopped; it can be dismantled later"
+        except StickTrouble:
+            raise
+        except KaltstartError as error:
+            said = f"the array cannot be dismantled: {error}"
+            refuse(self, (said,))
+        record(self, "take-apart", what=said)
+        self.screen.show("idle", said[:1].upper() + said[1:], campaign_id=None)

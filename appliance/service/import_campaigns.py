@@ -1,0 +1,65 @@
+"""Importing campaigns from another stick's database that was copied to KALTSTART.
+
+The file is only read. What was taken over, the answer to whoever asked, and the line in the diary
+are one transaction: a power cut leaves all of it or nothing.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from appliance.caches.ballast import read_memory
+from appliance.campaign.context import Site
+from appliance.campaign.log import record
+from appliance.errors import Refusal, UnusableDatabase
+from appliance.service.screen import Screen
+from appliance.stick.partitions import FAT
+from appliance.store.merge import MergeCounts, merge_database
+from appliance.units import printable
+
+SUFFIX = ".sqlite"
+
+
+def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[str], None]) -> None:
+    """Take over what is new in this file of KALTSTART, and store the answer with it.
+
+    Raises Refusal where it is no database right there, UnusableDatabase where nothing can be taken
+    over from it, StickTrouble where this stick does not take it.
+    """
+    shown = f"KALTSTART: {printable(file_name)}"
+    if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
+        raise Refusal(f"{shown} is not a database", hint=f"its name must end in {SUFFIX}")
+
+    def note(counts: MergeCounts) -> None:
+        said = f"{describe_counts(counts)} ({shown})"
+        record(site, "merged", what=said)
+        accept(said)
+
+    screen.show("idle", "Importing campaigns", campaign_id=None)
+    try:
+        room_bytes = read_memory("MemAvailable")
+        merge_database(site.connection, FAT / file_name, room_bytes=room_bytes, note=note)
+    except UnusableDatabase as error:
+        raise UnusableDatabase(shown, error.why, hint=error.what_to_do) from error
+    finally:
+        screen.show("idle", "Ready", campaign_id=None)
+
+
+def describe_counts(counts: MergeCounts) -> str:
+    """What was taken over, and what was not and why. Pure."""
+    parts = ["nothing imported"]
+    if counts.campaigns:
+        campaigns, boots = _count(counts.campaigns, "campaign"), _count(counts.boots, "boot")
+        drives = "1 drive that was" if counts.drives == 1 else f"{counts.drives} drives that were"
+        parts = [
+            f"{campaigns} imported with {boots} and {_count(counts.results, 'result')}",
+            f"{drives} not known here",
+        ]
+    if counts.already_there:
+        parts.append(f"{_count(counts.already_there, 'campaign')} already here")
+    if counts.unfinished:
+        parts.append(f"{_count(counts.unfinished, 'campaign')} not finished, left on its stick")
+    return ", ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

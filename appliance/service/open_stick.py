@@ -1,0 +1,155 @@
+"""Opening the stick when the appliance starts, and reporting a failure."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+
+from appliance.campaign.database_copy import copy_database
+from appliance.campaign.host import Host
+from appliance.campaign.log import Diary, record
+from appliance.campaign.status import Status, write_status
+from appliance.errors import KaltstartError, StickTrouble
+from appliance.stick import fat
+from appliance.stick.partitions import (
+    DATABASE,
+    DATABASE_LOCK,
+    FAT,
+    Stick,
+    find_stick,
+    hold_alone,
+    make_data_partition,
+    mount_data,
+    mount_fat,
+    unmount_dead,
+    writable_fat,
+)
+from appliance.store.connect import (
+    LONG_PATIENCE_S,
+    RESTORE_HINT,
+    open_database,
+    telling_stick_trouble,
+)
+from appliance.store.mending import Mended, mend_rows
+
+_MAX_TOLD = 20
+_locks: list[int] = []
+"""The lock of the database, while it is in use."""
+
+
+def open_stick(
+    host: Host, *, check: Callable[[sqlite3.Connection], None] = lambda _: None
+) -> tuple[Stick, sqlite3.Connection]:
+    """The stick, mounted, and its database; makes the data partition at the first boot.
+
+    `check` sees the database before anything is stored in it. Raises what `check` raises,
+    StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
+    """
+    unmount_dead()
+    stick = find_stick(host.drives.find_settled())
+    if not stick.data_path:
+        make_data_partition(stick)
+        stick = find_stick(host.drives.find_settled())
+    try:
+        repaired = mount_data(stick)
+    except StickTrouble:
+        with suppress(StickTrouble):  # the first trouble says more
+            mount_fat(stick)  # a person can copy a damaged stick's database there
+        raise
+    mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
+    mount_fat(stick)
+    mended += _restore_seed()
+    lock = hold_alone(
+        DATABASE_LOCK,
+        held="the database is being replaced with a copy",
+        hint="wait until that is done, then restart the machine",
+    )
+    try:
+        connection = _open_database(host, repaired, mended, check)
+    except BaseException:
+        os.close(lock)  # a person may put a copy in its place
+        raise
+    _locks.append(lock)
+    return stick, connection
+
+
+def close_stick(connection: sqlite3.Connection) -> None:
+    """The database is used no longer: the stick is gone."""
+    with suppress(sqlite3.Error):
+        connection.close()
+    while _locks:
+        os.close(_locks.pop())
+
+
+def _open_database(
+    host: Host,
+    repaired: str,
+    mended: Sequence[str],
+    check: Callable[[sqlite3.Connection], None],
+) -> sqlite3.Connection:
+    connection = open_database(DATABASE, patience_s=LONG_PATIENCE_S)
+    try:
+        with _telling_unreadable():
+            check(connection)
+            diary = Diary(connection, host)
+            mend_rows(connection, note=partial(_note_mended, diary))
+            if repaired:
+                record(diary, "data-repaired", what=repaired, level="warning")
+            for note in mended:
+                record(diary, "kaltstart-mended", what=note, level="warning")
+            copy_database(connection, host)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _telling_unreadable() -> Iterator[None]:
+    """Whatever SQLite has against the database at a start is told to people, who can do something.
+
+    Raises StickTrouble.
+    """
+    try:
+        with telling_stick_trouble():
+            yield
+    except sqlite3.Error as error:
+        raise StickTrouble(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
+
+
+def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
+    for row in mended[:_MAX_TOLD]:
+        record(
+            diary,
+            row.event,
+            what=row.detail,
+            campaign_id=row.campaign_id,
+            level="warning" if row.event.endswith("-restored") else "error",
+        )
+    if len(mended) > _MAX_TOLD:
+        count = len(mended) - _MAX_TOLD
+        record(diary, "sample-damaged", count=count, level="error")
+
+
+def _restore_seed() -> tuple[str, ...]:
+    """Put back what KALTSTART was made with and somebody removed; what was done."""
+    if not fat.lacks_seed(FAT):
+        return ()
+    try:
+        with writable_fat() as place:
+            fat.restore_seed(place)
+    except (StickTrouble, OSError) as error:
+        return (f"kaltstart/grubenv is missing on KALTSTART and cannot be put back: {error}",)
+    return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
+
+
+def show_trouble(status: Status, host: Host, error: KaltstartError) -> None:
+    """Say on every console and on the screen why this stick cannot be used."""
+    status.phase = "refused"
+    status.message = error.message
+    status.countdown = status.progress = status.step = None
+    status.error = {"message": error.message, "hint": error.hint, "exit_code": error.exit_code}
+    host.announce("refused", reason=str(error))
+    with suppress(OSError):  # /run may be full
+        write_status(status, host.run)

@@ -1,0 +1,223 @@
+"""The engine's state as people see it, and their requests while something runs."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
+from typing import Protocol
+
+from appliance.campaign.console_keys import Listener
+from appliance.campaign.host import Host
+from appliance.campaign.requests.handlers import Wanted, answer_beside_campaign
+from appliance.campaign.status import Status, write_status
+from appliance.campaign.steps.attempt import (
+    SkippedByPersonError,
+    StepPosition,
+    StoppedByPersonError,
+)
+from appliance.phrases import N_, Phrase
+from appliance.progress import Progress
+from appliance.units import printable
+
+_POLL_S = 0.25
+_SHOW_EVERY_S = 2
+_INTERFACE_WAIT_S = 60
+
+
+class _Limited(Protocol):
+    """What is done, how to show it, and the step it is part of."""
+
+    def __call__(self, what: object, show: Callable[[], None], *, step_id: int = 0) -> None: ...
+
+
+class Screen:
+    """The status for the interface, and its requests while something runs."""
+
+    def __init__(
+        self,
+        status: Status,
+        connection: sqlite3.Connection,
+        host: Host,
+        *,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`look` is called as often as people are listened to, and raises where all has to end."""
+        self._look = look
+        self._status = status
+        self._connection = connection
+        self._host = host
+        self._clock = host.clock
+        self._gives_up_s: float | None = None
+        self._keyboards = host.open_keyboards()
+        self._listener: Listener | None = None
+        """From a countdown on, until power goes or something else is shown."""
+        self._listening = ExitStack()
+
+    def show(self, phase: str, message: str, **more: object) -> None:
+        """Publish a new state; what `more` does not give is empty."""
+        self._stop_listening()
+        self._publish(phase, message, **more)
+
+    def _publish(self, phase: str, message: str, **more: object) -> None:
+        self._status.phase = phase
+        self._status.message = message
+        self._status.countdown = None
+        self._status.progress = None
+        self._status.step = None
+        self._status.temperatures = {}
+        self._status.next = ""
+        for key, value in more.items():
+            setattr(self._status, key, value)
+        write_status(self._status, self._host.run)
+
+    def countdown(self, purpose: str, then: str, seconds: int) -> bool:
+        """Count down on the screens; any key stops it, by a request or without the interface.
+
+        Afterwards keys are still heard, by `is_stopped`, until something else is shown.
+        """
+        self._wait_for_interface()
+        self._stop_listening()
+        self._listener = self._listening.enter_context(
+            Listener(
+                self._host.run,
+                self._keyboards,
+                find_consoles=self._host.find_consoles,
+                time_s=self._clock.time_s,
+            )
+        )
+        if self._count(self._listener, purpose, then, seconds):
+            self._stop_listening()
+            return True
+        self._publish("running", then, next=then)
+        return False
+
+    def _count(self, listener: Listener, purpose: str, then: str, seconds: int) -> bool:
+        for left_s in range(seconds, 0, -1):
+            self._publish(
+                "countdown",
+                then,
+                countdown={"purpose": purpose, "remaining_s": left_s},
+                next=then,
+            )
+            listener.say(
+                f"Kaltstart: {purpose} in {left_s} s: {printable(then)}. Any key stops it."
+            )
+            until_s = self._clock.monotonic_s() + 1
+            while self._clock.monotonic_s() < until_s:
+                self._clock.sleep(_POLL_S)
+                # Here is a safe point: to pause is to stop.
+                if self.is_stopped():
+                    return True
+        return False
+
+    def is_stopped(self) -> bool:
+        """Whether a person asked for a stop or a pause, or has pressed a key since the countdown.
+
+        The last look before power goes, too.
+        """
+        is_asked = self._answer_requests() in {Wanted.STOP, Wanted.PAUSE}
+        return is_asked or (self._listener is not None and self._listener.is_pressed())
+
+    def is_power_key_pressed(self) -> bool:
+        """Whether the machine is to be switched off as soon as nothing is being written."""
+        return self._keyboards.is_power_pressed()
+
+    def _stop_listening(self) -> None:
+        self._listener = None
+        self._listening.close()
+
+    def _wait_for_interface(self) -> None:
+        """Nobody can press a key before the interface is there, on each terminal that gets one.
+
+        Without one, go on in the end; of those that never come, only once.
+        """
+        if self._gives_up_s is None:
+            self._gives_up_s = self._clock.monotonic_s() + _INTERFACE_WAIT_S
+        while not self._can_press_keys() and self._clock.monotonic_s() < self._gives_up_s:
+            self._clock.sleep(_POLL_S)
+
+    def _can_press_keys(self) -> bool:
+        """Whoever stands at a terminal; on the others the interface is still being loaded."""
+        run = self._host.run
+        return (run / "tui-ready").exists() and not any(run.glob("tui-starting-*"))
+
+    def _answer_requests(self, step_id: int = 0) -> Wanted:
+        self._look()
+        wanted = answer_beside_campaign(self._connection, self._host, step_id=step_id)
+        return Wanted.STOP if self.is_power_key_pressed() else wanted
+
+    def writing_progress(self) -> Callable[[str, int, int], None]:
+        """What to call while reference systems are written; raises StoppedByPersonError."""
+
+        def show(label: str, done_bytes: int, total_bytes: int) -> None:
+            self.show(
+                "preparing",
+                Phrase(N_("Writing {what}"), what=label),
+                progress={"label": label, "done_bytes": done_bytes, "total_bytes": total_bytes},
+                next=N_("cycle 1 after all drives are written"),
+            )
+
+        limited = self._limited()
+        return lambda label, done, total: limited(label, partial(show, label, done, total))
+
+    def waiting_progress(self) -> Progress:
+        """What to call while a campaign waits for something; raises StoppedByPersonError."""
+
+        def show(label: str, done: int, total: int) -> None:
+            progress = {"label": label, "done_bytes": done, "total_bytes": total}
+            message = label[:1].upper() + label[1:]
+            self.show(self._status.phase, message, progress=progress)
+
+        limited = self._limited()
+        return lambda label, done, total: limited(label, partial(show, label, done, total))
+
+    def step_progress(self) -> Callable[[StepPosition, str, int, int], None]:
+        """What to call while a workload runs.
+
+        Raises StoppedByPersonError, and SkippedByPersonError where the step is over by that.
+        """
+
+        def show(place: StepPosition, label: str, done: int, total: int) -> None:
+            step = asdict(place)
+            self.show(
+                "running",
+                Phrase(
+                    N_("{kind} on {device}: {what}"),
+                    kind=place.kind,
+                    device=place.device,
+                    what=label,
+                ),
+                progress={"label": label, "done_bytes": done, "total_bytes": total},
+                temperatures=step.pop("temperatures"),
+                step=step,
+            )
+
+        limited = self._limited()
+        return lambda place, label, done, total: limited(
+            (place, label), partial(show, place, label, done, total), step_id=place.step_id
+        )
+
+    def _limited(self) -> _Limited:
+        """Called as often as one likes: asks and shows seldom enough not to disturb a measurement.
+
+        What is new is shown at once.
+        """
+        asked_s = shown_s = 0.0
+        shown: object = None
+
+        def call(what: object, show: Callable[[], None], *, step_id: int = 0) -> None:
+            nonlocal asked_s, shown_s, shown
+            now_s = self._clock.monotonic_s()
+            if now_s - asked_s >= _POLL_S:
+                asked_s = now_s
+                match self._answer_requests(step_id):
+                    case Wanted.STOP:
+                        raise StoppedByPersonError
+                    case Wanted.SKIP:
+                        raise SkippedByPersonError
+            if what != shown or now_s - shown_s >= _SHOW_EVERY_S:
+                shown, shown_s = what, now_s
+                show()
+
+        return call

@@ -1,0 +1,117 @@
+"""The plan on the stick: read and checked at start-up and shown; it is not started here."""
+
+from dataclasses import dataclass
+
+from appliance.campaign.context import Site
+from appliance.campaign.host import Host
+from appliance.campaign.log import refuse
+from appliance.campaign.start import Refusals, check_plan, hash_plan, reasons_of
+from appliance.campaign.status import Status
+from appliance.campaign.stick_room import check_room
+from appliance.errors import KaltstartError, PlanError
+from appliance.plan.machine_rules import find_doubtful_releases
+from appliance.plan.read import describe_plan, parse_plan, read_plan
+from appliance.stick.partitions import FAT, Stick
+from appliance.store.campaigns import knows_plan
+from appliance.units import printable
+
+_PLAN = FAT / "plan.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class StickPlan:
+    """A plan that may be started on this machine."""
+
+    toml: str
+    name: str
+    autostart: bool
+    """Wanted, and every drive it erases is one that cannot be mistaken for another."""
+    is_known: bool
+    """It was run or declined before."""
+
+
+def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | None:
+    """The plan of `plan.toml`; None where there is none or it is not valid, which is recorded.
+
+    Tells the interface what there is, too.
+    """
+    if not _PLAN.exists():
+        misnamed = _find_misnamed()
+        if misnamed:
+            problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
+            status.plan |= {"state": "invalid", "problems": [problem]}
+            refuse(site, (problem,))
+        return None
+    try:
+        text = read_plan(_PLAN)
+    except KaltstartError as error:
+        status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
+        refuse(site, reasons_of(error))
+        return None
+    is_known = knows_plan(site.connection, hash_plan(text))
+    problems: tuple[str, ...] = ()
+    drives = site.host.drives.find()
+    try:
+        plan = check_plan(text, host=site.host, drives=drives, stick=stick)
+    except Refusals as error:
+        # Nothing in it has to be corrected: a drive is missing, or holds too little.
+        plan, problems = parse_plan(text), reasons_of(error)
+    except KaltstartError as error:
+        problems = reasons_of(error)
+        status.plan |= {"state": "invalid", "toml": text, "problems": list(problems)}
+        if not is_known:
+            refuse(site, problems)
+        return None
+    doubts = find_doubtful_releases(plan, drives) if plan.campaign.autostart else ()
+    autostart = plan.campaign.autostart and not doubts
+    status.plan |= {
+        "state": "valid",
+        "toml": text,
+        "name": plan.campaign.name,
+        "autostart": autostart,
+        "is_known": is_known,
+        "summary": describe_plan(plan),
+        "problems": list(problems),
+        "warnings": list(check_room(plan, drives).warnings),
+    }
+    if problems:
+        if not is_known:
+            refuse(site, problems)
+        return None
+    if doubts and not is_known:
+        refuse(site, doubts)
+    return StickPlan(
+        toml=text,
+        name=plan.campaign.name,
+        autostart=autostart,
+        is_known=is_known,
+    )
+
+
+def _find_misnamed() -> str:
+    """A file that Windows shows as plan.toml while its name goes on; empty where there is none."""
+    try:
+        names = sorted(each.name for each in _PLAN.parent.iterdir() if each.is_file())
+    except OSError:
+        return ""
+    meant = (f"{_PLAN.name}.txt", f"{_PLAN.name}.toml")
+    return next((printable(name) for name in names if name.casefold() in meant), "")
+
+
+def check_stick_plan_again(status: Status, *, host: Host, stick: Stick) -> None:
+    """Tell the interface whether the plan can be run now that other drives are here."""
+    if status.plan["state"] != "valid":
+        return
+    problems: tuple[str, ...] = ()
+    drives = host.drives.find()
+    try:
+        plan = check_plan(status.plan["toml"], host=host, drives=drives, stick=stick)
+        status.plan["warnings"] = list(check_room(plan, drives).warnings)
+    except Refusals as error:
+        problems = reasons_of(error)
+    except PlanError as error:
+        status.plan["state"] = "invalid"
+        problems = reasons_of(error)
+    except KaltstartError:
+        return  # a drive that is just coming or going
+    status.plan["problems"] = list(problems)

@@ -1,0 +1,1 @@
+"""Statistics without a subject: quantiles, intervals, ratios, sample sizes. Pure."""

@@ -1,0 +1,140 @@
+"""The ratio of two series of measurements, with its interval.
+
+Pure, like `stats`: floats in, floats out. For two drives, two campaigns, two sticks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import comb, floor, sqrt
+
+from appliance.statistics import stats
+
+_EXACT = 40
+"""Up to so many values on each side chance is counted out; beyond, it is as good as normal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Of two series: 1.94 reads "the first one's values are 1.94 times the second one's"."""
+
+    value: float
+    interval: stats.Interval | None
+    """None where there are too few values for the confidence asked for: below 4 and 4 for 95 %, in
+    pairs below 6."""
+
+    @property
+    def inverse(self) -> "Ratio":
+        """The second one's values against the first one's."""
+        turned = self.interval and stats.Interval(
+            1.0 / self.interval.high, 1.0 / self.interval.low, self.interval.confidence
+        )
+        return Ratio(1.0 / self.value, turned)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the interval excludes that both are alike."""
+        return self.interval is not None and not self.interval.low <= 1.0 <= self.interval.high
+
+    @property
+    def hidden(self) -> float | None:
+        """The largest difference that the interval leaves open, as a share: 0.02 reads "2 %"."""
+        if self.interval is None:
+            return None
+        return max(self.interval.high, 1.0 / self.interval.low) - 1.0
+
+
+def find_ratio(
+    ones: Sequence[float], others: Sequence[float], *, confidence: float = 0.95
+) -> Ratio | None:
+    """The ratio of two independent series, from the quotients of all their pairs.
+
+    Their median is the estimate (Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963)
+    598), on logarithms: a quotient instead of a difference. The interval leaves out, at each end,
+    as many of the ordered quotients as the test of Wilcoxon, Mann and Whitney allows by its exact
+    distribution (Moses; in Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", 3rd
+    edition, section 4.3). It assumes that both series spread alike but for the factor, and nothing
+    of how they are distributed. None where one is empty or has a value that is not positive.
+    """
+    if not ones or not others or min(*ones, *others) <= 0.0:
+        return None
+    quotients = sorted(one / other for one in ones for other in others)
+    value = stats.find_median(quotients)
+    if value is None:
+        return None
+    left_out, reached = _find_left_out(len(ones), len(others), (1.0 - confidence) / 2.0)
+    if left_out is None:
+        return Ratio(value, None)
+    return Ratio(
+        value, stats.Interval(quotients[left_out], quotients[-1 - left_out], 1.0 - 2.0 * reached)
+    )
+
+
+def find_quotients(
+    pairs: Sequence[tuple[float, float]], *, together: int = 1
+) -> tuple[float, ...] | None:
+    """The first value of each pair by its second one, for `find_paired_ratio`.
+
+    A pair is what both measured at the same place. Of places that stand in a row so many are put
+    `together`, to the median of their quotients: what disturbs one mostly disturbs the next, too,
+    so that they do not count as independent. The last ones of a remainder are spread over all.
+    None where there is no pair, or a value is not positive.
+    """
+    if not pairs or min(map(min, pairs)) <= 0.0:
+        return None
+    count = max(1, len(pairs) // together)
+    starts = [number * len(pairs) // count for number in range(count + 1)]
+    return tuple(
+        stats.find_median([one / other for one, other in pairs[start:end]]) or 0.0
+        for start, end in pairwise(starts)
+    )
+
+
+def find_paired_ratio(quotients: Sequence[float], *, confidence: float = 0.95) -> Ratio:
+    """The ratio of two series that were taken in pairs: the median of their quotients.
+
+    Its interval is that of a median, by its ranks (see `stats.find_median_interval`): it assumes
+    that the pairs are independent, and neither how their quotients are distributed nor that they
+    are alike. Raises ValueError without any.
+    """
+    value = stats.find_median(quotients)
+    if value is None:
+        raise ValueError("there is no pair")
+    return Ratio(value, stats.find_median_interval(quotients, confidence=confidence))
+
+
+@lru_cache(maxsize=256)
+def _find_left_out(m: int, n: int, tail: float) -> tuple[int | None, float]:
+    """The most quotients that may be left out at an end, and with what probability wrongly.
+
+    So many pairs of two like series are seldom in the wrong order: P(U <= it) <= `tail`. None
+    where even no pair at all is not that seldom.
+    """
+    if max(m, n) > _EXACT:
+        # Mann and Whitney, Annals of Mathematical Statistics 18 (1947) 50: variance of U.
+        away = stats.find_normal(1.0 - tail) * sqrt(m * n * (m + n + 1) / 12.0)
+        return max(0, floor(m * n / 2.0 - away)), tail
+    seldom, wrong = 0, 0
+    for ways in _count_orders(m, n):
+        if wrong + ways > tail * comb(m + n, m):
+            break
+        wrong += ways
+        seldom += 1
+    return (seldom - 1 if seldom else None), wrong / comb(m + n, m)
+
+
+def _count_orders(m: int, n: int) -> list[int]:
+    """In how many orders of m and n values so many pairs are disordered, from none on.
+
+    The coefficients of the Gaussian binomial: the product of (1 - q^(n + i)) / (1 - q^i) for i from
+    1 to m (Andrews, "The Theory of Partitions", section 3.2), up to the middle.
+    """
+    half = m * n // 2 + 1
+    ways = [1] + [0] * (half - 1)
+    for i in range(1, m + 1):
+        for u in range(half - 1, n + i - 1, -1):
+            ways[u] -= ways[u - n - i]
+        for u in range(i, half):
+            ways[u] += ways[u - i]
+    return ways

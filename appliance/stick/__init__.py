@@ -1,0 +1,1 @@
+"""The stick itself: its partitions, and the FAT that other systems read."""

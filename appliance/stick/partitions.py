@@ -1,0 +1,371 @@
+"""The stick this program runs from: finding it, and mounting its partitions.
+
+Writes to the partitions KALTSTART and kaltstart-data only, never to the stick's system partitions.
+Makes kaltstart-data at the first boot.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.drives.model import Drive
+from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.flush import flush
+from appliance.run import run
+from appliance.stick.root_device import ROOT
+
+RUN = Path("/run/kaltstart")
+FAT = RUN / "fat"
+DATA = Path("/var/lib/kaltstart")
+DATABASE = DATA / "kaltstart.sqlite"
+RAW = DATA / "raw"
+DATABASE_LOCK = RUN / "database.lock"
+"""Held by the engine while it uses the database, and by who puts another one in its place."""
+
+DISK_UUID = "182e6314-744f-40ec-a3ff-af5d1fadfd67"
+"""GUID of the stick's partition table.
+
+Follows from Seed= in mkosi.conf and is the same on every stick.
+"""
+
+SAVE_FIRST = (
+    "copy the folder reports of KALTSTART and kaltstart.sqlite of kaltstart-data to another "
+    "machine before you write the stick again, which erases them"
+)
+"""What to do with a stick that can still be read."""
+
+_NOTE = RUN / "stick"
+"""Which stick was mounted in this boot, by its identity."""
+_DISK_NUMBER = RUN / "stick-number"
+"""The kernel's number of the disk that was mounted (diskseq): new whenever one is plugged in."""
+_BLOCK = Path("/sys/class/block")
+_BLOCK_NUMBERS = Path("/sys/dev/block")
+_MOUNTS = Path("/proc/self/mounts")
+_MOUNTINFO = Path("/proc/self/mountinfo")
+_FAT_LABEL = "KALTSTART"
+_DATA_LABEL = "kaltstart-data"
+MIN_FREE_BYTES = 8 << 20
+"""Below it nothing is started: the next boots need it."""
+_NOTHING_RUNS = "nosuid,nodev,noexec"
+# e2fsck(8), EXIT CODE: a sum of these bits. 1 repaired | 2 restart, for a mounted root | 4 errors
+# left | 8 and more: it did not come to its end. Ended by a signal, the number is negative.
+_FSCK_REPAIRED = 1
+_FSCK_ERRORS_LEFT = ~3
+_FAT_TYPES = (
+    ("vfat", "noatime,utf8,errors=remount-ro"),
+    ("exfat", "noatime,errors=remount-ro"),
+    ("ntfs3", "noatime,nocase"),
+)
+"""What KALTSTART is, then what other computers make of it when somebody chooses "format"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stick:
+    """The one stick in this machine."""
+
+    drive: Drive
+    fat_path: str
+    data_path: str
+    """Empty until kaltstart-data has been made."""
+
+
+def find_stick(drives: Sequence[Drive]) -> Stick:
+    """The only drive that holds this image, and, in the appliance, the one that it runs from.
+
+    Raises StickTrouble when there is none, or more than one: which of two copies the loader and
+    the kernel were read from cannot be told.
+    """
+    sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
+    if not sticks:
+        raise StickTrouble(
+            "the Kaltstart stick was not found", hint="plug it in again, then restart"
+        )
+    if len(sticks) > 1:
+        raise StickTrouble(
+            f"there are {len(sticks)} Kaltstart sticks "
+            f"({', '.join(drive.path for drive in sticks)}), "
+            "and which one started this machine cannot be told",
+            hint="switch off, leave one stick plugged in, switch on again",
+        )
+    disks = find_root_disks()
+    if disks and disks != {sticks[0].name} and not _is_back(sticks[0], disks):
+        raise StickTrouble(
+            f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
+            f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
+            hint="switch off, leave one stick plugged in, switch on again",
+        )
+    paths = _partition_paths(sticks[0])
+    return Stick(sticks[0], paths.get(_FAT_LABEL, ""), paths.get(_DATA_LABEL, ""))
+
+
+def find_root_disks() -> frozenset[str]:
+    """Kernel names of the disks that the appliance's root and its hashes lie on.
+
+    Empty in a measured boot, whose root is on the drive under test.
+    """
+    return frozenset(
+        # Also of a disk that has gone: the link is kept for as long as the root is.
+        slave.resolve().parent.name
+        for mapped in _BLOCK.glob("dm-*")
+        if _read(mapped / "dm/name") == ROOT
+        for slave in (mapped / "slaves").iterdir()
+    )
+
+
+def _is_back(drive: Drive, disks: frozenset[str]) -> bool:
+    """Whether it was pulled out and plugged in again: it has another name then."""
+    is_gone = not any((_BLOCK / name).exists() for name in disks)
+    return is_gone and bool(drive.identity) and _read(_NOTE) == drive.identity
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _partition_paths(drive: Drive) -> dict[str, str]:
+    """Label → device path of the drive's partitions.
+
+    The kernel does not know the label of one just made.
+    """
+    listed = run(["lsblk", "--json", "--list", "--output", "PATH,PARTLABEL", drive.path])
+    rows = json.loads(listed.stdout)["blockdevices"]
+    return {row["partlabel"]: row["path"] for row in rows if row["partlabel"]}
+
+
+def make_data_partition(stick: Stick) -> None:
+    """Fill the rest of the stick with kaltstart-data. Raises StickTrouble."""
+    if stick.drive.read_only:
+        raise StickTrouble(
+            "the stick is write-protected",
+            hint=("move its write-protection switch, or use another stick"),
+        )
+    try:
+        run(
+            [
+                "systemd-repart",
+                "--definitions=/usr/lib/kaltstart/repart.d",
+                "--dry-run=no",
+                "--empty=refuse",
+                "--seed=random",
+                "--discard=no",
+                stick.drive.path,
+            ],
+            timeout_s=300,
+        )
+    except StepFailed as error:
+        raise StickTrouble(
+            f"the partition kaltstart-data cannot be made on the stick: {error.message}",
+            hint="the stick must be 64 MiB larger than the image; use a larger one",
+        ) from error
+
+
+def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
+    """Mount kaltstart-data, repairing what a power cut left; return what was repaired, or "".
+
+    A sample that was measured needs no reserve: then `min_free_bytes` is 0. Raises StickTrouble.
+    Where errors are left it is mounted read-only before that, so that what is on it can still be
+    copied.
+    """
+    repaired = ""
+    if not stick.data_path:
+        raise StickTrouble(
+            "the stick has no partition kaltstart-data",
+            hint="start a machine from it once, without a plan",
+        )
+    if stick.drive.read_only:
+        raise StickTrouble(
+            "the stick is write-protected",
+            hint=("move its write-protection switch, or use another stick"),
+        )
+    with suppress(OSError):  # /run may be full
+        _NOTE.parent.mkdir(parents=True, exist_ok=True)
+        _NOTE.write_text(stick.drive.identity)
+        _DISK_NUMBER.write_text(_read(_BLOCK / stick.drive.name / "diskseq"))
+    if not DATA.is_mount():
+        DATA.mkdir(parents=True, exist_ok=True)
+        try:
+            checked = run(["fsck.ext4", "-p", stick.data_path], check=False, timeout_s=600)
+            # The kernel mounts what fsck gave up on, and a write there spoils other files. No
+            # journal is replayed either: that would be a write.
+            left = bool(checked.returncode & _FSCK_ERRORS_LEFT)
+            options = "ro,noload,noatime" if left else "noatime,errors=remount-ro"
+            options = f"{_NOTHING_RUNS},{options}"
+            run(["mount", "-t", "ext4", "-o", options, stick.data_path, str(DATA)])
+        except StepFailed as error:
+            raise StickTrouble(
+                f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
+                hint="copy its content on another machine, then write the stick again",
+            ) from error
+        if left:
+            raise StickTrouble(
+                f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
+                f"repair it by itself (code {checked.returncode}): it is mounted read-only",
+                hint=(
+                    "`python3 -m appliance rescue` copies the database to KALTSTART; then "
+                    "repair the partition on another machine with fsck.ext4, or write the "
+                    "stick again"
+                ),
+            )
+        if checked.returncode & _FSCK_REPAIRED:
+            repaired = f"fsck.ext4 repaired {stick.data_path}"
+    _check_usable(min_free_bytes)
+    RAW.mkdir(exist_ok=True)
+    return repaired
+
+
+def rescue_database() -> Path:
+    """Copy the database to KALTSTART, from a damaged data partition too; return its folder.
+
+    The journal of a transaction that was cut goes with it: without it the copy would hold half of
+    that. An earlier copy stays. Raises StickTrouble.
+    """
+    with writable_fat() as fat:
+        try:
+            number = 1
+            while (folder := fat / f"rescued-{number}").exists():
+                number += 1
+            folder.mkdir()
+            for name in (DATABASE.name, f"{DATABASE.name}-journal"):
+                source = DATABASE.with_name(name)
+                if name == DATABASE.name or source.exists():
+                    with source.open("rb") as read, (folder / name).open("wb") as copy:
+                        shutil.copyfileobj(read, copy)
+                        copy.flush()
+                        os.fsync(copy.fileno())
+        except OSError as error:
+            raise StickTrouble(
+                f"the database cannot be copied to KALTSTART: {error}",
+                hint="make room there, or read the stick on another machine",
+            ) from error
+    return folder
+
+
+def _check_usable(min_free_bytes: int) -> None:
+    if os.statvfs(DATA).f_flag & os.ST_RDONLY:
+        raise StickTrouble(
+            "the stick's data partition is read-only",
+            hint=(
+                "the stick is worn out, write-protected or damaged, so nothing can be stored on it"
+            ),
+        )
+    free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
+    if free < min_free_bytes:
+        raise StickTrouble(
+            f"the stick's data partition is full: {free >> 10} KiB left, "
+            f"{min_free_bytes >> 20} MiB needed",
+            hint="copy old results to a computer and delete them from kaltstart-data",
+        )
+
+
+def hold_alone(lock: Path, *, held: str, hint: str) -> int:
+    """Until the descriptor is closed, or this process ends, no other one can do the same.
+
+    Raises Refusal where one does, which says `held` and `hint`.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise Refusal(held, hint=hint) from None
+    return descriptor
+
+
+def mount_fat(stick: Stick) -> None:
+    """Mount KALTSTART read-only. Raises StickTrouble."""
+    if FAT.is_mount():
+        return
+    FAT.mkdir(parents=True, exist_ok=True)
+    trouble: StepFailed | None = None
+    for kind, options in _FAT_TYPES:
+        all_options = f"ro,{_NOTHING_RUNS},{options}"
+        try:
+            run(["mount", "-t", kind, "-o", all_options, stick.fat_path, str(FAT)])
+        except StepFailed as error:
+            trouble = trouble or error
+        else:
+            return
+    if trouble is not None:
+        raise StickTrouble(
+            f"the stick's partition KALTSTART cannot be read: {trouble.message}",
+            hint=f"repair it on another machine, or {SAVE_FIRST}",
+        ) from trouble
+
+
+def read_fat_type() -> str:
+    """What KALTSTART is mounted as, by the kernel's name; empty where it is not mounted."""
+    # proc_mounts(5): what, where, type; the name of the folder has nothing that is escaped in it.
+    fields = (line.split() for line in _MOUNTS.read_text().splitlines())
+    return next((kind for _, folder, kind, *_ in fields if folder == str(FAT)), "")
+
+
+@contextmanager
+def writable_fat() -> Iterator[Path]:
+    """KALTSTART, writable for as long as the block lasts. Raises StickTrouble."""
+    try:
+        run(["mount", "-o", "remount,rw", str(FAT)])
+    except StepFailed as error:
+        raise StickTrouble(
+            f"KALTSTART cannot be written: {error.message}",
+            hint=f"repair it on another machine, or {SAVE_FIRST}",
+        ) from error
+    try:
+        yield FAT
+    finally:
+        run(["mount", "-o", "remount,ro", str(FAT)], check=False)
+
+
+def find_dead_mounts() -> tuple[Path, ...]:
+    """KALTSTART and kaltstart-data as far as they are mounted from a stick that is gone.
+
+    What is mounted keeps its device number. It is gone where the kernel knows no such device, or
+    has given the number to a disk that was plugged in later (diskseq).
+    """
+    # proc_pid_mountinfo(5): id, parent, device number, root, where; the last one lies on top.
+    fields = (line.split() for line in _MOUNTINFO.read_text().splitlines())
+    numbers = {where: number for _, _, number, _, where, *_ in fields}
+    return tuple(
+        folder
+        for folder in (FAT, DATA)
+        if (number := numbers.get(str(folder))) and not _is_there(number)
+    )
+
+
+def _is_there(number: str) -> bool:
+    # Links of the kernel's: the folder above a partition is its disk.
+    found = _read(_BLOCK_NUMBERS / number / "../diskseq")
+    return bool(found) and found == (_read(_DISK_NUMBER) or found)
+
+
+def unmount_dead() -> None:
+    """Take what is mounted from a stick that is gone out of the tree. Raises StickTrouble.
+
+    Whoever has a file of it open keeps that, and can do nothing with it.
+    """
+    for folder in find_dead_mounts():
+        run(["umount", "--lazy", str(folder)], check=False)
+    if left := find_dead_mounts():
+        raise StickTrouble(
+            f"{left[0]} of the stick that was pulled out cannot be unmounted",
+            hint="switch off and on: what was stored is kept",
+        )
+
+
+def unmount_all() -> None:
+    """Let go of the stick before power goes.
+
+    A file system that stays busy is synced by the kernel.
+    """
+    for mounted in (FAT, DATA):
+        if mounted.is_mount():
+            flush([mounted])
+            run(["umount", str(mounted)], check=False)

@@ -1,0 +1,1 @@
+"""TOML files: declared keys, every mistake with its line, and text written back."""

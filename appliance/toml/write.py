@@ -1,0 +1,81 @@
+"""TOML written by people: every mistake reported with its line. Pure.
+
+Owns reading a text as TOML and the words for what is wrong with it; what the keys mean is the
+caller's. `kind` is what the text is meant to be: "plan", "policy".
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any
+
+from appliance.errors import PlanError
+from appliance.problem import Problem
+from appliance.toml.lines import find_lines, line_of
+from appliance.units import printable
+
+MAX_BYTES = 64 << 10
+"""More than a plan for a hundred drives needs; 1 MiB of tables takes 10 s to check."""
+MAX_PROBLEMS = 100
+# tomllib takes quadratic time for a key of very many parts.
+_LONG_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""", re.ASCII
+)
+
+
+def decode(raw: bytes, *, name: str, kind: str) -> str:
+    """`raw` as text. Raises PlanError when it is too big or not UTF-8."""
+    if len(raw) > MAX_BYTES:
+        raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        told = "is not UTF-8 text; save the file with the encoding UTF-8"
+        raise make_error(name, told, line=line) from error
+
+
+def parse(text: str, *, name: str, kind: str) -> dict[str, Any]:
+    """The tables of `text`. Raises PlanError where it is no TOML."""
+    if len(text) > MAX_BYTES:
+        raise make_error(name, f"is bigger than 64 KiB; that is no {kind}")
+    if not text.strip():
+        raise make_error(name, f"is empty; a {kind} starts with version = 1")
+    long_key = _LONG_KEY.search(text)
+    if long_key is not None:
+        line = text.count("\n", 0, long_key.start()) + 1
+        raise make_error(name, "a key has more than 64 parts", line=line)
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise make_error(name, "is nested too deeply") from error
+    except ValueError as error:  # includes numbers too long to convert
+        message = str(error)
+        found = re.search(r" ?\((?:at line (\d+), column \d+|at end of document)\)$", message)
+        line = int((found and found[1]) or text.rstrip().count("\n") + 1)
+        what = printable(message[: found.start()] if found else message)
+        raise make_error(name, f"is not TOML: {what}", line=line) from error
+
+
+def make_error(name: str, text: str, *, line: int = 0) -> PlanError:
+    """The error for a file that is none of its kind."""
+    return tell_problems(name, [Problem((), text, line=line, file=name)])
+
+
+def tell_problems(name: str, problems: Sequence[Problem]) -> PlanError:
+    """The error for all of them; it has as many as a person may want to read."""
+    count = str(len(problems)) if len(problems) <= MAX_PROBLEMS else f"more than {MAX_PROBLEMS}"
+    message = f"{printable(name)} has {count} mistakes"
+    if len(problems) == 1:
+        message = str(problems[0])
+    return PlanError(message, problems=tuple(problems[:MAX_PROBLEMS]))
+
+
+def locate(problems: Iterable[Problem], *, text: str, name: str) -> list[Problem]:
+    """Each with its line, in the order of these in `text`."""
+    lines = find_lines(text.removeprefix("\ufeff"))
+    located = [replace(each, line=line_of(each.path, lines), file=name) for each in problems]
+    # Stable: of one line, what is wrong with its shape comes first.
+    return sorted(located, key=attrgetter("line"))

@@ -1,0 +1,1 @@
+"""The verdict on a drive: evidence gathered from the store, limits of the policy, and the judge."""

@@ -1,0 +1,307 @@
+"""The evidence on each drive of a campaign, gathered from its rows. Reads only."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from appliance.drives.facts.details import says_hybrid
+from appliance.drives.facts.hidden_capacity import read_hidden_capacity
+from appliance.drives.facts.link_rates import find_carried
+from appliance.errors import PlanError
+from appliance.plan.read import parse_plan
+from appliance.plan.workloads import FioPlan
+from appliance.samples.variants import (
+    FioVariant,
+    SurfaceVariant,
+    Variant,
+    VerifyVariant,
+    parse_variant,
+)
+from appliance.statistics import stats
+from appliance.store.campaigns import select_campaign
+from appliance.store.conditions import select_condition_values
+from appliance.store.health import HealthRow, select_health
+from appliance.store.processor_load import select_loads
+from appliance.store.read.evidence import (
+    BootCounts,
+    JudgedDriveRow,
+    select_boot_counts,
+    select_health_texts,
+    select_highest_celsius,
+    select_judged_drives,
+    select_judged_steps,
+)
+from appliance.store.read.figures import FigureRow, select_figures
+from appliance.store.steps import StepRow
+from appliance.verdict import gather_surface, gather_verify
+from appliance.verdict.evidence import SURFACE_UNREAD, Evidence, Figure
+from appliance.verdict.figure_bounds import TimingContext, UnderWay, bound_figures, bound_heat
+from appliance.verdict.gather_figures import MB, MS_NS, Wanted, excuse_skipped, find_worst, take
+from appliance.verdict.gather_health import find_unread_health, read_health
+from appliance.verdict.limits import LIMITS
+from appliance.workloads.surface.drive import DEPTH
+from appliance.workloads.surface.slices import REQUEST_BYTES
+
+_FIO: Mapping[str, Wanted] = {
+    "fio_seq_read_mb_s": (FioVariant(test="seq-read"), "bw_bytes_s", MB),
+    "fio_seq_write_mb_s": (FioVariant(test="seq-write"), "bw_bytes_s", MB),
+    "fio_rand_read_iops": (FioVariant(test="rand-read"), "iops", 1),
+    "fio_rand_read_lat_p50_ms": (FioVariant(test="rand-read"), "lat_p50_ns", MS_NS),
+    "fio_rand_read_lat_p99_ms": (FioVariant(test="rand-read"), "lat_p99_ns", MS_NS),
+    "fio_rand_write_iops": (FioVariant(test="rand-write"), "iops", 1),
+    "fio_rand_write_lat_p50_ms": (FioVariant(test="rand-write"), "lat_p50_ns", MS_NS),
+    "fio_rand_write_lat_p99_ms": (FioVariant(test="rand-write"), "lat_p99_ns", MS_NS),
+}
+
+_RATES = {"surface": gather_surface.RATES, "verify": gather_verify.RATES}
+"""Limits on figures that such a step has only when it came to its end."""
+
+
+def gather_evidence(connection: sqlite3.Connection, campaign_id: int) -> tuple[Evidence, ...]:
+    """All that the campaign measured on each of its drives."""
+    steps = select_judged_steps(connection, campaign_id)
+    health = select_health(connection, campaign_id)
+    return tuple(
+        _gather_drive(
+            connection,
+            campaign_id,
+            drive,
+            steps=[step for step in steps if step.drive_id == drive.drive_id],
+            health=[row for row in health if row.drive_id == drive.drive_id],
+        )
+        for drive in select_judged_drives(connection, campaign_id)
+    )
+
+
+def _gather_drive(
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive: JudgedDriveRow,
+    *,
+    steps: Sequence[StepRow],
+    health: Sequence[HealthRow],
+) -> Evidence:
+    context = _read_context(connection, campaign_id, drive)
+    counters, doubts = read_health(health)
+    from_steps, surface_unread = _gather_steps(connection, campaign_id, drive, steps, context)
+    figures = {
+        "given_up": _gather_given_up(drive),
+        **_count_failed(steps),
+        **counters,
+        "highest_celsius": _gather_heat(
+            select_highest_celsius(connection, campaign_id, drive.drive_id), health
+        ),
+        **from_steps,
+        **bound_figures(
+            _gather_boots(select_boot_counts(connection, campaign_id, drive.drive_id)), context
+        ),
+    }
+    texts = select_health_texts(connection, campaign_id, drive.drive_id)
+    hidden = next(filter(None, map(read_hidden_capacity, reversed(texts))), None)
+    return Evidence(
+        drive_id=drive.drive_id,
+        identity=drive.identity,
+        model=drive.model,
+        transport=drive.transport,
+        rotational=drive.rotational,
+        figures=figures,
+        doubts=doubts,
+        hybrid=any(map(says_hybrid, texts)),
+        hidden_capacity=hidden.sentence if hidden else "",
+        link=context.link,
+        surface_unread=surface_unread,
+        health_unread=find_unread_health(health),
+    )
+
+
+def _read_context(
+    connection: sqlite3.Connection, campaign_id: int, drive: JudgedDriveRow
+) -> TimingContext:
+    """As it was noted at each start of the campaign."""
+    links = select_condition_values(connection, campaign_id, drive.drive_id, "link")
+    virtual = select_condition_values(connection, campaign_id, None, "virtual_machine")
+    found = [find_carried(drive.transport, link) for link in links]
+    known = [each for each in found if each is not None]
+    is_known = bool(known) and len(known) == len(found)
+    return TimingContext(
+        is_virtual="yes" in virtual,
+        link=", then ".join(links),
+        carried=min(known, key=lambda each: each.bytes_s) if is_known else None,
+    )
+
+
+def _gather_heat(celsius: float | None, health: Sequence[HealthRow]) -> Figure:
+    if celsius is None:
+        return Figure(None, "no reading in any step")
+    limits = [row.limit_celsius for row in health if row.limit_celsius is not None]
+    figure = Figure(celsius, "of the drive, and of the air around it")
+    return bound_heat(figure, limits[-1] if limits else None)
+
+
+def _gather_given_up(drive: JudgedDriveRow) -> Figure:
+    if drive.failed_reason and drive.failed_blame != "drive":
+        return Figure(None, excuse=drive.failed_reason)
+    return Figure(float(bool(drive.failed_reason)), drive.failed_reason)
+
+
+def _count_failed(steps: Sequence[StepRow]) -> dict[str, Figure]:
+    """Those by the drive's fault; a self-test that it does not have is nobody's."""
+    ended = [step for step in steps if step.state in {"done", "failed", "skipped"}]
+    ran = [step for step in ended if step.state != "failed" or step.blame != "none"]
+    if not ran:
+        return {}
+    said: dict[str, list[str]] = {"drive": [], "other": []}
+    for step in ran:
+        if step.state == "failed":
+            said[step.blame].append(f"{step.kind}: {step.reason}")
+        elif step.state == "skipped":
+            said["other"].append(_describe_skipped(step))
+    return {
+        "failed_steps": Figure(
+            float(len(said["drive"])), "; ".join(said["drive"]), excuse="; ".join(said["other"])
+        )
+    }
+
+
+def _gather_steps(
+    connection: sqlite3.Connection,
+    campaign_id: int,
+    drive: JudgedDriveRow,
+    steps: Sequence[StepRow],
+    context: TimingContext,
+) -> tuple[dict[str, Figure], str]:
+    """Figures by the limits' names, and how much of the surface nobody looked at."""
+    found: dict[str, list[Figure]] = {}
+    unread: list[str] = []
+    for step in steps:
+        rows = select_figures(connection, step.id)
+        match step.kind:
+            case "fio":
+                taken = take(rows, _FIO)
+            case "surface":
+                taken, missing = gather_surface.gather_surface(connection, drive, step, rows)
+                unread.append(missing)
+            case "verify":
+                taken, missing = gather_verify.gather_verify(connection, drive, step, rows)
+                unread.append(missing)
+            case "selftest":
+                taken = {"self_test": _gather_selftest(step, rows)}
+            case _:
+                continue
+        if step.state == "skipped":
+            planned = _name_planned(connection, campaign_id, step)
+            taken = excuse_skipped(taken, planned, excuse=_describe_skipped(step))
+        taken = bound_figures(
+            taken,
+            context,
+            busy_shares=_find_busy_shares(connection, step, taken),
+            under_way=_find_under_way(connection, campaign_id, step),
+        )
+        for name, figure in taken.items():
+            origin = frozenset({step.workload_index})
+            found.setdefault(name, []).append(replace(figure, origin=origin))
+    figures = {name: find_worst(LIMITS[name], each) for name, each in found.items()}
+    if "" in unread:
+        return figures, ""
+    in_part = dict.fromkeys(each for each in unread if each != SURFACE_UNREAD)
+    return figures, ", ".join(in_part) or SURFACE_UNREAD
+
+
+def _find_busy_shares(
+    connection: sqlite3.Connection, step: StepRow, names: Iterable[str]
+) -> dict[str, float]:
+    """By the limits' names, in which share of the time behind it a processor was at its limit."""
+    loads = [
+        (parse_variant(step.kind, each.part), each) for each in select_loads(connection, step.id)
+    ]
+    return {
+        name: sum(load.full_s for load in own) / sum(load.seconds for load in own)
+        for name in names
+        if (own := [load for part, load in loads if load.seconds > 0 and _is_behind(part, name)])
+    }
+
+
+def _is_behind(part: Variant, name: str) -> bool:
+    """Whether a figure was measured in a part: a slice, a stretch, a test."""
+    wanted = _FIO.get(name) or gather_verify.VARIANTS.get(name)
+    match part:
+        case SurfaceVariant(slice=number):
+            return number is not None and wanted is None
+        case FioVariant() | VerifyVariant():
+            return wanted is not None and part.whole == wanted[0]
+        case _:
+            return False
+
+
+def _find_under_way(
+    connection: sqlite3.Connection, campaign_id: int, step: StepRow
+) -> dict[str, UnderWay]:
+    """By the names of limits on latency, what was asked for at a time."""
+    if step.kind == "surface":
+        return {"surface_lat_p99_ms": UnderWay(DEPTH, REQUEST_BYTES)}
+    plan = _find_fio_plan(connection, campaign_id, step)
+    return {} if plan is None else dict.fromkeys(_FIO, UnderWay(plan.iodepth * plan.numjobs))
+
+
+def _describe_skipped(step: StepRow) -> str:
+    return f"{step.kind} skipped {step.reason}".rstrip()
+
+
+def _name_planned(connection: sqlite3.Connection, campaign_id: int, step: StepRow) -> Sequence[str]:
+    """The limits that all parts of the step would have given figures for."""
+    if step.kind != "fio":
+        return _RATES.get(step.kind, ())
+    plan = _find_fio_plan(connection, campaign_id, step)
+    tests = () if plan is None else plan.tests
+    return [name for name, (variant, *_) in _FIO.items() if str(variant) in tests]
+
+
+def _find_fio_plan(
+    connection: sqlite3.Connection, campaign_id: int, step: StepRow
+) -> FioPlan | None:
+    """What the step was to do; None where it is no such step, or that is not known."""
+    campaign = select_campaign(connection, campaign_id)
+    if step.kind != "fio" or campaign is None:
+        return None
+    try:
+        plan = parse_plan(campaign.plan_toml)
+    except PlanError:
+        return None  # of another version of this program
+    workloads = plan.workloads[step.workload_index : step.workload_index + 1]
+    return next((each for each in workloads if isinstance(each, FioPlan)), None)
+
+
+def _gather_selftest(step: StepRow, rows: Sequence[FigureRow]) -> Figure:
+    passed = [row.value for row in rows if row.metric == "selftest_passed"]
+    if not passed:
+        return Figure(None, step.reason or "it did not come to its end")
+    return Figure(0.0 if all(passed) else 1.0, step.reason)
+
+
+def _gather_boots(boots: BootCounts) -> dict[str, Figure]:
+    tried = boots.done + boots.failed + boots.excused
+    if not tried and not boots.skipped:
+        return {}
+    settled_from = stats.find_course(range(len(boots.boot_s)), boots.boot_s).settled_from
+    settled = () if settled_from is None else boots.boot_s[settled_from:]
+    skipped = f"{boots.skipped} skipped by a person" if boots.skipped else ""
+    excuses = (f"{boots.excused} more, {boots.excuse}" if boots.excused else "", skipped)
+    return {
+        "boot_median_s": Figure(
+            stats.find_median(settled),
+            _describe_boots(len(settled), len(boots.boot_s)),
+            excuse=skipped,
+        ),
+        "failed_boots": Figure(
+            float(boots.failed) if tried else None,
+            f"of {tried}",
+            excuse="; ".join(filter(None, excuses)),
+        ),
+    }
+
+
+def _describe_boots(settled: int, valid: int) -> str:
+    if not valid:
+        return "no valid boot"
+    boots = f"{valid} valid boot{'' if valid == 1 else 's'}"
+    return f"the {settled} settled ones of {boots}" if settled else f"not settled in {boots}"

@@ -1,0 +1,95 @@
+"""A step's stored results as figures for the verdict. Pure.
+
+Never takes the figure of a cache for one of a drive.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from appliance.samples.variants import Variant
+from appliance.store.read.figures import FigureRow
+from appliance.verdict.evidence import Figure
+from appliance.verdict.limits import LIMITS, LimitKind
+
+MB = 1_000_000
+MS_NS = 1_000_000
+_PAST_THE_CACHE = frozenset({"cold", "bypass"})
+
+type Wanted = tuple[Variant, str, float]
+"""Which metric of which variant a limit is about, and what one unit of the limit is in it."""
+
+
+def find_worst(kind: LimitKind, figures: Sequence[Figure]) -> Figure:
+    """Of several steps the one that speaks most against the drive; unmeasured where one is.
+
+    A figure that is beyond a limit counts whatever else was not measured: the worst known one is
+    taken, and the detail says what is missing. One that is held against no limit counts only where
+    there is no other.
+    """
+    origin = frozenset().union(*(each.origin for each in figures))
+    excuse = "; ".join(dict.fromkeys(each.excuse for each in figures if each.excuse))
+    missing = [each.detail for each in figures if each.value is None]
+    measured = [each for each in figures if each.value is not None]
+    known = [each for each in measured if each.is_held] or measured
+    if not known:
+        said = "; ".join(dict.fromkeys(filter(None, missing)))
+        return Figure(None, said, origin, excuse=excuse)
+    worse = max if kind.direction == "most" else min
+    worst = worse(known, key=lambda each: each.value or 0.0)
+    notes = [worst.detail, f"the worst of {len(known)} steps" if len(known) > 1 else "", *missing]
+    return replace(
+        worst,
+        detail="; ".join(dict.fromkeys(filter(None, notes))),
+        origin=origin,
+        excuse=excuse,
+        # One step that speaks of the whole drive is enough.
+        in_part=worst.in_part if all(each.in_part for each in known) else "",
+    )
+
+
+def excuse_skipped(
+    taken: Mapping[str, Figure], planned: Iterable[str], *, excuse: str
+) -> dict[str, Figure]:
+    """The figures of a step that a person skipped: what it owes for `planned` is no drive's fault.
+
+    What it had found stands.
+    """
+    owed = {name: Figure(None) for name in planned} | dict(taken)
+    return {
+        name: replace(figure, excuse=excuse) if figure.value is None else figure
+        for name, figure in owed.items()
+    }
+
+
+def take(rows: Sequence[FigureRow], wanted: Mapping[str, Wanted]) -> dict[str, Figure]:
+    """Figures by their limits' names: only what is the drive's and counts."""
+    taken = {}
+    for name, (variant, metric, unit) in wanted.items():
+        own = [row for row in rows if (row.variant, row.metric) == (variant, metric)]
+        if not own:
+            continue
+        buffered = metric.startswith("lat_") and "write" in str(variant)
+        past = _PAST_THE_CACHE - {"cold"} if buffered else _PAST_THE_CACHE
+        good = [row for row in own if row.valid and row.page_cache in past]
+        proven = [row for row in good if row.page_cache_proof == "proven"]
+        if proven:
+            worst = max if LIMITS[name].direction == "most" else min
+            taken[name] = Figure(worst(row.value for row in proven) / unit)
+        elif good:
+            taken[name] = Figure(None, f"that it met a {good[0].page_cache} cache is not proven")
+        elif buffered and any(row.valid and row.page_cache == "cold" for row in own):
+            # The rate contains the flush at the end; each write returned from RAM (fio, end_fsync).
+            taken[name] = Figure(
+                None, "RAM took the writes: only past the page cache it is its own"
+            )
+        elif any(not row.valid for row in own):
+            taken[name] = Figure(None, "the figure does not count: something went wrong under it")
+        else:
+            taken[name] = Figure(None, f"measured with a {own[0].page_cache} page cache only")
+    return taken
+
+
+def sum_metric(rows: Iterable[FigureRow], variant: Variant, metric: str) -> float | None:
+    """Over all of its rows; None where there is none."""
+    values = [row.value for row in rows if (row.variant, row.metric) == (variant, metric)]
+    return sum(values) if values else None

@@ -1,0 +1,70 @@
+"""The drives' health data as figures for the verdict. Pure."""
+
+from collections.abc import Sequence
+
+from appliance.samples.health import Delta, compare
+from appliance.store.health import HealthRow
+from appliance.verdict.evidence import HEALTH_UNREAD, Doubt, Figure
+from appliance.verdict.limits import LIMITS, LimitKind
+
+
+def read_health(rows: Sequence[HealthRow]) -> tuple[dict[str, Figure], tuple[Doubt, ...]]:
+    """What the drive says of itself, by the limits' names, and what of it is in doubt."""
+    before = next((row for row in rows if row.moment == "before"), None)
+    after = next((row for row in rows if row.moment == "after"), None)
+    last = after or before
+    if last is None:
+        missing = Figure(None, "its health was not read")
+        return {each.name: missing for each in _health_limits()}, ()
+    deltas = {
+        each.name: each
+        for each in compare(before.counters if before else {}, after.counters if after else {})
+    }
+    doubts = tuple(
+        Doubt(each.name, value, "" if each.unit == "1" else each.unit, each.doubt)
+        for each in deltas.values()
+        if each.doubt and (value := each.before if each.after is None else each.after) is not None
+    )
+    why = last.reason or "the drive does not say"
+    figures = {
+        kind.name: _read_counter(kind, deltas.get(kind.counter), why=why)
+        for kind in _health_limits()
+        if kind.counter
+    }
+    figures["self_assessment"] = _read_assessment(before, after, why=why)
+    return figures, doubts
+
+
+def find_unread_health(rows: Sequence[HealthRow]) -> str:
+    """For Evidence.health_unread: empty where the drive has said anything of its health."""
+    told = any(row.passed is not None or row.counters for row in rows)
+    return "" if told else HEALTH_UNREAD
+
+
+def _read_assessment(before: HealthRow | None, after: HealthRow | None, *, why: str) -> Figure:
+    """The latest that says anything: falling silent takes nothing back."""
+    if after is not None and after.passed is not None:
+        return Figure(float(not after.passed), after.reason)
+    if before is not None and before.passed is not None:
+        missing = f"not read after it: {why}" if after else "not read after it"
+        return Figure(float(not before.passed), f"before the campaign; {missing}")
+    return Figure(None, why)
+
+
+def _health_limits() -> list[LimitKind]:
+    return [each for each in LIMITS.values() if each.counter or each.name == "self_assessment"]
+
+
+def _read_counter(kind: LimitKind, delta: Delta | None, *, why: str) -> Figure:
+    if delta is None:
+        return Figure(None, why)
+    if kind.is_delta:
+        if delta.change is None:
+            return Figure(None, "it was not read both before and after the campaign")
+        return Figure(
+            max(0.0, delta.change),
+            f"{delta.before:.0f} before, {delta.after:.0f} after the campaign",
+        )
+    if delta.after is None:
+        return Figure(delta.before, "before the campaign; it was not read after it")
+    return Figure(delta.after)

@@ -1,0 +1,108 @@
+"""The findings of surface scans as figures for the verdict. Reads only.
+
+Never takes a part of a drive for the whole.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from appliance.samples.variants import SurfaceVariant
+from appliance.statistics.stats import find_share_shown
+from appliance.store.read.evidence import (
+    JudgedDriveRow,
+    count_ranges,
+    select_range_bytes,
+)
+from appliance.store.read.figures import FigureRow
+from appliance.store.steps import StepRow
+from appliance.store.surface import select_slices
+from appliance.verdict.evidence import Figure
+from appliance.verdict.gather_figures import MB, MS_NS, Wanted, sum_metric, take
+
+_WHOLE = SurfaceVariant()
+_SURFACE: Mapping[str, Wanted] = {
+    "surface_mean_mb_s": (_WHOLE, "bw_bytes_s", MB),
+    "surface_lat_p99_ms": (_WHOLE, "lat_p99_ns", MS_NS),
+}
+RATES = (*_SURFACE, "surface_slowest_slice_percent")
+"""Limits on how fast a drive is over its bytes."""
+_SAMPLE_RATES = "a sample's rates include the seeks between its places"
+
+
+def gather_surface(
+    connection: sqlite3.Connection,
+    drive: JudgedDriveRow,
+    step: StepRow,
+    rows: Sequence[FigureRow],
+) -> tuple[dict[str, Figure], str]:
+    """From one scan of the drive: by the limits' names, and what of the surface it has not read.
+
+    The second is for Evidence.surface_unread.
+    """
+    slices = select_slices(connection, step.id)
+    # The ranges also have those of a slice that was not read to its end.
+    in_ranges = select_range_bytes(connection, step.id).get("unreadable", 0)
+    unreadable = float(max(sum(each.unreadable_bytes for each in slices), in_ranges))
+    looked_bytes = sum(each.read_bytes + each.unreadable_bytes for each in slices)
+    reached_bytes = sum(each.end_byte - each.first_byte for each in slices)
+    share = 100 * looked_bytes / drive.size_bytes if drive.size_bytes else 0.0
+    detail = f"{_show_share(share)} % of the drive was read"
+    is_whole = (
+        step.state == "done"
+        and reached_bytes >= drive.size_bytes
+        and sum_metric(rows, _WHOLE, "unreadable_bytes") is not None
+    )
+    if not is_whole:
+        why = step.reason or ("it was given up" if step.state == "done" else step.state)
+        detail = f"the scan did not come to its end: {why}; {detail}"
+    # What was found stands, however little was looked at; finding nothing needs the whole scan.
+    found = {
+        "surface_unreadable_bytes": Figure(unreadable if is_whole or unreadable else None, detail)
+    }
+    slow = float(count_ranges(connection, step.id, "slow"))
+    slow = max(slow, sum_metric(rows, _WHOLE, "slow_ranges") or 0.0)
+    found["surface_slow_ranges"] = Figure(slow if is_whole or slow else None, detail)
+    speeds = {each.number: each.mean_bytes_s for each in slices if each.mean_bytes_s > 0}
+    if is_whole and speeds:
+        mean = sum(speeds.values()) / len(speeds)
+        slowest = min(speeds, key=lambda number: speeds[number])
+        first_byte = next(each.first_byte for each in slices if each.number == slowest)
+        found["surface_slowest_slice_percent"] = Figure(
+            round(100 * speeds[slowest] / mean, 1),
+            f"slice {slowest}, from byte {first_byte}: "
+            f"{speeds[slowest] / MB:.1f} MB/s of {mean / MB:.1f} MB/s",
+        )
+    figures = take(rows, _SURFACE) | found
+    places = sum_metric(rows, _WHOLE, "sampled_places")
+    if places is not None:
+        figures |= _set_aside(figures)
+        found_bytes = figures["surface_unreadable_bytes"]
+        figures["surface_unreadable_bytes"] = replace(
+            found_bytes, in_part=_describe_sample(int(places))
+        )
+    is_read = is_whole and places is None
+    return figures, "" if is_read else f"{_show_share(share)} % of the surface read"
+
+
+def _describe_sample(places: int) -> str:
+    """What nothing found in a sample shows of the rest."""
+    shown = 100 * find_share_shown(places)
+    return (
+        f"a sample of {places} places: were {shown:.1f} % of all such places bad, "
+        "it would have met one with 95 % probability; it says nothing of fewer"
+    )
+
+
+def _set_aside(taken: Mapping[str, Figure]) -> dict[str, Figure]:
+    """The rates of a sample: alike for drives of one model, and held against no limit."""
+    return {
+        name: replace(taken[name], set_aside=_SAMPLE_RATES)
+        for name in RATES
+        if name in taken and taken[name].value is not None
+    }
+
+
+def _show_share(percent: float) -> str:
+    """Never 100 where a byte is missing."""
+    return "100" if percent >= 100 else f"{min(percent, 99.9):.1f}"

@@ -1,0 +1,99 @@
+"""The findings of verify as figures for the verdict. Reads only."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from appliance.samples.variants import READ, READ_COLD, WRITE, VerifyVariant
+from appliance.store.power_offs import select_power_offs
+from appliance.store.read.evidence import (
+    JudgedDriveRow,
+    select_range_bytes,
+)
+from appliance.store.read.figures import FigureRow
+from appliance.store.steps import StepRow
+from appliance.verdict.evidence import SURFACE_UNREAD, Figure
+from appliance.verdict.gather_figures import MB, Wanted, sum_metric, take
+
+_WRITE, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
+VARIANTS: Mapping[str, Wanted] = {
+    "verify_write_mb_s": (_WRITE, "bw_bytes_s", MB),
+    "verify_read_mb_s": (_READ, "bw_bytes_s", MB),
+}
+RATES = tuple(VARIANTS)
+"""Limits on how fast a drive is in it."""
+
+
+def gather_verify(
+    connection: sqlite3.Connection,
+    drive: JudgedDriveRow,
+    step: StepRow,
+    rows: Sequence[FigureRow],
+) -> tuple[dict[str, Figure], str]:
+    """From one step: by the limits' names, and what of the surface it has not looked at.
+
+    The second is for Evidence.surface_unread.
+    """
+    ranges = select_range_bytes(connection, step.id)
+    written = sum_metric(rows, _WRITE, "app_write_bytes")
+    is_warm = _is_complete(rows, _READ, written)
+    is_cold = _is_complete(rows, _READ_COLD, written)
+    if step.state != "done":
+        detail = f"it did not come to its end: {step.reason or step.state}"
+    elif not is_warm:
+        detail = "not all that was written was read back"
+    else:
+        detail = f"{written or 0:.0f} B were written and read back"
+    is_done = step.state == "done" and is_warm
+
+    def find(*kinds: str, metric: str = "") -> Figure:
+        """What was found stands; finding nothing needs all of it to have been read back."""
+        summed = [
+            sum_metric(rows, phase, metric) or 0.0
+            for phase in (_WRITE, _READ, _READ_COLD)
+            if metric
+        ]
+        value = max(float(sum(ranges.get(kind, 0) for kind in kinds)), *summed, 0.0)
+        return Figure(value if is_done or value else None, detail)
+
+    lost = float(ranges.get("lost", 0))
+    power, was_off = _describe_power_off(connection, step)
+    can_tell = is_done and is_cold and was_off
+    figures = take(rows, VARIANTS) | {
+        "verify_mismatch_bytes": find("mismatch", "alias", "lost", metric="mismatch_bytes"),
+        "verify_unreadable_bytes": find("unreadable", metric="unreadable_bytes"),
+        "verify_alias_bytes": find("alias"),
+        "verify_lost_bytes": Figure(lost if can_tell or lost else None, power),
+    }
+    return figures, _find_unread(drive, rows, written_bytes=(written or 0.0) if is_done else 0.0)
+
+
+def _find_unread(drive: JudgedDriveRow, rows: Sequence[FigureRow], *, written_bytes: float) -> str:
+    """Empty where all of the drive was written and read back."""
+    if not written_bytes or not drive.size_bytes:
+        return SURFACE_UNREAD
+    tried_bytes = written_bytes + (sum_metric(rows, _WRITE, "unreadable_bytes") or 0.0)
+    if tried_bytes >= drive.size_bytes:
+        return ""
+    share = min(100 * written_bytes / drive.size_bytes, 99.9)
+    return f"{share:.1f} % of it written and read back"
+
+
+def _is_complete(rows: Sequence[FigureRow], phase: VerifyVariant, written: float | None) -> bool:
+    """Whether all that was written was looked at again, readable or not."""
+    read = sum_metric(rows, phase, "app_read_bytes")
+    if read is None or not written:
+        return False
+    return read + (sum_metric(rows, phase, "unreadable_bytes") or 0.0) >= written
+
+
+def _describe_power_off(connection: sqlite3.Connection, step: StepRow) -> tuple[str, bool]:
+    """What is known of the power-off, and whether the drive is known to have lost its power."""
+    offs = select_power_offs(connection, step.id)
+    proofs = {each.cold_proof for each in offs}
+    if not offs:
+        return "it was not read back after a power-off", False
+    if proofs == {"proven"}:
+        return "read back after a power-off that the drive has counted", True
+    reason = next((each.cold_reason for each in offs if each.cold_proof != "proven"), "")
+    said = f"that the drive lost its power is not proven: {reason or 'the machine did not say'}"
+    return said, False

@@ -1,0 +1,262 @@
+"""The verdict on a drive: the figures of a campaign compared with a policy. Pure.
+
+Never calls good what was not measured, and never judges a figure that is in doubt.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from appliance.store.verdicts import LimitRow, Outcome, Verdict
+from appliance.units import printable
+from appliance.verdict.evidence import Bound, Doubt, Evidence, Figure
+from appliance.verdict.limits import LIMITS, Direction, LimitKind, show_figure
+from appliance.verdict.model_comparison import compare_models
+from appliance.verdict.policy import DriveClass, Limit
+from appliance.verdict.policy_file import Policy
+
+_NO_CLASS = "class"
+_CAPACITY = "tested_capacity"
+_COMPARED = "worse_than_model_percent"
+_EVIDENCE = "evidence"
+_WANTED = "the whole surface read, or written and read back, and its health read"
+_SURFACE, _HEALTH = "surface_unreadable_bytes", "self_assessment"
+_GRAVITY: tuple[Outcome, ...] = ("not measured", "kept", "remark", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one drive."""
+
+    evidence: Evidence
+    drive_class: DriveClass | None
+    verdict: Verdict | None
+    """None: nothing was measured by which it could be judged."""
+    limits: tuple[LimitRow, ...]
+    reasons: str
+
+
+def judge(policy: Policy, drives: Sequence[Evidence]) -> tuple[Judged, ...]:
+    """The verdict on each of `drives`, which are those of one campaign."""
+    compared = compare_models(drives)
+    return tuple(_judge_drive(policy, drive, compared[drive.drive_id]) for drive in drives)
+
+
+def _judge_drive(policy: Policy, drive: Evidence, compared: Sequence[Figure]) -> Judged:
+    drive_class = policy.class_of(
+        transport=drive.transport,
+        rotational=drive.rotational,
+        model=drive.model,
+        hybrid=drive.hybrid,
+    )
+    limits = policy.limits_of(drive_class)
+    measured, held = _hold_all(limits, drive, compared)
+    limited = {LIMITS[name].counter for name, limit in limits.items() if limit != Limit()}
+    doubts = [_remark_doubt(each) for each in drive.doubts if each.counter in limited]
+    rows = [*_say_class(drive, drive_class), *_find_gaps(drive, held), *held, *doubts]
+    return Judged(
+        evidence=drive,
+        drive_class=drive_class,
+        verdict=_find_verdict([row.outcome for row in rows], measured=measured),
+        limits=tuple(rows),
+        reasons="; ".join(_explain(row) for row in _worst_first(rows)),
+    )
+
+
+def _hold_all(
+    limits: Mapping[str, Limit], drive: Evidence, compared: Sequence[Figure]
+) -> tuple[bool, list[LimitRow]]:
+    """Whether anything was measured that says something of the drive, and a row per limit."""
+    doubted = {each.counter for each in drive.doubts}
+    measured = False
+    rows = []
+    for name, kind in LIMITS.items():
+        limit = limits.get(name)
+        if limit is None or limit == Limit() or kind.counter in doubted:
+            continue
+        figure = drive.figures.get(name, Figure(None))
+        measured |= kind.is_evidence and figure.is_held
+        rows.append(
+            _hold_worst(kind, limit, compared) if name == _COMPARED else _hold(kind, limit, figure)
+        )
+    return measured, rows
+
+
+def _hold_worst(kind: LimitKind, limit: Limit, figures: Sequence[Figure]) -> LimitRow:
+    """Of several figures for one limit the worst: what follows, then how near it came to that."""
+    held = [(_hold(kind, limit, figure), _find_excess(limit, figure), figure) for figure in figures]
+    worst, _, figure = max(held, key=lambda each: (_GRAVITY.index(each[0].outcome), each[1]))
+    others = [
+        row.detail
+        for row, _, other in held
+        if other is not figure and row.outcome in {"remark", "reject"}
+    ]
+    # What cannot be told of one figure is no less so where another one is kept.
+    open_ = [other.detail for _, _, other in held if other.value is None and other is not figure]
+    return replace(worst, detail="; ".join([worst.detail, *others, *open_]))
+
+
+def _find_excess(limit: Limit, figure: Figure) -> float:
+    """By how much a figure that should be small is beyond the limit: above 1 it is."""
+    relaxed = _relax(limit, figure.bound, direction="most")
+    first = relaxed.reject if relaxed.remark is None else relaxed.remark
+    return (figure.value or 0.0) / first if first else 0.0
+
+
+def _find_verdict(outcomes: Sequence[Outcome], *, measured: bool) -> Verdict | None:
+    if "reject" in outcomes:
+        return "reject"
+    if not measured:
+        return None
+    return "accept with remarks" if "remark" in outcomes else "accept"
+
+
+def _hold(kind: LimitKind, limit: Limit, figure: Figure) -> LimitRow:
+    """One figure against its limit, as far as its bound lets that be strict."""
+    relaxed = _relax(limit, figure.bound, direction=kind.direction)
+    said = (
+        figure.detail,
+        figure.set_aside,
+        _say_bound(kind, limit, relaxed, figure.bound),
+        figure.in_part,
+        figure.excuse and f"not shown to be its fault: {figure.excuse}",
+    )
+    return LimitRow(
+        kind.name,
+        _find_outcome(kind, relaxed, figure),
+        "" if figure.value is None else show_figure(figure.value, kind.unit),
+        show_limit(kind, relaxed),
+        "; ".join(filter(None, said)),
+    )
+
+
+def _say_bound(kind: LimitKind, limit: Limit, relaxed: Limit, bound: Bound | None) -> str:
+    pairs = ((limit.remark, relaxed.remark), (limit.reject, relaxed.reject))
+    changed = [(own, now) for own, now in pairs if None not in (own, now) and own != now]
+    if bound is None or not changed:
+        return ""
+    now, own = (
+        " and ".join(dict.fromkeys(show_figure(each or 0.0, kind.unit) for each in values))
+        for values in zip(*((now, own) for own, now in changed), strict=True)
+    )
+    return f"held against {now} instead of {own}: {bound.reason}"
+
+
+def _find_outcome(kind: LimitKind, limit: Limit, figure: Figure) -> Outcome:
+    if figure.value is None:
+        missing: Outcome = limit.unmeasured or "not measured"
+        # A policy that asks for it takes no drive without it, whoever is to blame.
+        is_owed = kind.is_evidence and missing == "reject"
+        return "remark" if figure.excuse and not is_owed else missing
+    if figure.set_aside:
+        # It was measured: no policy rejects a drive as nobody had another machine for it.
+        return "remark" if figure.excuse else "not measured"
+    if _is_beyond(kind, figure.value, limit.reject):
+        return "reject"
+    if _is_beyond(kind, figure.value, limit.remark) or figure.excuse or figure.in_part:
+        return "remark"
+    return "kept"
+
+
+def _relax(limit: Limit, bound: Bound | None, *, direction: Direction) -> Limit:
+    """The limit as far as the bound lets it be strict."""
+    if bound is None:
+        return limit
+    most = max if direction == "most" else min
+    return replace(
+        limit,
+        remark=None if limit.remark is None else most(limit.remark, bound.remark),
+        reject=None if limit.reject is None else most(limit.reject, bound.reject),
+    )
+
+
+def _is_beyond(kind: LimitKind, value: float, limit: float | None) -> bool:
+    if limit is None:
+        return False
+    return value > limit if kind.direction == "most" else value < limit
+
+
+def show_limit(kind: LimitKind, limit: Limit) -> str:
+    """`remark above 0, reject above 10`, or what else follows."""
+    side = "above" if kind.direction == "most" else "below"
+    parts = []
+    for name, value in (("remark", limit.remark), ("reject", limit.reject)):
+        if value is not None:
+            shown = (
+                "if failed" if kind.unit == "check" else f"{side} {show_figure(value, kind.unit)}"
+            )
+            parts.append(f"{name} {shown}")
+    if limit.unmeasured:
+        parts.append(f"{limit.unmeasured} if not measured")
+    return ", ".join(parts)
+
+
+def _say_class(drive: Evidence, drive_class: DriveClass | None) -> list[LimitRow]:
+    """What is to be said of the drive itself, whatever was measured."""
+    rows = []
+    if drive_class is None:
+        rows.append(_remark_class(drive))
+    elif drive_class == "sata-ssd" and drive.transport != "sata":
+        rows.append(_note_nearest(drive, drive_class))
+    if drive.hidden_capacity:
+        rows.append(_remark_hidden(drive))
+    return rows
+
+
+def _find_gaps(drive: Evidence, rows: Sequence[LimitRow]) -> list[LimitRow]:
+    """A remark on what nobody looked at, where no limit has one: no policy accepts without it."""
+    said = {row.name for row in rows if row.outcome in {"remark", "reject"}}
+    gaps = [
+        unread
+        for name, unread in ((_SURFACE, drive.surface_unread), (_HEALTH, drive.health_unread))
+        if unread and name not in said
+    ]
+    if not gaps:
+        return []
+    return [LimitRow(_EVIDENCE, "remark", ", ".join(gaps), _WANTED, "")]
+
+
+def _remark_class(drive: Evidence) -> LimitRow:
+    medium = "rotating" if drive.rotational else "not rotating"
+    return LimitRow(
+        _NO_CLASS,
+        "remark",
+        "not known",
+        "one of the policy's classes",
+        f"a drive behind {printable(drive.transport) or 'an unknown bus'}, {medium}, may be "
+        "anything: only the limits of all classes were held against it",
+    )
+
+
+def _remark_hidden(drive: Evidence) -> LimitRow:
+    return LimitRow(_CAPACITY, "remark", "in part", "all of it tested", drive.hidden_capacity)
+
+
+def _note_nearest(drive: Evidence, nearest: DriveClass) -> LimitRow:
+    return LimitRow(
+        _NO_CLASS,
+        "kept",
+        nearest,
+        "one of the policy's classes",
+        f"flash memory behind {printable(drive.transport)} has no class of its own: "
+        "held against the limits of the nearest",
+    )
+
+
+def _remark_doubt(doubt: Doubt) -> LimitRow:
+    return LimitRow(
+        doubt.counter,
+        "remark",
+        show_figure(doubt.value, doubt.unit),
+        "not judged: in doubt",
+        doubt.sentence,
+    )
+
+
+def _worst_first(rows: Sequence[LimitRow]) -> list[LimitRow]:
+    return [row for wanted in ("reject", "remark") for row in rows if row.outcome == wanted]
+
+
+def _explain(row: LimitRow) -> str:
+    title = LIMITS[row.name].title if row.name in LIMITS else row.name.replace("_", " ")
+    what = f"{title}: {row.measured or 'not measured'}"
+    return f"{what} ({row.detail})" if row.detail else what

@@ -1,0 +1,172 @@
+"""The tables of `policy.toml`: every key, its type and its range, from the list of limits. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from appliance.problem import Problem
+from appliance.toml.fields import (
+    Key,
+    Table,
+    Walk,
+    find_close,
+    key,
+    number,
+    one_of,
+    one_table,
+    read_table,
+    several,
+    size,
+    table_of,
+    text,
+    whole,
+)
+from appliance.toml.values import show_value
+from appliance.verdict.limits import LIMITS, LimitKind
+
+DriveClass = Literal["hdd", "sata-ssd", "nvme", "hybrid", "usb"]
+CLASSES: tuple[DriveClass, ...] = ("hdd", "sata-ssd", "nvme", "hybrid", "usb")
+_ALL = "all"
+_MAX_PATTERNS = 64
+_MANY = 10
+
+Consequence = Literal["", "remark", "reject"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What follows from one figure. A limit that is None has no consequence."""
+
+    remark: float | None = None
+    reject: float | None = None
+    unmeasured: Consequence = ""
+    """What follows from its not having been measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTables:
+    """What one file says."""
+
+    name: str
+    hybrid_models: tuple[str, ...] | None
+    """None: it does not say."""
+    tables: Mapping[str, Mapping[str, Limit]]
+    """By `all` and the classes' names, then by the limits' names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What the policy is called and which models are hybrids."""
+
+    name: str = key(text("a text of 1 to 80 characters", most=80, pattern=r"\S"), absent="")
+    hybrid_models: tuple[str, ...] | None = key(
+        several(
+            text('a pattern of 1 to 80 characters such as "*SSHD*"', most=80),
+            f'up to {_MAX_PATTERNS} patterns of models such as "*SSHD*"',
+            least=0,
+            most=_MAX_PATTERNS,
+        ),
+        absent=None,
+    )
+
+
+_CONSEQUENCE = one_of("remark", "reject")
+_AMOUNTS = {
+    "B": size(0, None, words='a number of bytes from 0, or a text such as "64K"'),
+    "%": number(0, 1000, of="percent"),
+}
+_AMOUNT = number(0, 1e18, words="a number from 0")
+
+
+def _table(name: str, *keys: Key, build: Any) -> Table[Any]:  # noqa: ANN401 - a function
+    return Table(name=name, keys={each.name: each for each in keys}, build=build)
+
+
+def _make_check(values: Mapping[str, Any]) -> Limit:
+    # A check counts its failures: none is the most there may be.
+    failed = values["failed"]
+    return Limit(
+        remark=0 if failed == "remark" else None,
+        reject=0 if failed == "reject" else None,
+        unmeasured=values["unmeasured"],
+    )
+
+
+@cache
+def _limit_table(unit: str) -> Table[Limit]:
+    unmeasured = Key(name="unmeasured", allowed=_CONSEQUENCE, held="")
+    if unit == "check":
+        return _table(unit, Key(name="failed", allowed=_CONSEQUENCE), unmeasured, build=_make_check)
+    amounts = [Key(name=each, allowed=_AMOUNTS.get(unit, _AMOUNT)) for each in ("remark", "reject")]
+    return _table(unit, *amounts, unmeasured, build=lambda values: Limit(**values))
+
+
+def _limit_key(kind: LimitKind) -> Key:
+    example = "{ remark = 1, reject = 10 }" if kind.direction == "most" else "{ reject = 10 }"
+    if kind.unit == "check":
+        example = '{ failed = "reject", unmeasured = "remark" }'
+    allowed = one_table(_limit_table(kind.unit), f"a table such as {example}")
+    return Key(name=kind.name, allowed=allowed)
+
+
+_LIMITS = _table(
+    _ALL,
+    *map(_limit_key, LIMITS.values()),
+    build=lambda values: {name: each for name, each in values.items() if each is not None},
+)
+_POLICY = _table(
+    "",
+    Key(
+        name="version",
+        allowed=whole(1, 1, words="1, the only version this program knows"),
+        is_required=True,
+    ),
+    Key(name="policy", allowed=one_table(table_of(_Head), "one [policy] table"), held=_Head()),
+    *(
+        Key(name=each, allowed=one_table(_LIMITS, f"one [{each}] table"), held={})
+        for each in (_ALL, *CLASSES)
+    ),
+    build=lambda values: PolicyTables(
+        name=values["policy"].name,
+        hybrid_models=values["policy"].hybrid_models,
+        tables={each: values[each] for each in (_ALL, *CLASSES)},
+    ),
+)
+
+
+def read_tables(data: Mapping[str, Any]) -> tuple[PolicyTables, list[Problem]]:
+    """What the policy says, and every mistake."""
+    walk = Walk(_explain_unknown)
+    policy = read_table(_POLICY, data, walk=walk)
+    return policy.value, [*walk.problems, *_find_contradictions(data, walk)]
+
+
+def _find_contradictions(data: Mapping[str, Any], walk: Walk) -> Iterator[Problem]:
+    """A figure bad enough to be rejected has to be bad enough for a remark."""
+    for path, reading in walk.readings.items():
+        if not isinstance(reading.value, Limit) or reading.broken & {"remark", "reject", "failed"}:
+            continue
+        table, name = map(str, path)
+        kind, remark, reject = LIMITS[name], reading.value.remark, reading.value.reject
+        if remark is None or reject is None:
+            continue
+        if (remark > reject) if kind.direction == "most" else (remark < reject):
+            side = "at most" if kind.direction == "most" else "at least"
+            written = data[table][name]
+            yield Problem(
+                path,
+                f"remark = {show_value(written['remark'])} is never reached: must be {side} "
+                f"reject = {show_value(written['reject'])}",
+            )
+
+
+def _explain_unknown(table: Table[Any], name: str) -> str:
+    here = "is not a known key here"
+    if close := find_close(name, table.keys):
+        return f"{here}{close}"
+    if table is _POLICY and name in LIMITS:
+        return f"{here}; it belongs under [{_ALL}] or a class such as [hdd]"
+    is_short = len(table.keys) <= _MANY
+    shown = ", ".join(table.keys) if is_short else "those in policy.example.toml"
+    return f"{here}; known are {shown}"

@@ -1,0 +1,1 @@
+"""The fio workload: a job file per part, run in a known cache state."""

@@ -1,0 +1,94 @@
+"""The file, or the range of the bare drive, for fio's tests: laid out once and reused.
+
+A drive learns only from data that stays where it is, so nothing here is written twice.
+"""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from appliance.errors import StepFailed
+from appliance.units import format_drive_size
+from appliance.workloads.base import Bench
+from appliance.workloads.fio.job import FioJob, layout_options, size_name
+from appliance.workloads.fio.run import FioRun, run_fio
+from appliance.workloads.raw_files import keep, write_durably
+
+_LAID_OUT = "laid-out.json"
+
+
+def find_target(bench: Bench, name: str) -> Path:
+    """The file `name` on the file system, or the drive itself."""
+    return Path(bench.device) if bench.folder is None else bench.folder / name
+
+
+def cached_at(bench: Bench, target: Path) -> tuple[Path, ...]:
+    """Everything whose pages in RAM could answer for `target`."""
+    device = Path(bench.device)
+    return (device,) if target == device else (target, device)
+
+
+def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
+    """Raises StepFailed when the target cannot take so many bytes."""
+    room = bench.size_bytes
+    where = bench.device
+    if bench.folder is not None:
+        where = f"the file system on {bench.device}"
+        if target.exists():
+            room += target.stat().st_blocks * 512  # what the file holds already is its own
+    if end_bytes > room:
+        raise StepFailed(
+            f"a test file of {size_name(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
+            f"room for {room} bytes ({format_drive_size(room)})",
+            blame="other",
+        )
+
+
+def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
+    """Fill `target` with `size_bytes`, unless an earlier start has done so.
+
+    A file lies there for later steps as well; a bare drive is written anew in each step, as nobody
+    knows what is on it. Raises StepFailed when it does not fit or cannot be written.
+    """
+    check_fits(bench, target, size_bytes)
+    bare = bench.folder is None
+    note = bench.raw / _LAID_OUT if bare else target.with_suffix(".json")
+    remember = keep if bare else write_durably
+    if _laid_out_bytes(note) >= size_bytes and (
+        bare or (target.exists() and target.stat().st_size >= size_bytes)
+    ):
+        return
+    if not bare:
+        note.unlink(missing_ok=True)
+    write_whole(bench, target, size_bytes, seed=seed)
+    remember(note, json.dumps({"size_bytes": size_bytes}))
+
+
+def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> FioRun:
+    """Write all of it, in order, through to the drive. Raises StepFailed when that fails."""
+    job = FioJob(
+        name=f"layout-{size_name(size_bytes)}",
+        options=layout_options(size_bytes),
+        target=target,
+        size_bytes=size_bytes,
+        seed=seed,
+        creates=bench.folder is not None,
+    )
+    done = run_fio(bench, job, label=f"Laying out {size_name(size_bytes)}")
+    if not done.valid:
+        raise StepFailed(done.problem)
+    return done
+
+
+def remove_scratch(file: Path) -> None:
+    """Make room for the steps that follow."""
+    # All is measured: what remains costs room only, and a drive that fails fails the next step.
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
+
+
+def _laid_out_bytes(note: Path) -> int:
+    try:
+        return int(json.loads(note.read_text())["size_bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0

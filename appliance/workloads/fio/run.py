@@ -1,0 +1,270 @@
+"""Running one fio job: refuse, check options, run, parse, count the device's bytes.
+
+Owns how fio is called and how its figures become rows. Sets no cache.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from appliance import sysfs
+from appliance.caches.ballast import read_memory
+from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
+from appliance.caches.memory_limit import bounded_command
+from appliance.errors import Refusal, StepFailed
+from appliance.run import Finished, run, run_watched
+from appliance.samples.diskstats import DiskStats
+from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
+from appliance.samples.model import CacheState, PageCache, Result
+from appliance.samples.variants import FioVariant, MatrixVariant, SweepVariant
+from appliance.units import printable
+from appliance.workloads.base import Bench
+from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
+from appliance.workloads.raw_files import stick_trouble, sync_folder, write_durably
+
+# Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
+# runtime fio still waits for what it has written to reach the drive, which may take hours.
+_SILENCE_S = 15 * 60
+_BUFFER_SHARE = 0.25
+# Where RAM runs out nevertheless, the kernel is to end fio, not the engine (-900) nor the rest (0).
+_OOM_SCORE_ADJ = 500
+# fio says so, and exits as if nothing had been (backend.c, do_io: that error is only logged).
+_FSYNC_FAILED = "end_fsync failed"
+_NO_DIRECT = re.compile(r"does not support (O_DIRECT|direct=1)")
+
+
+@dataclass(frozen=True, slots=True)
+class FioRun:
+    """What a job did, by fio's account and by the device's."""
+
+    output: FioOutput
+    device_read_bytes: int
+    device_write_bytes: int
+    problem: str
+    """Why the figures are not valid; empty if they are."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the job came to its end without an error."""
+        return not self.problem
+
+
+def check_buffers(name: str, options: Options) -> None:
+    """Raises StepFailed when a job's buffers would take more of the RAM than can be spared."""
+    wanted, total = buffer_bytes(options), read_memory("MemTotal")
+    if wanted > total * _BUFFER_SHARE:
+        raise StepFailed(
+            f"{name} would take {wanted} bytes of RAM for its buffers (bs × iodepth × numjobs), "
+            f"more than a quarter of the machine's {total}",
+            hint="lower bs, iodepth or numjobs",
+            blame="other",
+        )
+
+
+def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0) -> FioRun:
+    """Run `job` and keep its text, its JSON and what it said in `bench.raw`.
+
+    Raises Refusal when it would write on a drive that was not released, or points elsewhere;
+    StepFailed when it takes too much RAM, fio refuses it or gives no figures, O_DIRECT is not
+    supported, or the drive no longer answers; StickTrouble when nothing can be kept;
+    and whatever `bench.progress` raises.
+    """
+    text = job.text()
+    check_buffers(job.name, job.options)
+    if not bench.writable and not job.reads_only:
+        raise Refusal(f"{job.name} writes, and {bench.device} was not released for writing")
+    stem = file_stem(job.name)
+    job_file, json_file, stderr_file = (
+        bench.raw / f"{stem}{suffix}" for suffix in (".fio", ".json", ".stderr")
+    )
+    with stick_trouble(bench.raw):
+        for stale in (json_file, stderr_file):
+            stale.unlink(missing_ok=True)
+        sync_folder(bench.raw.parent)
+        write_durably(job_file, text)
+    readonly = ["--readonly"] if job.reads_only else []
+    if mistake := find_mistake(job_file, *readonly):
+        raise StepFailed(f"fio refuses the job {job.name}: {mistake}", blame="other")
+    with TemporaryDirectory() as folder:
+        # First into RAM: what fio cannot write on the stick would look like a test without figures.
+        output_file = Path(folder) / json_file.name
+        command = [
+            "fio",
+            f"--output={output_file}",
+            "--output-format=json+",
+            "--eta=never",
+            *readonly,
+            str(job_file),
+        ]
+        if memory_max_bytes:
+            command = bounded_command(command, memory_max_bytes=memory_max_bytes)
+        before = bench.read_counters()
+        poll = _watch(bench, job, label=label, before=before)
+        done = run_watched(command, poll=poll, oom_score_adj=_OOM_SCORE_ADJ)
+        after = bench.read_counters()
+        written = sysfs.read_text(output_file)
+    # Before the rows that name them: after power loss a figure without its source is worth little.
+    with stick_trouble(bench.raw):
+        write_durably(json_file, written)
+        if done.stderr:
+            write_durably(stderr_file, done.stderr)
+    output = _read_output(job, done, written)
+    return FioRun(
+        output=output,
+        device_read_bytes=after.read_bytes - before.read_bytes,
+        device_write_bytes=after.write_bytes - before.write_bytes,
+        problem=_find_problem(job, done, output),
+    )
+
+
+def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Callable[[], None]:
+    """What to do while fio runs: tell how far it is, and give up on a drive that does not answer.
+
+    Within its runtime a job may be silent, as it was told to think or was answered by RAM.
+    """
+    start_s = time.monotonic()
+    last, silent_since_s = before, start_s + job.runtime_s
+
+    def poll() -> None:
+        nonlocal last, silent_since_s
+        now_s, now = time.monotonic(), bench.read_counters()
+        if _moves(now) != _moves(last):
+            last, silent_since_s = now, max(now_s, silent_since_s)
+        if now_s - silent_since_s >= _SILENCE_S:
+            raise StepFailed(
+                f"{job.name}: {bench.device} has made no progress for {_SILENCE_S // 60} minutes, "
+                "and fio does not exit"
+            )
+        if job.runtime_s:
+            # No figure in the text: a new text is shown at once, which a measurement would feel.
+            done_s = min(int(now_s - start_s), job.runtime_s)
+            bench.progress(f"{label}; seconds", done_s, job.runtime_s)
+        else:
+            moved = now.read_bytes - before.read_bytes + now.write_bytes - before.write_bytes
+            bench.progress(label, min(moved, job.size_bytes), job.size_bytes)
+
+    return poll
+
+
+def _moves(counters: DiskStats) -> tuple[int, ...]:
+    # Not the busy time: it also grows while a request is not answered.
+    return counters.read_ios, counters.read_bytes, counters.write_ios, counters.write_bytes
+
+
+def find_mistake(job_file: Path, *words: str) -> str:
+    """What fio itself has against a job, in its words; empty where it takes it. Runs nothing."""
+    asked = run(["fio", "--parse-only", *words, str(job_file)], check=False)
+    return _first_words(asked) if asked.returncode else ""
+
+
+def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
+    if _NO_DIRECT.search(done.stderr):
+        raise StepFailed(
+            f"{job.target} does not support O_DIRECT: the page cache cannot be bypassed there",
+            hint="choose another file system, or page_cache = cold",
+            blame="other",
+        )
+    try:
+        output = parse_fio(text)
+    except FioOutputError as error:
+        raise StepFailed(f"{job.name}: {error}; {_first_words(done)}") from error
+    if not output.io_bytes:
+        raise StepFailed(f"{job.name}: fio moved no byte: {_first_words(done)}")
+    return output
+
+
+def _find_problem(job: FioJob, done: Finished, output: FioOutput) -> str:
+    error = output.error
+    if done.returncode == 0 and not error and _FSYNC_FAILED not in done.stderr:
+        return ""
+    named = f" ({os.strerror(error)})" if error else ""
+    return f"{job.name} ended with an error{named}: {_first_words(done)}"
+
+
+def _first_words(done: Finished) -> str:
+    """What fio said first: later lines follow from it."""
+    for line in (done.stderr + "\n" + done.stdout).splitlines():
+        if words := line.strip().removeprefix("fio: "):
+            return printable(words)
+    return f"exit code {done.returncode}"
+
+
+def judge(
+    run: FioRun,
+    *,
+    wished: PageCache,
+    proven: bool,
+    reason: str,
+    ballast_bytes: int = 0,
+    drive_state: str = "",
+) -> CacheState:
+    """The state that a job met; of one that reads and writes, the direction that proves less."""
+    output = run.output
+    states = []
+    if output.read.io_bytes:
+        states.append(
+            judge_reads(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_read_bytes=output.read.io_bytes,
+                device_read_bytes=run.device_read_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    if output.write.io_bytes or not states:
+        states.append(
+            judge_writes(
+                wished=wished,
+                proven_before=proven,
+                reason=reason,
+                app_write_bytes=output.write.io_bytes,
+                device_write_bytes=run.device_write_bytes,
+                ballast_bytes=ballast_bytes,
+                drive_state=drive_state,
+            )
+        )
+    return weakest(states)
+
+
+def weakest(states: Sequence[CacheState]) -> CacheState:
+    """The first state that is unproven, or the last of all."""
+    return next((state for state in states if state.proof == "unproven"), states[-1])
+
+
+def make_results(
+    variant: FioVariant | MatrixVariant | SweepVariant, run: FioRun, state: CacheState
+) -> tuple[Result, ...]:
+    """The rows of one job; one that reads and writes gets its rates in both directions as well."""
+    output, whole = run.output, str(variant)
+    figures: list[tuple[str, str, float]] = [
+        (whole, "bw_bytes_s", output.bw_bytes_s),
+        (whole, "iops", output.iops),
+        *((whole, name, value) for name, value in find_percentiles(output.bins).items()),
+        (whole, "seconds", output.seconds),
+    ]
+    if isinstance(variant, FioVariant) and output.read.io_bytes and output.write.io_bytes:
+        for direction, way in (("read", output.read), ("write", output.write)):
+            name = str(replace(variant, direction=direction))
+            figures += [
+                (name, "bw_bytes_s", way.bw_bytes_s),
+                (name, "iops", way.iops),
+                *((name, key, value) for key, value in find_percentiles(way.bins).items()),
+            ]
+    figures += [
+        (whole, "app_read_bytes", output.read.io_bytes),
+        (whole, "app_write_bytes", output.write.io_bytes),
+        (whole, "device_read_bytes", run.device_read_bytes),
+        (whole, "device_write_bytes", run.device_write_bytes),
+    ]
+    if output.read.io_bytes:
+        ratio = hit_ratio(output.read.io_bytes, run.device_read_bytes)
+        figures.append((whole, "hit_ratio", ratio))
+    return tuple(
+        Result(name, metric, value, state, valid=run.valid) for name, metric, value in figures
+    )

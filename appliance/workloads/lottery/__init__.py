@@ -1,0 +1,1 @@
+"""The lottery: first touches of files drawn by lot, pass after pass."""

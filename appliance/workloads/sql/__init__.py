@@ -1,0 +1,1 @@
+"""The SQL workload: a database on the drive, queried with known cache states."""

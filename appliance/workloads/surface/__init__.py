@@ -1,0 +1,1 @@
+"""The surface workload: every slice of a drive read and timed."""

@@ -1,0 +1,79 @@
+"""The stored results of finished slices, for the figures over the whole drive.
+
+A line of JSON per slice, synced before the slice is committed; one that power loss tore, in
+which a bit has turned, or whose slice was read again, does not count.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Container
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from appliance.workloads.raw_files import seal, stick_trouble, sync_folder, unseal
+
+FILE = "surface.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSlice:
+    """One slice that was read."""
+
+    part: str
+    size_bytes: int
+    """The drive's, then."""
+    chunks: int
+    read_bytes: int
+    rated_bytes: int
+    """Read at once: what the rate is made of."""
+    seconds: float
+    """What the drive took for those."""
+    mean_bytes_s: float
+    unreadable_bytes: int
+    device_read_bytes: int
+    slow_ranges: int
+    narrowing_s: float
+    hopeless: bool
+    latencies: dict[int, int] = field(default_factory=dict)
+    """How many reads took about so many nanoseconds."""
+
+
+def keep_slice(folder: Path, kept: KeptSlice) -> None:
+    """Append one slice; a line that was torn stays alone. Raises StickTrouble."""
+    path = folder / FILE
+    with stick_trouble(path):
+        is_new = not path.exists()
+        with path.open("a+b") as out:
+            torn = out.tell() > 0 and os.pread(out.fileno(), 1, out.tell() - 1) != b"\n"
+            out.write((b"\n" if torn else b"") + seal(asdict(kept)).encode() + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+        if is_new:
+            sync_folder(folder)
+
+
+def load_slices(folder: Path, finished: Container[str]) -> dict[str, KeptSlice]:
+    """The slices among `finished`, by part, each as it was read last."""
+    try:
+        lines = (folder / FILE).read_bytes().splitlines()
+    except OSError:
+        return {}
+    found: dict[str, KeptSlice] = {}
+    for line in lines:
+        try:
+            values = unseal(line)
+            values["latencies"] = {int(ns): count for ns, count in values["latencies"].items()}
+            kept = KeptSlice(**values)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue
+        if kept.part in finished:
+            found[kept.part] = kept
+    return found
+
+
+def add_latencies(slices: dict[str, KeptSlice]) -> Counter[int]:
+    """Of all slices together."""
+    total: Counter[int] = Counter()
+    for kept in slices.values():
+        total.update(kept.latencies)
+    return total

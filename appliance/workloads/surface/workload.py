@@ -1,0 +1,257 @@
+"""The surface scan: the drive read from its first to its last byte, or a sample of it.
+
+Each of 100 slices is a part; the last part, `whole`, adds them up. Never writes. What was not read
+is never called readable: slices that were left out have no figures.
+"""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import override
+
+from appliance.caches.judge import judge_reads
+from appliance.errors import StepFailed
+from appliance.plan.workloads import SurfacePlan
+from appliance.samples.model import CacheState, Result, SliceSample
+from appliance.samples.variants import SLICES, SurfaceVariant
+from appliance.workloads.base import Bench, Leftover, PartResult, Workload
+from appliance.workloads.progress_meter import Watch
+from appliance.workloads.surface.drive import DirectDrive
+from appliance.workloads.surface.progress_log import (
+    KeptSlice,
+    add_latencies,
+    keep_slice,
+    load_slices,
+)
+from appliance.workloads.surface.reader import MAX_NARROWING_TOTAL_S, Reading, SliceReader
+from appliance.workloads.surface.slices import (
+    Piece,
+    describe_sample,
+    draw_chunks,
+    find_percentile,
+    make_slices,
+    part_name,
+)
+
+WHOLE = str(SurfaceVariant())
+_REASON = "read past the page cache with O_DIRECT"
+_PERCENTILES = {"lat_p50_ns": 0.5, "lat_p99_ns": 0.99}
+
+
+class SurfaceWorkload(Workload):
+    """One step: the slices `000` to `099`, then `whole`."""
+
+    def __init__(self, plan: SurfacePlan) -> None:
+        self._plan = plan
+        self._numbers = {part_name(number): number for number in range(SLICES)}
+        self._slices: tuple[Piece, ...] = ()
+        self._opened = ExitStack()
+        self._reader: SliceReader | None = None
+        self._watch: Watch | None = None
+
+    @property
+    @override
+    def parts(self) -> tuple[str, ...]:
+        """The slices in the order of the drive, then all of them."""
+        return (*self._numbers, WHOLE)
+
+    @override
+    def prepare(self, bench: Bench) -> None:
+        """Cut the drive into slices. Raises StepFailed where it is too small."""
+        try:
+            self._slices = make_slices(bench.size_bytes)
+        except ValueError as error:
+            raise StepFailed(f"{bench.device} cannot be scanned: {error}", blame="other") from None
+
+    @override
+    def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
+        """Read one slice, or add all up. Raises StepFailed."""
+        kept = load_slices(bench.raw, finished)
+        if any(each.size_bytes != bench.size_bytes for each in kept.values()):
+            raise StepFailed(
+                f"{bench.device} had a different size when its first slices were read",
+                hint="start a new campaign for it",
+            )
+        if part == WHOLE:
+            return self._add_up(bench, kept)
+        if any(each.hopeless for each in kept.values()):
+            return PartResult(())
+        return self._read_slice(bench, part, kept)
+
+    @override
+    def give_up_part(self, bench: Bench, part: str, *, is_silent: bool) -> Leftover:
+        """What was found in the slice under way."""
+        self._watch = None  # what could be asked for by now is no more than that it ends
+        if self._reader is None:
+            return Leftover()
+        reading = self._reader.break_off(is_silent=is_silent)
+        results = []
+        if reading.unreadable:
+            results.append(
+                Result(part, "unreadable_bytes", reading.unreadable_bytes, _broken(bench))
+            )
+        ranges = (*reading.unreadable, *reading.slow)
+        note = (
+            f"not read to its end: {reading.unreadable_bytes} bytes of it could not be read until"
+            f" then, {reading.read_bytes} could; no rate of it is stored"
+        )
+        return Leftover(
+            tuple(results),
+            ranges=ranges,
+            notes=(note,) if ranges else (),
+            silent=reading.silent,
+        )
+
+    @override
+    def close(self) -> None:
+        """Let go of the drive."""
+        self._opened.close()
+
+    def _read_slice(self, bench: Bench, part: str, kept: Mapping[str, KeptSlice]) -> PartResult:
+        number = self._numbers[part]
+        this = self._slices[number]
+        chunks = draw_chunks(
+            this, sample=self._plan.sample, seed=f"{self._plan.seed}/surface/{number}"
+        )
+        watch = Watch(bench.progress, f"surface: slice {number + 1} of {SLICES}")
+        total = sum(chunk.size_bytes for chunk in chunks)
+        reader = self._open(bench, kept)
+        self._watch = watch
+        before = bench.read_counters().read_bytes
+        reading = reader.read(chunks, tell=lambda done: watch.tell(done, total))
+        device_read_bytes = bench.read_counters().read_bytes - before
+        rates = reading.tally.find_rates()
+        keep_slice(
+            bench.raw,
+            KeptSlice(
+                part=part,
+                size_bytes=bench.size_bytes,
+                chunks=len(chunks),
+                read_bytes=reading.read_bytes,
+                rated_bytes=reading.tally.bytes,
+                seconds=reading.tally.total_s,
+                mean_bytes_s=rates.mean,
+                unreadable_bytes=reading.unreadable_bytes,
+                device_read_bytes=device_read_bytes,
+                slow_ranges=len(reading.slow),
+                narrowing_s=reading.narrowing_s,
+                hopeless=reading.hopeless,
+                latencies=dict(reading.tally.count_latencies()),
+            ),
+        )
+        cache = _judge(bench, reading.read_bytes, device_read_bytes)
+        results = [
+            Result(part, "app_read_bytes", reading.read_bytes, cache),
+            Result(part, "device_read_bytes", device_read_bytes, cache),
+        ]
+        if rates.mean:
+            results.insert(0, Result(part, "bw_bytes_s", rates.mean, cache))
+        if reading.unreadable_bytes:
+            # At once: a scan may never come to `whole`, which adds them up.
+            results.append(Result(part, "unreadable_bytes", reading.unreadable_bytes, cache))
+        sample = SliceSample(
+            number=number,
+            first_byte=this.first_byte,
+            end_byte=this.end_byte,
+            read_bytes=reading.read_bytes,
+            unreadable_bytes=reading.unreadable_bytes,
+            min_bytes_s=rates.lowest,
+            mean_bytes_s=rates.mean,
+            max_bytes_s=rates.highest,
+        )
+        return PartResult(
+            tuple(results),
+            slices=(sample,),
+            ranges=(*reading.unreadable, *reading.slow),
+            notes=(*reading.notes, *self._explain_end(reading)),
+        )
+
+    def _explain_end(self, reading: Reading) -> tuple[str, ...]:
+        if not reading.hopeless:
+            return ()
+        return (
+            f"over {self._plan.max_unreadable_bytes} bytes cannot be read: the rest is not read",
+        )
+
+    def _open(self, bench: Bench, kept: Mapping[str, KeptSlice]) -> SliceReader:
+        """The drive stays open from slice to slice."""
+        if self._reader is None:
+            drive = self._opened.enter_context(DirectDrive(Path(bench.device), poll=self._poll))
+            unreadable = sum(each.unreadable_bytes for each in kept.values())
+            spent_s = sum(each.narrowing_s for each in kept.values())
+            self._reader = SliceReader(
+                drive,
+                allowed_bytes=self._plan.max_unreadable_bytes - unreadable,
+                narrowing_left_s=max(MAX_NARROWING_TOTAL_S - spent_s, 0.0),
+            )
+        return self._reader
+
+    def _poll(self) -> None:
+        """While a drive keeps us waiting: a stop may be asked for."""
+        if self._watch is not None:
+            self._watch.repeat()
+
+    def _add_up(self, bench: Bench, kept: dict[str, KeptSlice]) -> PartResult:
+        """The figures over all slices that were read.
+
+        Without the device's bytes: they stand with the slices, and each may stand once only.
+        """
+        read_bytes = sum(each.read_bytes for each in kept.values())
+        unreadable_bytes = sum(each.unreadable_bytes for each in kept.values())
+        cache = _judge(bench, read_bytes, sum(each.device_read_bytes for each in kept.values()))
+        values: dict[str, float] = {
+            "app_read_bytes": read_bytes,
+            "unreadable_bytes": unreadable_bytes,
+            "slow_ranges": sum(each.slow_ranges for each in kept.values()),
+        }
+        seconds = sum(each.seconds for each in kept.values())
+        if seconds:
+            means = [each.mean_bytes_s for each in kept.values() if each.mean_bytes_s]
+            values |= {
+                "bw_bytes_s": sum(each.rated_bytes for each in kept.values()) / seconds,
+                "min_slice_bytes_s": min(means),
+                "max_slice_bytes_s": max(means),
+            }
+        latencies = add_latencies(kept)
+        for metric, share in _PERCENTILES.items():
+            latency_ns = find_percentile(latencies, share)
+            if latency_ns is not None:
+                values[metric] = latency_ns
+        notes = []
+        if self._plan.sample < 1:
+            chunks = sum(each.chunks for each in kept.values())
+            values["sampled_places"] = chunks
+            notes.append(
+                describe_sample(chunks, read_bytes=read_bytes, size_bytes=bench.size_bytes)
+            )
+        if len(kept) < SLICES:
+            why = (
+                f"more than {self._plan.max_unreadable_bytes} bytes were unreadable by then"
+                if any(each.hopeless for each in kept.values())
+                else "what the stick kept of the others is missing"
+            )
+            notes.append(f"only {len(kept)} of {SLICES} slices are in these figures: {why}")
+        return PartResult(
+            tuple(Result(WHOLE, metric, value, cache) for metric, value in values.items()),
+            notes=tuple(notes),
+        )
+
+
+def _broken(bench: Bench) -> CacheState:
+    return CacheState(
+        page_cache="bypass",
+        proof="unproven",
+        proof_reason=f"{_REASON}, in a slice that was not read to its end",
+        drive_state=bench.drive_state,
+    )
+
+
+def _judge(bench: Bench, read_bytes: int, device_read_bytes: int) -> CacheState:
+    return judge_reads(
+        wished="bypass",
+        proven_before=True,
+        reason=_REASON,
+        app_read_bytes=read_bytes,
+        device_read_bytes=device_read_bytes,
+        drive_state=bench.drive_state,
+    )

@@ -1,0 +1,1 @@
+"""The verify workload: a pattern written, read back, and compared sector by sector."""

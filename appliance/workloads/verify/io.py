@@ -1,0 +1,371 @@
+"""Writing and reading the pattern past the page cache, several requests in flight.
+
+Threads hand the requests over in turn; what one of them works on nobody else touches. An error of
+the drive is a finding, not the end, until there are too many of them.
+"""
+
+import errno
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from appliance.caches.direct import make_buffer
+from appliance.errors import StepFailed, blame_of
+from appliance.samples.model import LbaRange
+from appliance.workloads.verify.layout import BLOCK_BYTES
+from appliance.workloads.verify.pattern import (
+    CHUNK_BYTES,
+    FIRST,
+    SECTOR_BYTES,
+    Extent,
+    Pattern,
+    as_last,
+    join_ranges,
+    stamp,
+)
+
+DEPTH = 4
+"""Requests under way at once."""
+HOPELESS_BYTES = 4 << 20
+"""More bytes than this that cannot be read or written in one stretch: the drive is hopeless."""
+MAX_RANGES = 1000
+"""So many ranges are kept one by one; of all others only their bytes."""
+_NOT_NARROWED = "not narrowed down: some of it may be readable"
+_POLL_S = 0.2
+# The drive is gone, or is not to be written to: what comes is no finding.
+_GONE = frozenset({errno.ENODEV, errno.ENXIO, errno.EROFS, errno.EPERM, errno.EBADF})
+
+
+@dataclass(slots=True)
+class Found:
+    """What a stretch gave, from all threads."""
+
+    done_bytes: int = 0
+    """Read or written without an error."""
+    failed_bytes: int = 0
+    """The drive gave an error."""
+    wrong_bytes: int = 0
+    """Read, but not as they were written."""
+    seconds: float = 0.0
+    hopeless: str = ""
+    """Why the rest was left out; empty where it was not."""
+    ranges: list[LbaRange] = field(default_factory=list)
+    left_out: int = 0
+    """Ranges that are only counted."""
+    given_up: bool = False
+    """Nothing more is to be looked at, neither what was begun."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, *, done_bytes: int = 0, ranges: Iterable[LbaRange] = ()) -> None:
+        """One request more."""
+        with self._lock:
+            self.done_bytes += done_bytes
+            for each in ranges:
+                if each.kind == "unreadable":
+                    self.failed_bytes += each.size_bytes
+                else:
+                    self.wrong_bytes += each.size_bytes
+                self.ranges.append(each)
+            if len(self.ranges) > 2 * MAX_RANGES:
+                self._shorten()
+            if self.failed_bytes > HOPELESS_BYTES and not self.hopeless:
+                last = self.ranges[-1]
+                self.hopeless = (
+                    f"more than {HOPELESS_BYTES} bytes gave errors, the last one at byte "
+                    f"{last.first_byte}"
+                )
+
+    def finish(self) -> None:
+        """All threads are done."""
+        with self._lock:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        joined = join_ranges(self.ranges)
+        self.left_out += max(0, len(joined) - MAX_RANGES)
+        self.ranges = joined[:MAX_RANGES]
+
+
+@contextmanager
+def opened_direct(device: str, flags: int) -> Iterator[int]:
+    """`device` past the page cache. Raises StepFailed."""
+    try:
+        fd = os.open(device, flags | os.O_DIRECT | os.O_CLOEXEC)
+    except OSError as error:
+        raise StepFailed(
+            f"{device} cannot be opened: {error.strerror}", blame=blame_of(error)
+        ) from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def write_stretch(
+    fd: int,
+    pattern: Pattern,
+    requests: Iterable[Extent],
+    found: Found,
+    *,
+    tell: Callable[[int], None],
+) -> None:
+    """Write and flush; `tell` is given the bytes done. `found` is new, and filled on the way.
+
+    Raises StepFailed when the drive is gone, hopeless, or does not flush.
+    """
+    start_s = time.monotonic()
+    _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
+    if found.hopeless:
+        raise StepFailed(f"the drive does not accept what is written to it: {found.hopeless}")
+    os.fsync(fd)
+    found.seconds = time.monotonic() - start_s
+    found.finish()
+
+
+def read_stretch(
+    fd: int,
+    pattern: Pattern,
+    requests: Iterable[Extent],
+    found: Found,
+    *,
+    last: tuple[Extent, ...],
+    is_cold: bool,
+    tell: Callable[[int], None],
+) -> None:
+    """Read back and compare; the blocks in `last` are to be of the last generation.
+
+    `found` is new, and filled on the way. Raises StepFailed when the drive is gone.
+    """
+    by_chunk: dict[int, tuple[Extent, ...]] = {}
+    for block in last:
+        number = block.first_byte // CHUNK_BYTES
+        by_chunk[number] = (*by_chunk.get(number, ()), block)
+
+    def make_worker() -> Callable[[Extent], None]:
+        reader = _Reader(fd, pattern, by_chunk, found, is_cold=is_cold)
+        return reader.read
+
+    start_s = time.monotonic()
+    _work(requests, make_worker, found, tell)
+    found.seconds = time.monotonic() - start_s
+    found.finish()
+
+
+def write_last(fd: int, pattern: Pattern, blocks: tuple[Extent, ...]) -> None:
+    """Write `blocks` as the last generation, and flush. Raises OSError: power is about to go."""
+    buffer = _make_buffer(pattern)
+    with memoryview(buffer) as view:
+        for block in blocks:
+            stamp(buffer, block.first_byte)
+            start = block.first_byte % CHUNK_BYTES
+            with as_last(buffer, (block,)), view[start : start + block.size_bytes] as piece:
+                os.pwritev(fd, [piece], block.first_byte)
+    os.fsync(fd)
+
+
+def carries_run(fd: int, pattern: Pattern, requests: Iterable[Extent]) -> bool:
+    """Whether the beginning of one of them, at least, shows something of this run."""
+    buffer = make_buffer(CHUNK_BYTES)
+    for request in requests:
+        look = Extent(request.first_byte, min(request.size_bytes, BLOCK_BYTES))
+        start = look.first_byte % CHUNK_BYTES
+        try:
+            _transfer(os.preadv, fd, buffer, look)
+        except OSError:
+            continue
+        if pattern.is_ours(buffer[start : start + SECTOR_BYTES]):
+            return True
+    return False
+
+
+def is_last_write_missing(fd: int, pattern: Pattern, blocks: Iterable[Extent]) -> bool:
+    """Whether `blocks` hold what this run wrote there, and not all of it the last generation.
+
+    False as well where a block has lost even that: no write that was not made does this.
+    """
+    buffer = make_buffer(CHUNK_BYTES)
+    generations = set()
+    for block in blocks:
+        try:
+            _transfer(os.preadv, fd, buffer, block)
+        except OSError:
+            continue  # the reading finds it, and says so
+        start = block.first_byte % CHUNK_BYTES
+        for at in range(0, block.size_bytes, SECTOR_BYTES):
+            sector = bytes(buffer[start + at : start + at + SECTOR_BYTES])
+            generations.add(pattern.find_generation(sector, block.first_byte + at))
+    return FIRST in generations and None not in generations
+
+
+def _make_buffer(pattern: Pattern) -> mmap.mmap:
+    buffer = make_buffer(CHUNK_BYTES)
+    buffer[:] = bytes(pattern.make_chunk())
+    return buffer
+
+
+def _write(fd: int, buffer: mmap.mmap, found: Found, request: Extent) -> None:
+    stamp(buffer, request.first_byte)
+    try:
+        _transfer(os.pwritev, fd, buffer, request)
+    except OSError as error:
+        _check_is_finding(error, request)
+        bad = LbaRange(
+            "unreadable",
+            request.first_byte,
+            request.size_bytes,
+            detail=f"could not be written: {error.strerror}",
+        )
+        found.add(ranges=(bad,))
+    else:
+        found.add(done_bytes=request.size_bytes)
+
+
+class _Reader:
+    """One thread's."""
+
+    def __init__(
+        self,
+        fd: int,
+        pattern: Pattern,
+        last: dict[int, tuple[Extent, ...]],
+        found: Found,
+        *,
+        is_cold: bool,
+    ) -> None:
+        """`last` is by the number of the chunk."""
+        self._fd = fd
+        self._pattern = pattern
+        self._last = last
+        self._found = found
+        self._is_cold = is_cold
+        self._buffer = make_buffer(CHUNK_BYTES)
+        self._expected = pattern.make_chunk()
+
+    def read(self, request: Extent) -> None:
+        """Read it, in halves where an error comes, and compare."""
+        if self._found.hopeless:
+            return
+        try:
+            _transfer(os.preadv, self._fd, self._buffer, request)
+        except OSError as error:
+            _check_is_finding(error, request)
+            self._read_around(request, error)
+            return
+        stamp(self._expected, request.first_byte)
+        blocks = self._last.get(request.first_byte // CHUNK_BYTES, ())
+        start = request.first_byte % CHUNK_BYTES
+        with (
+            as_last(self._expected, blocks),
+            memoryview(self._buffer) as view,
+            view[start : start + request.size_bytes] as got,
+        ):
+            ranges = self._pattern.diagnose(
+                self._expected, got, request.first_byte, is_cold=self._is_cold
+            )
+        self._found.add(done_bytes=request.size_bytes, ranges=ranges)
+
+    def _read_around(self, request: Extent, error: OSError) -> None:
+        if request.size_bytes <= BLOCK_BYTES:
+            detail = error.strerror or str(error)
+            bad = LbaRange("unreadable", request.first_byte, request.size_bytes, detail=detail)
+            self._found.add(ranges=(bad,))
+            return
+        half = max(BLOCK_BYTES, request.size_bytes // 2 // BLOCK_BYTES * BLOCK_BYTES)
+        for piece in (
+            Extent(request.first_byte, half),
+            Extent(request.first_byte + half, request.size_bytes - half),
+        ):
+            if self._found.given_up:
+                detail = f"{error.strerror}; {_NOT_NARROWED}"
+                bad = LbaRange("unreadable", piece.first_byte, piece.size_bytes, detail=detail)
+                self._found.add(ranges=(bad,))
+            else:
+                self.read(piece)
+
+
+def _transfer(
+    call: Callable[[int, list[memoryview], int], int], fd: int, buffer: mmap.mmap, request: Extent
+) -> None:
+    """All of it, in as many calls as it takes. Raises OSError."""
+    start = request.first_byte % CHUNK_BYTES
+    done = 0
+    with memoryview(buffer) as view:
+        while done < request.size_bytes:
+            with view[start + done : start + request.size_bytes] as piece:
+                count = call(fd, [piece], request.first_byte + done)
+            if count <= 0:
+                raise OSError(errno.EIO, "the drive ended before its size")
+            done += count
+
+
+def _check_is_finding(error: OSError, request: Extent) -> None:
+    """Raises StepFailed where `error` says nothing of these bytes."""
+    if error.errno == errno.ENOMEM:
+        raise StepFailed(
+            f"the machine has too little RAM for the request at byte {request.first_byte}",
+            hint="what was stored is kept",
+            blame="other",
+        ) from error
+    if error.errno in _GONE:
+        raise StepFailed(
+            f"the drive disappeared at byte {request.first_byte}: {error.strerror}"
+        ) from error
+
+
+def _work(
+    requests: Iterable[Extent],
+    make_worker: Callable[[], Callable[[Extent], None]],
+    found: Found,
+    tell: Callable[[int], None],
+) -> None:
+    """All requests, by threads. Raises what a worker or `tell` raises, when all have ended."""
+    crew = _Crew(iter(requests), found)
+    threads = [
+        threading.Thread(target=crew.serve, args=(make_worker(),), daemon=True)
+        for _ in range(DEPTH)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        tell(0)
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(_POLL_S)
+                tell(found.done_bytes)
+    finally:
+        crew.stopped = found.given_up = True
+        # However long it takes: each has a request with the drive, on this open file.
+        for thread in threads:
+            thread.join()
+    if crew.raised:
+        raise crew.raised
+
+
+@dataclass(slots=True)
+class _Crew:
+    """Threads that take turns."""
+
+    requests: Iterator[Extent]
+    found: Found
+    stopped: bool = False
+    raised: BaseException | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def serve(self, work: Callable[[Extent], None]) -> None:
+        """Until nothing is left."""
+        try:
+            while (request := self._take()) is not None:
+                work(request)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            self.raised, self.stopped = error, True
+
+    def _take(self) -> Extent | None:
+        with self._lock:
+            if self.stopped or self.found.hopeless:
+                return None
+            return next(self.requests, None)

@@ -1,0 +1,74 @@
+"""Several requests wait at once: one that was refused meanwhile is never carried out."""
+
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign.context import pause
+from appliance.campaign.requests.handlers import STOPPED, answer_beside_campaign
+from appliance.campaign.status import Status
+from appliance.service import engine
+from appliance.service.drive_watch import DriveList
+from appliance.service.engine import Appliance
+from appliance.store.connect import open_database
+from appliance.store.requests import insert_request, select_recent_requests
+from tests.unit.campaign.world import HDD, STICK, World
+
+_PLAN = """\
+version = 1
+[campaign]
+name = "rack 4"
+[[drive]]
+serial = "LAB-HDD-1"
+erase = "LAB-HDD-1"
+[[workload]]
+kind = "surface"
+"""
+
+
+@pytest.fixture
+def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Appliance:
+    """An engine beside a paused campaign; whatever runs is stopped by a key."""
+    monkeypatch.setattr("appliance.reference_os.install.root_bytes", lambda: 600_000_000)
+    monkeypatch.setattr("appliance.campaign.start_records.FAT", tmp_path / "no-fat")
+    monkeypatch.setattr(engine, "check_policy", lambda _: "")
+    monkeypatch.setattr(engine, "note_start", lambda _: None)
+    world.make_campaign([HDD], plan_toml=_PLAN, state="paused")
+
+    def advance(self: Appliance, campaign_id: int) -> None:
+        world.log.append(f"campaign {campaign_id} runs")
+        # As the screen does four times a second while a campaign is using the machine.
+        answer_beside_campaign(self.connection, self.host, step_id=0)
+        pause(self.site, campaign_id, STOPPED)
+
+    monkeypatch.setattr(Appliance, "_advance", advance)
+    return Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
+
+
+def _ask(appliance: Appliance, *kinds: str) -> list[tuple[str, str]]:
+    """Ask for all at once, let the engine look once; how each was answered."""
+    for kind in kinds:
+        payload = {"plan_toml": _PLAN, "campaign_id": 1}
+        insert_request(appliance.connection, kind, payload, at="2026-11-21", boot_id="boot-0")
+    appliance._answer_requests()
+    answered = select_recent_requests(appliance.connection, limit=len(kinds))
+    return [(request.kind, request.state) for request in reversed(answered)]
+
+
+@pytest.mark.parametrize(("first", "campaign_id"), [("start", 2), ("resume", 1)])
+@pytest.mark.parametrize("second", ["start", "resume", "reboot", "poweroff"])
+def test_what_was_refused_while_a_campaign_ran_is_not_done_after_it(
+    appliance: Appliance, world: World, first: str, campaign_id: int, second: str
+) -> None:
+    answers = _ask(appliance, first, second)
+    assert answers == [(first, "accepted"), (second, "refused")]
+    assert [line for line in world.log if "runs" in line] == [f"campaign {campaign_id} runs"]
+    assert not world.power_rows, "power stays"
+
+
+def test_requests_that_let_nothing_run_are_all_answered(appliance: Appliance) -> None:
+    assert _ask(appliance, "stop", "keep-running", "stop") == [
+        ("stop", "accepted"),
+        ("keep-running", "refused"),
+        ("stop", "accepted"),
+    ]

@@ -1,0 +1,80 @@
+"""The campaign's array in use: opened, taken apart, interrupted, each in a start of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from appliance.arrays.model import ArrayStuckError
+from appliance.campaign.drives.array import OpenArray, open_array, take_apart_array
+from appliance.campaign.steps.attempt import StoppedByPersonError
+from appliance.errors import StepFailed
+from appliance.progress import Progress, tell_nobody
+from appliance.store.arrays import select_array
+from appliance.store.connect import open_database
+from tests.unit.campaign.array_world import ArrayMachine
+from tests.unit.campaign.world import STICK
+from tests.unit.drive_calls import SameThread
+from tests.unit.plan.array_plan import ARRAY_PLAN
+
+INTERRUPTIONS = [
+    StepFailed("the drive does not answer"),
+    StoppedByPersonError(),
+    KeyboardInterrupt(),
+    ArrayStuckError("the kernel holds it"),
+]
+
+
+@contextmanager
+def opened(
+    machine: ArrayMachine, *, may_make: bool = True, tell: Progress = tell_nobody
+) -> Iterator[OpenArray]:
+    """The array, in a start of the engine of its own."""
+    site = machine.world.site()
+    try:
+        with open_array(
+            site, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, hand=SameThread(tell)
+        ) as array:
+            yield array
+    finally:
+        site.connection.close()
+
+
+def use(machine: ArrayMachine, tell: Progress = tell_nobody) -> str:
+    """Open the array and close it again; return its set's UUID."""
+    with opened(machine, tell=tell) as array:
+        return array.array.set_uuid
+
+
+def part(machine: ArrayMachine, tell: Progress = tell_nobody) -> None:
+    """Take the campaign's array apart."""
+    site = machine.world.site()
+    row = select_array(site.connection, 1)
+    assert row is not None
+    try:
+        take_apart_array(site, row, stick=STICK, hand=SameThread(tell))
+    finally:
+        site.connection.close()
+
+
+def interrupt(machine: ArrayMachine, state: str) -> None:
+    """Leave the array in `state`: making or parting."""
+    if state == "parting":
+        use(machine)
+        machine.trouble["part"] = KeyboardInterrupt()
+    else:
+        machine.trouble["make"] = KeyboardInterrupt()
+    work = part if state == "parting" else use
+    with pytest.raises(KeyboardInterrupt):
+        work(machine)
+    assert machine.state() == state
+
+
+def mark(machine: ArrayMachine, drive_id: int, path: str) -> None:
+    """A step made a file system."""
+    connection = open_database(machine.world.path)
+    connection.execute(
+        "INSERT INTO file_system VALUES (1, ?, 'ext4', 'the file system', 'T')", (drive_id,)
+    )
+    connection.close()
+    machine.on_drive[path] = "the file system"

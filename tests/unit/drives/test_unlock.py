@@ -1,0 +1,336 @@
+"""Unlocking: what is asked of the machine, in which order, and that it always ends read-only."""
+
+import fcntl
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from appliance.drives import unlock as writable
+from appliance.drives.asked_identity import AskedIdentity
+from appliance.drives.identity import compare_identity
+from appliance.drives.model import Drive
+from appliance.drives.unlock import Unlocked, close_guard, is_unguarded, unlocked
+from appliance.errors import Refusal, StepFailed
+from appliance.run import Finished
+
+Drives = dict[str, Drive]
+
+
+@dataclass
+class Machine:
+    """A machine whose one disk is a file; notes the commands it is given."""
+
+    drive: Drive
+    stick: Drive
+    commands: list[str] = field(default_factory=list)
+    locked_during: list[bool] = field(default_factory=list)
+    failing: str = ""
+    ro: Path = Path("ro")
+    """What the kernel says of the disk."""
+    answer: AskedIdentity | None = None
+    """Who it says it is."""
+    is_protected: bool = False
+    """Whether the disk forbids writing by itself."""
+
+    def run(self, command: Sequence[str], **_: object) -> Finished:
+        """Stand in for `appliance.run.run`."""
+        words = " ".join(command).replace(self.drive.path, "DISK")
+        self.commands.append(words)
+        self.locked_during.append(self.locked())
+        if words in {SETRW, SETRO}:
+            # As include/linux/blkdev.h, get_disk_ro: our mark or the driver's.
+            self.ro.write_text(f"{int(words == SETRO or self.is_protected)}\n")
+        if words == self.failing:
+            raise StepFailed(f"{words} failed")
+        return Finished(tuple(command), 0, "", "")
+
+    def locked(self) -> bool:
+        """Whether udev would have to leave the disk alone now."""
+        fd = os.open(self.drive.path, os.O_RDONLY)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+
+def unlocked_disk(machine: Machine) -> AbstractContextManager[Unlocked]:
+    """The machine's disk unlocked, by its serial number; it answered nothing when released."""
+    return unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+    )
+
+
+@pytest.fixture
+def machine(zoo: Drives, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(4096))
+    folder = tmp_path / "kernel" / disk.name
+    folder.mkdir(parents=True)
+    machine = Machine(replace(zoo["sdn"], path=str(disk)), zoo["sdu"], ro=folder / "ro")
+    machine.ro.write_text("1\n")
+    monkeypatch.setattr(writable, "_BLOCK", tmp_path / "kernel")
+    monkeypatch.setattr(writable, "run", machine.run)
+    monkeypatch.setattr(
+        writable, "check_identity", lambda drive: compare_identity(drive, (machine.drive,))
+    )
+    monkeypatch.setattr(writable, "ask_identity", lambda _, **__: machine.answer)
+    monkeypatch.setattr(writable, "_LOCK_PAUSE_S", 0)
+    return machine
+
+
+SETRW, SETRO = "blockdev --setrw DISK", "blockdev --setro DISK"
+LOOK = "udevadm trigger --settle --action=change --subsystem-match=block --parent-match=DISK"
+
+
+def test_unlocks_locks_and_leaves_it_read_only(machine: Machine) -> None:
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+    ) as disk:
+        assert machine.commands == [SETRW]
+        assert machine.locked()
+        assert disk.path == machine.drive.path
+        os.pwrite(disk.fd, b"written", 0)
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    # udev is asked to look again only when it can: after the lock has gone.
+    assert machine.locked_during == [True, True, False]
+    assert Path(machine.drive.path).read_bytes().startswith(b"written")
+
+
+def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
+    machine: Machine,
+) -> None:
+    machine.is_protected = True
+    with (
+        pytest.raises(Refusal, match="write-protected by the drive itself") as refused,
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pytest.fail("unlocked")
+    assert refused.value.blame == "other"  # mostly a switch
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    assert not machine.locked()
+
+
+def test_read_only_again_after_an_error_inside(machine: Machine) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        raise ZeroDivisionError
+    assert machine.commands == [SETRW, SETRO, LOOK]
+    assert not machine.locked()
+
+
+def test_read_only_again_when_the_flush_fails(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with (
+        pytest.raises(StepFailed, match="did not accept the write"),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pass
+    assert machine.commands == [SETRW, SETRO, LOOK]
+
+
+def test_a_failed_look_is_not_a_failed_write(machine: Machine) -> None:
+    machine.failing = LOOK
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+    ):
+        pass
+
+
+def test_a_drive_that_stays_writable_is_a_failed_step(machine: Machine) -> None:
+    machine.failing = SETRO
+    with (
+        pytest.raises(StepFailed),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pass
+    assert not machine.locked()
+
+
+@pytest.mark.parametrize(
+    ("now", "released", "message"),
+    [
+        ({"serial": "OTHER"}, "WD-WX41A1234567", "is another drive than before"),
+        ({"mountpoints": ("/mnt",)}, "WD-WX41A1234567", "is in use: mounted at /mnt"),
+        ({}, "TYPO", "released was 'TYPO'"),
+        ({}, "", "is not released for writing"),
+    ],
+)
+def test_refused_before_anything_is_touched(
+    machine: Machine, now: dict[str, str], released: str, message: str
+) -> None:
+    before = machine.drive
+    machine.drive = replace(before, **now)  # type: ignore[arg-type]
+    with (
+        pytest.raises(Refusal, match=message) as refused,
+        unlocked(before, stick=machine.stick, released_identity=released, noted=None),
+    ):
+        pytest.fail("unlocked")
+    assert refused.value.blame == "other"
+    assert machine.commands == []
+
+
+def test_a_name_that_passes_to_another_disk_while_it_is_opened_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = machine.drive
+    real = os.open
+
+    def swap(path: str, flags: int) -> int:
+        machine.drive = replace(before, serial="OTHER")
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", swap)
+    with (
+        pytest.raises(Refusal, match="is another drive than before"),
+        unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
+    ):
+        pytest.fail("unlocked")
+    assert machine.commands == [LOOK]
+
+
+def test_a_disk_somebody_else_has_locked_is_refused(machine: Machine) -> None:
+    fd = os.open(machine.drive.path, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with (
+        pytest.raises(Refusal, match="locked by another program"),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pytest.fail("unlocked")
+    os.close(fd)
+    assert SETRW not in machine.commands
+
+
+def test_a_disk_the_kernel_holds_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def busy(path: str, flags: int) -> int:
+        if flags & os.O_EXCL:
+            raise OSError(16, "Device or resource busy")
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", busy)
+    with (
+        pytest.raises(Refusal, match="in use by the kernel: Device or resource busy"),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pytest.fail("unlocked")
+    assert SETRW not in machine.commands
+
+
+def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
+    Path(machine.drive.path).unlink()
+    with (
+        pytest.raises(StepFailed, match="cannot be opened"),
+        unlocked(
+            machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
+        ),
+    ):
+        pytest.fail("unlocked")
+
+
+def test_what_the_rule_missed_is_read_only_then(
+    zoo: Drives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
+    monkeypatch.setattr(writable, "run", lambda command, **_: commands.append(" ".join(command)))
+    stick, drive = replace(zoo["sdu"], read_only=False), replace(zoo["sdn"], read_only=False)
+    missed = [
+        stick,
+        drive,
+        replace(drive, path="/dev/guarded", read_only=True),
+        replace(drive, path="/dev/mounted", mountpoints=("/mnt",)),
+        replace(drive, path="/dev/held", holders=("bcache0 (bcache)",)),
+        replace(drive, path="/dev/empty", size_bytes=0),
+    ]
+    assert [each for each in missed if is_unguarded(each, spared={stick.name})] == [drive]
+    close_guard(drive)
+    assert commands == [f"blockdev --setro {drive.path}"]
+
+
+def test_a_twin_that_comes_while_it_is_opened_is_refused(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = machine.drive
+    real = os.open
+
+    def plug(path: str, flags: int) -> int:
+        machine.drive = replace(before, twins=("/dev/sdz",))
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", plug)
+    with (
+        pytest.raises(Refusal, match="shows the same identity as /dev/sdz"),
+        unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
+    ):
+        pytest.fail("unlocked")
+    assert SETRW not in machine.commands
+
+
+NOTED = AskedIdentity("WD-WX41A1234567", "0x50014ee2b1234567", "WDC WD10EZEX", 67_108_864)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (replace(NOTED, serial="WD-WX41A7654321"), "its serial number was"),
+        (replace(NOTED, wwn="0x50014ee2b7654321"), "its WWN was"),
+        (replace(NOTED, model="ST500"), "its model was"),
+        (replace(NOTED, size_bytes=67_109_376), "its size was"),
+        (None, "no longer reports its identity"),
+    ],
+)
+def test_a_drive_that_answers_as_another_one_is_not_unlocked(
+    machine: Machine, answer: AskedIdentity | None, said: str
+) -> None:
+    """What the kernel keeps of it, serial number and size, is as before."""
+    machine.answer = answer
+    with (
+        pytest.raises(Refusal, match=said) as refused,
+        unlocked(
+            machine.drive,
+            stick=machine.stick,
+            released_identity=machine.drive.serial,
+            noted=NOTED,
+        ),
+    ):
+        pytest.fail("unlocked")
+    # A changed disk is a person's doing; one that falls silent is the drive's.
+    assert refused.value.blame == ("other" if answer else "drive")
+    assert SETRW not in machine.commands
+    assert not machine.locked()
+
+
+def test_a_drive_that_answers_as_it_did_is_unlocked(machine: Machine) -> None:
+    machine.answer = NOTED
+    with unlocked(
+        machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=NOTED
+    ):
+        assert SETRW in machine.commands

@@ -1,0 +1,335 @@
+"""Plans from text: what is accepted, and every mistake with its line."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
+import pytest
+
+from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.plan.model import plan_schema
+from appliance.plan.read import (
+    MAX_PLAN_BYTES,
+    Boot,
+    Campaign,
+    Plan,
+    PlannedDrive,
+    PlanRefusal,
+    decode_plan,
+    describe_plan,
+    parse_plan,
+    read_plan,
+)
+
+ROOT = Path(__file__).parents[3]
+PLANS = ROOT / "tests/fixtures/plans"
+SCHEMA_FILE = ROOT / "appliance/plan/plan.schema.json"
+MANUAL = ROOT / "docs/manual/plan.md"
+VALID = sorted(PLANS.glob("valid/*.toml"))
+INVALID = sorted(PLANS.glob("invalid/*.toml"))
+# What a JSON schema cannot say.
+BEYOND_SCHEMA = {
+    "array-absent",
+    "array-clashes",
+    "array-not-released",
+    "array-unused",
+    "duplicates",
+    "erase-differs",
+    "not-released",
+    "verify-array",
+    "workload-clashes",
+    "workload-not-released",
+}
+# No data to give to a schema.
+NOT_TOML = {"syntax", "unfinished", "latin-1"}
+
+KINDS = ("fio", "lottery", "matrix", "sweep", "sql", "surface", "verify", "selftest")
+
+MINIMAL = 'version = 1\n[[drive]]\nserial = "A"\nerase = "A"\n[boot]\n'
+
+# The boot test is the array's.
+ARRAY = (
+    'version = 1\n[[drive]]\nserial = "S"\nrole = "cache"\nerase = "S"\n'
+    '[[drive]]\nserial = "H"\nrole = "backing"\nerase = "H"\n[boot]\n'
+)
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    with pytest.raises(PlanError) as caught:
+        parse_plan(text)
+    return tuple(map(str, caught.value.problems))
+
+
+def stem(path: Path) -> str:
+    return path.stem
+
+
+def test_defaults() -> None:
+    assert parse_plan(MINIMAL) == Plan(
+        version=1,
+        campaign=Campaign(name="campaign", autostart=False, on_finish="tui"),
+        drives=(PlannedDrive(serial="A", wwn="", role="target", erase="A"),),
+        boot=Boot(
+            cycles=10,
+            power="cold",
+            mode="install",
+            boot_set_bytes=256 << 20,
+            charts="first-last",
+            wake_margin_s=None,
+        ),
+    )
+
+
+def test_every_key_arrives() -> None:
+    plan = parse_plan((PLANS / "valid/inline.toml").read_text())
+    assert plan.campaign.name == 'everything "inline"'
+    assert plan.campaign.on_finish == "reboot"
+    assert [drive.identity for drive in plan.drives] == ["A 1", "eui.0025385b71b0a1c2"]
+    assert [drive.role for drive in plan.drives] == ["target", "control"]
+    assert all(drive.released for drive in plan.drives)
+    assert plan.boot is not None
+    assert plan.boot.boot_set_bytes == 1 << 20
+    assert plan.boot.wake_margin_s == 12.5
+
+
+@pytest.mark.parametrize("path", VALID, ids=stem)
+def test_valid_plans_are_accepted(path: Path) -> None:
+    assert parse_plan(read_plan(path)).drives
+
+
+@pytest.mark.parametrize("path", INVALID, ids=stem)
+def test_every_mistake_is_reported(path: Path) -> None:
+    """The expected exit code and lines are in the file of the same name ending in .txt."""
+    exit_code, *lines = path.with_suffix(".txt").read_text().splitlines()
+    with pytest.raises(KaltstartError) as caught:
+        parse_plan(decode_plan(path.read_bytes()))
+    assert isinstance(caught.value, PlanError | PlanRefusal)
+    assert f"exit {caught.value.exit_code}" == exit_code
+    assert [str(each) for each in caught.value.problems] == lines
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_release_alone_is_a_refusal() -> None:
+    with pytest.raises(Refusal) as caught:
+        parse_plan(MINIMAL.replace('erase = "A"', 'erase = "a"'))
+    assert caught.value.exit_code == 3
+    assert 'line 4: drive 1: erase: must repeat the serial "A" exactly' in caught.value.message
+
+
+def test_drives_are_limited() -> None:
+    def plan(count: int) -> str:
+        tables = [f'[[drive]]\nserial = "{n}"\nerase = "{n}"\n' for n in range(count)]
+        return "version = 1\n[boot]\n" + "".join(tables)
+
+    assert len(parse_plan(plan(16)).drives) == 16
+    assert "must be 1 to 16 [[drive]] tables" in problems_of(plan(17))[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "accepted"),
+    [
+        ("cycles = 1", True),
+        ("cycles = 1000", True),
+        ("cycles = 3.0", False),
+        ('cycles = "3"', False),
+        ("cycles = true", False),
+        ("cycles = 0xffffffffffffffffffffffffffff", False),
+        ("boot_set = 1048576", True),
+        ("boot_set = 1048575", False),
+        ('boot_set = "16G"', True),
+        ('boot_set = "65537M"', False),
+        ('boot_set = "256m"', False),
+        ("boot_set = 256e6", False),
+        ("boot_set = true", False),
+        ("wake_margin = 10", True),
+        ("wake_margin = 3600.0", True),
+        ("wake_margin = 3601", False),
+        ('wake_margin = "60"', False),
+        ("wake_margin = true", False),
+        ("wake_margin = inf", False),
+    ],
+)
+def test_types_and_ranges_are_strict(line: str, *, accepted: bool) -> None:
+    text = f"{MINIMAL}{line}\n"
+    if accepted:
+        parse_plan(text)
+    else:
+        (problem,) = problems_of(text)
+        assert problem.startswith(f"plan.toml line 6: boot.{line.partition(' ')[0]}: must be ")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "is empty"),
+        ("\ufeff \n", "is empty"),
+        ("#" * (MAX_PLAN_BYTES + 1), "bigger than 64 KiB"),
+        ("a = " + "[" * 60_000, "nested too deeply"),
+        ("x = 1\na" + ".a" * 30_000 + " = 1", "line 2: a key has more than 64 parts"),
+        ("x = 1\ny = " + "9" * 5000, "is not TOML"),
+        ("version = 1\nversion = 1\n", "line 2: is not TOML: Cannot overwrite a value"),
+        ('a = "\x1b[31m"', r"is not TOML: Illegal character '\x1b'"),
+    ],
+)
+def test_what_is_no_plan_at_all(text: str, problem: str) -> None:
+    (line,) = problems_of(text)
+    assert line.startswith("plan.toml")
+    assert problem in line
+    assert line.isprintable()
+
+
+def test_a_plan_of_nothing_but_mistakes_is_cut_short() -> None:
+    problems = problems_of("".join(f"k{number} = 1\n" for number in range(1000)))
+    assert len(problems) == 100
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
+    raw = b"\xef\xbb\xbf" + MINIMAL.replace("\n", "\r\n").encode()
+    assert parse_plan(decode_plan(raw)) == parse_plan(MINIMAL)
+
+
+def test_utf_16_is_named_as_what_it_is() -> None:
+    with pytest.raises(PlanError, match="save the file with the encoding UTF-8"):
+        decode_plan(MINIMAL.encode("utf-16"))
+
+
+def test_bytes_are_bounded_before_decoding(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_bytes(b"\xff" * (MAX_PLAN_BYTES + 10))
+    with pytest.raises(PlanError, match="bigger than 64 KiB"):
+        read_plan(path)
+
+
+def test_a_missing_file_is_a_plan_error(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"other\.toml: cannot be read: No such file"):
+        read_plan(tmp_path / "other.toml")
+
+
+def test_messages_carry_the_given_name_made_harmless() -> None:
+    with pytest.raises(PlanError) as caught:
+        parse_plan("", name="a\x1b.toml")
+    assert str(caught.value.problems[0]).startswith(r"a\x1b.toml: ")
+
+
+def test_describe_plan() -> None:
+    plan = parse_plan(
+        MINIMAL.replace("[boot]", '[[drive]]\nserial = "\\u001B"\nerase = "\\u001B"\n[boot]')
+    )
+    assert describe_plan(plan) == (
+        "2 drives, 10 cold boots each, 2 more with a chart; "
+        r'erases "A", "\x1b"'
+    )
+
+
+def test_describe_plan_names_the_workloads_in_their_order() -> None:
+    kinds = ["lottery", "fio", "sweep", "sql"]
+    tables = [f'[[workload]]\nkind = "{kind}"\n' for kind in kinds]
+    tables[2] += 'on = "A"\ncache_size = "1G"\n'
+    text = MINIMAL.replace("[boot]\n", "".join(tables))
+    assert describe_plan(parse_plan(text)) == (
+        '1 drive, lottery, fio on each drive, sweep on "A", sql on each drive; erases "A"'
+    )
+    assert "each, then lottery, fio on" in describe_plan(
+        parse_plan(f'{text}[boot]\ncharts = "none"\n')
+    )
+
+
+def test_the_committed_schema_is_what_is_generated() -> None:
+    hint = "run: ci/toolbox run python3 -m appliance.plan.model > appliance/plan/plan.schema.json"
+    assert SCHEMA_FILE.read_text() == plan_schema(), hint
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in VALID + INVALID if path.stem not in NOT_TOML], ids=stem
+)
+def test_the_schema_agrees_with_the_parser(path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
+    data = tomllib.loads(path.read_text())
+    assert validator.is_valid(data) == (path in VALID or path.stem in BEYOND_SCHEMA)
+
+
+def test_the_schema_gives_the_defaults_the_parser_uses() -> None:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    tables: dict[str, Any] = schema["$defs"]
+    lines = []
+    for header, table in (
+        ("[campaign]", "CampaignTable"),
+        ("[boot]", "BootTable"),
+        ("[array]", "ArrayTable"),
+    ):
+        lines.append(header)
+        for key, value in tables[table]["properties"].items():
+            if "default" in value:
+                lines.append(f"{key} = {json.dumps(value['default'])}")
+    head = ARRAY.removesuffix("[boot]\n")
+    assert parse_plan(head + "\n".join(lines)) == parse_plan(f"{ARRAY}[array]\n")
+
+
+def test_the_manual_has_every_key_of_the_schema() -> None:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    manual = MANUAL.read_text()
+    sections = {
+        "## The format": schema,
+        "### `[campaign]`": schema["$defs"]["CampaignTable"],
+        "### `[[drive]]`": schema["$defs"]["DriveTable"],
+        "### `[boot]`": schema["$defs"]["BootTable"],
+        "### `[array]`": schema["$defs"]["ArrayTable"],
+    }
+    for kind in KINDS:
+        table = schema["$defs"][f"{kind.capitalize()}Table"]
+        common = {key: table["properties"].pop(key) for key in ("kind", "on", "seed")}
+        sections[f'### `kind = "{kind}"`'] = table
+        sections["### `[[workload]]`"] = {"properties": common}
+    for heading, table in sections.items():
+        section = manual.split(f"\n{heading}", 1)[1].split("\n#", 1)[0]
+        rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+        assert rows == list(table["properties"]), heading
+
+
+def test_the_manual_shows_plans_that_work() -> None:
+    plans = re.findall(r"```toml\n(.*?)```", MANUAL.read_text(), re.DOTALL)
+    assert len(plans) == 5
+    for text in plans:
+        parse_plan(text)
+
+
+def test_the_manuals_examples_are_accepted() -> None:
+    examples = 0
+    for section in MANUAL.read_text().split("\n### ")[1:]:
+        heading = section.partition("\n")[0]
+        rows = re.findall(r"^\| `(\w+)` \|.*\| `(\w+ = [^`]+)` \|$", section, re.MULTILINE)
+        for key, example in rows:
+            assert example.startswith(f"{key} = ")
+            text = _put_into_plan(heading, key, example)
+            assert example in text
+            parse_plan(text)
+        examples += len(rows)
+    assert examples == 17 + 9 + 3 + 15 + 5 + 5 + 10 + 3 + 2 + 2 + 1
+
+
+def _put_into_plan(heading: str, key: str, example: str) -> str:
+    minimal = MINIMAL.replace('"A"', '"WD-WX41A"')
+    if key in {"modes", "warm_up"}:
+        needed = "" if key == "modes" else 'modes = ["writeback"]\n'
+        table = f'[[workload]]\nkind = "fio"\non = "array"\n{needed}'
+        return f"{ARRAY}[array]\n{table}{example}\n"
+    if kind := re.search(r'kind = "(\w+)"', heading):
+        needed = {
+            "memory_max": 'page_cache = "bounded"\n',
+            "max_rounds": "steady_state = true\n",
+        }.get(key, "")
+        if kind[1] == "sweep" and key not in {"cache_size", "set_sizes"}:
+            needed = 'cache_size = "1G"\n'
+        return f'{minimal}[[workload]]\nkind = "{kind[1]}"\n{needed}{example}\n'
+    if heading.startswith("`[[workload]]`"):
+        kind_line = "" if key == "kind" else 'kind = "fio"\n'
+        return f"{minimal}[[workload]]\n{kind_line}{example}\n"
+    if table_name := re.search(r"\[(campaign|array)\]", heading):
+        head = ARRAY if table_name[1] == "array" else minimal
+        return f"{head}{table_name[0]}\n{example}\n"
+    if key in {"wwn", "role", "model", "size"}:
+        return minimal.replace("[boot]", f"{example}\n[boot]")
+    return minimal if key in {"serial", "erase"} else f"{minimal}{example}\n"

@@ -1,0 +1,119 @@
+"""Names the reference OS shares with the image's boot entries, and the room it takes."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from appliance.reference_os import install as reference_os
+from appliance.reference_os.install import (
+    SLOTS,
+    entry_name,
+    needed_bytes,
+    partition_path,
+    root_partuuid,
+    session_partition_bytes,
+    session_partuuid,
+)
+from appliance.reference_os.session_set import list_session_files
+from appliance.run import Finished
+
+FINALIZE = (Path(__file__).parents[3] / "mkosi.finalize").read_text()
+
+
+@pytest.mark.parametrize(
+    ("drive", "partition"),
+    [
+        ("/dev/sda", "/dev/sda2"),
+        ("/dev/sdaa", "/dev/sdaa2"),
+        ("/dev/vdb", "/dev/vdb2"),
+        ("/dev/nvme0n1", "/dev/nvme0n1p2"),
+        ("/dev/mmcblk0", "/dev/mmcblk0p2"),
+    ],
+)
+def test_a_partition_is_named_as_the_kernel_names_it(drive: str, partition: str) -> None:
+    assert partition_path(drive, 2) == partition
+
+
+def test_the_image_has_an_entry_for_each_slot() -> None:
+    assert re.findall(r"^slots=(\d+)$", FINALIZE, re.MULTILINE) == [str(SLOTS)]
+    assert "for ((slot = 1; slot <= slots; slot++)); do\n  printf -v number '%02d'" in FINALIZE
+
+
+@pytest.mark.parametrize("slot", range(1, SLOTS + 1))
+def test_an_entry_boots_the_partition_that_is_written(slot: int) -> None:
+    (root,) = re.findall(r"root=PARTUUID=(\S+)\$number ", FINALIZE)
+    assert root_partuuid(slot) == f"{root}{slot:02d}"
+    names = [
+        name.replace("$number", f"{slot:02d}")
+        for name in re.findall(r'^  add "([^"]+)"', FINALIZE, re.MULTILINE)
+    ]
+    assert names == [entry_name(slot, charted=False), entry_name(slot, charted=True)]
+
+
+def test_only_charted_entries_start_bootchart() -> None:
+    charted = re.findall(r'^  add "([^"]+)" ".*kaltstart\.chart"$', FINALIZE, re.MULTILINE)
+    assert charted == ["measure-$number-chart"]
+
+
+def test_no_partition_uuid_is_given_out_twice() -> None:
+    slots = range(1, SLOTS + 1)
+    uuids = [*map(root_partuuid, slots), *map(session_partuuid, slots)]
+    assert len(set(uuids)) == 2 * SLOTS
+    shape = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
+    assert all(re.fullmatch(shape, uuid) for uuid in uuids)
+
+
+@pytest.mark.parametrize("boot_set_bytes", [1, 1 << 20, 256 << 20, 4 << 30])
+def test_the_session_set_has_room_for_whole_blocks_and_inodes(boot_set_bytes: int) -> None:
+    size = session_partition_bytes(boot_set_bytes)
+    assert size % (1 << 20) == 0
+    # ext4: 4 KiB blocks, 256-byte inodes with one per 16 KiB of partition, and an extra block a
+    # folder.
+    files = list_session_files(min(boot_set_bytes, 256 << 20))
+    scale = boot_set_bytes / sum(file.size_bytes for file in files)
+    blocks = sum(-(-file.size_bytes // 4096) for file in files) * 4096 * scale
+    assert size > blocks + size / 16384 * 256 + 65 * 4096
+    assert size / 16384 > len(files) * scale
+
+
+def test_a_drive_must_hold_both_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root"
+    root.write_bytes(b"x" * 5000)
+    monkeypatch.setattr(reference_os, "_ROOT", root)
+    assert reference_os.root_bytes() == 5000
+    assert needed_bytes(1 << 20) > 5000 + session_partition_bytes(1 << 20)
+
+
+def test_the_partition_table_is_made_under_the_installations_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts: list[str] = []
+
+    def run(command: Sequence[str], *, stdin: str, **_: object) -> Finished:
+        assert command[0] == "sfdisk"
+        assert command[-1] == "/dev/sda"
+        scripts.append(stdin)
+        return Finished(tuple(command), 0, "", "")
+
+    root = tmp_path / "root"
+    root.write_bytes(b"x" * 5000)
+    monkeypatch.setattr(reference_os, "_ROOT", root)
+    monkeypatch.setattr(reference_os, "run", run)
+    reference_os._make_partitions(
+        "/dev/sda",
+        install_uuid="11111111-2222",
+        slot=3,
+        boot_set_bytes=1 << 20,
+        root_name="kaltstart-ref-root",
+    )
+    header, name, first, second = scripts[0].splitlines()
+    assert (header, name) == ("label: gpt", "label-id: 11111111-2222")
+    assert f"uuid={root_partuuid(3)}" in first
+    assert f"uuid={session_partuuid(3)}" in second
+    # With a unit: bare numbers would be the drive's own sectors, whatever their size.
+    (root_mib,) = re.findall(r"size=(\d+)MiB", first)
+    (session_mib,) = re.findall(r"size=(\d+)MiB", second)
+    assert int(root_mib) << 20 >= 5000
+    assert int(session_mib) << 20 == session_partition_bytes(1 << 20)

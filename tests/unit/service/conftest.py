@@ -1,0 +1,5 @@
+"""The service runs campaigns: the same machine that is not there."""
+
+from tests.unit.campaign.conftest import attentive, booted, no_paths_of_this_machine, world
+
+__all__ = ["attentive", "booted", "no_paths_of_this_machine", "world"]

@@ -1,0 +1,95 @@
+"""A countdown begins when whoever stands at a terminal can stop it, and in the end without them."""
+
+import json
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.campaign.status import Status
+from appliance.service.screen import Screen
+from tests.unit.campaign.world import World
+
+_FIRST, _SECOND = "tui-starting-tty1", "tui-starting-ttyS0"
+
+
+class _Terminals:
+    """Two terminals whose interfaces come `come_s` after the start; a clock that sleep turns."""
+
+    def __init__(self, run: Path, come_s: dict[str, float]) -> None:
+        self.now_s = 0.0
+        self.began_s: list[float] = []
+        self._run = run
+        self._come_s = come_s
+        self._shown: object = None
+        for name in (_FIRST, _SECOND):
+            (run / name).touch()
+
+    def sleep(self, seconds: float) -> None:
+        self._look()
+        self.now_s += seconds
+        for name, come_s in self._come_s.items():
+            if self.now_s >= come_s:
+                (self._run / "tui-ready").touch()
+                (self._run / name).unlink(missing_ok=True)
+
+    def _look(self) -> None:
+        """At the screen: a countdown of five seconds begins when it shows them first."""
+        before, self._shown = self._shown, self._read()
+        if self._shown == 5 != before:
+            self.began_s.append(self.now_s)
+
+    def _read(self) -> object:
+        try:
+            status = json.loads((self._run / "status.json").read_text())
+        except FileNotFoundError:
+            return None
+        return status["countdown"] and status["countdown"]["remaining_s"]
+
+
+@pytest.mark.parametrize(
+    ("come_s", "begins_s"),
+    [
+        ({_FIRST: 3.0, _SECOND: 7.0}, 7.0),
+        ({_FIRST: 3.0}, 60.0),
+        ({}, 60.0),
+    ],
+)
+def test_it_waits_for_every_terminal_that_is_on_its_way_but_not_for_ever(
+    world: World,
+    come_s: dict[str, float],
+    begins_s: float,
+) -> None:
+    world.make_campaign()
+    terminals = _Terminals(world.run, come_s)
+    world.clock = replace(world.clock, monotonic_s=lambda: terminals.now_s, sleep=terminals.sleep)
+    site = world.site()
+    shown = Screen(Status(), site.connection, site.host)
+
+    assert not shown.countdown("reboot", "restart", 5)
+    ended_s = terminals.now_s
+    assert not shown.countdown("reboot", "restart", 5)
+    assert terminals.began_s == [begins_s, ended_s], "who never came is waited for only once"
+
+
+def test_a_key_is_heard_although_no_interface_lives(world: World) -> None:
+    """It was there once, and then it crashed: `tui-ready` stays."""
+    (world.run / "tui-ready").touch()
+    keyboard = world.input / "event0"
+    os.mkfifo(keyboard)
+    end = os.open(keyboard, os.O_RDWR)
+    slept: list[float] = []
+
+    def press() -> None:
+        if not slept:
+            os.write(end, struct.pack("llHHi", 0, 0, 1, 57, 1))
+        slept.append(world.now_s)
+
+    world.during["sleep"] = press
+    world.make_campaign()
+    site = world.site()
+    assert Screen(Status(), site.connection, site.host).countdown("reboot", "restart", 5)
+    assert len(slept) == 1, "at once"
+    os.close(end)

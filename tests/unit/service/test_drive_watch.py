@@ -1,0 +1,205 @@
+"""The rows of drives.json, and how the command line shows them."""
+
+import json
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.drives import probe
+from appliance.drives.facts.query import Answer, Asker, Heard
+from appliance.drives.model import Drive
+from appliance.errors import StepFailed
+from appliance.progress import tell_nobody
+from appliance.service import drive_watch
+from appliance.service.drive_lines import describe_row
+from appliance.service.drive_watch import DriveList, compose_rows, merge_rows
+from tests.unit.drives.single import FOLDER, Single, load_single
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Single:
+    return load_single("sata-disk", tmp_path)
+
+
+def test_a_row_before_anything_was_asked(disk: Single) -> None:
+    (row,) = compose_rows([disk.drive], {}, {}, stick=disk.drive)
+    assert (row["answer"], row["details"], row["health"]) == ("asking", None, None)
+    assert not row["offered"], "it is the stick here"
+
+
+def test_rows_are_json_with_all_that_was_said(disk: Single) -> None:
+    (row,) = compose_rows([disk.drive], {disk.drive.path: disk.answer()}, {}, stick=None)
+    read = json.loads(json.dumps(row))
+    assert read["answer"] == "answered"
+    assert read["details"]["rotation_rpm"] == 7200
+    assert {each["name"] for each in read["health"]["counters"]} >= {"power_cycles"}
+
+
+def test_answers_go_with_the_drive_that_gave_them(disk: Single) -> None:
+    known = compose_rows([disk.drive], {disk.drive.path: disk.answer()}, {}, stick=None)
+    (same,) = merge_rows([disk.drive], known, stick=None)
+    assert same["answer"] == "answered"
+    (other,) = merge_rows([replace(disk.drive, serial="ANOTHER")], known, stick=None)
+    assert (other["answer"], other["details"], other["serial"]) == ("asking", None, "ANOTHER")
+
+
+def test_lines_for_people(disk: Single) -> None:
+    (row,) = compose_rows([disk.drive], {disk.drive.path: disk.answer()}, {}, stick=None)
+    head, facts, finding = describe_row(row)
+    assert disk.drive.serial in head
+    assert facts.strip().startswith("512n, 7200 rpm, 1.5 Gb/s, write cache on, no TRIM")
+    assert finding.strip().startswith("! connected with 1.5 Gb/s")
+
+
+def test_a_silent_drive_says_so_and_nothing_of_it_acts_on_a_terminal(disk: Single) -> None:
+    drive = replace(disk.drive, serial="\x1b[31mX", model="\x07")
+    answer = Answer("not answering", "no answer within 15 s\x1b[0m")
+    (row,) = compose_rows([drive], {drive.path: answer}, {}, stick=None)
+    lines = describe_row(row)
+    assert "not answering: no answer within 15 s" in lines[1]
+    assert not any(character < " " for line in lines for character in line)
+
+
+@dataclass
+class Machine:
+    """What the list sees: captured drives that are plugged in and out, and answer when told to."""
+
+    path: Path
+    names: list[str] = field(default_factory=list)
+    changes: int = 0
+    goes: bool = True
+    asked: list[str] = field(default_factory=list)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def plug(self, *names: str) -> None:
+        """Have just these drives."""
+        self.names = list(names)
+        self.changes += 1
+
+    def list_block_devices(self) -> str:
+        """What lsblk would say."""
+        if not self.goes:
+            raise StepFailed("lsblk failed")
+        nodes = []
+        for name in self.names:
+            captured = json.loads((FOLDER / f"{name}.json").read_text())
+            nodes += captured["lsblk"]["blockdevices"]
+        return json.dumps({"blockdevices": nodes})
+
+    def ask(self, drive: Drive, heard: Heard) -> None:
+        """Ask a drive."""
+        self.asked.append(drive.path)
+        assert self.may_answer.wait(60)
+        heard.smart = '{"smartctl": {"exit_status": 0}}'
+
+    def let_answer(self) -> None:
+        """Wait until whoever was asked has answered."""
+        self.may_answer.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith("ask "):
+                thread.join(60)
+
+    def published(self) -> dict[str, Any]:
+        """The file the interface reads."""
+        content: dict[str, Any] = json.loads(self.path.read_text())
+        return content
+
+    def answers(self) -> list[str]:
+        """How far each drive is, in the file."""
+        return [row["answer"] for row in self.published()["drives"]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path / "drives.json")
+    monkeypatch.setattr(drive_watch, "DRIVES", machine.path)
+    monkeypatch.setattr(drive_watch, "list_block_devices", machine.list_block_devices)
+    monkeypatch.setattr(probe, "read_serial", lambda name: f"SERIAL-{name}")
+    monkeypatch.setattr(drive_watch, "read_number", lambda name: f"{name} {machine.changes}")
+    monkeypatch.setattr(drive_watch, "_look", lambda **_: (machine.changes,))
+    return machine
+
+
+def test_the_list_is_published_before_anybody_has_answered(machine: Machine) -> None:
+    machine.plug("sata-disk", "nvme")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert machine.published()["looking"]
+    assert machine.answers() == ["asking", "asking"]
+    machine.let_answer()
+    listed.all_found(None)
+    listed.step()
+    assert not machine.published()["looking"]
+    assert machine.answers() == ["answered", "answered"]
+
+
+def test_drives_come_and_go(machine: Machine) -> None:
+    machine.may_answer.set()
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert machine.published()["drives"] == []
+    machine.plug("usb")
+    listed.step()
+    assert [row["transport"] for row in machine.published()["drives"]] == ["usb"]
+    machine.plug()
+    listed.step()
+    assert machine.published()["drives"] == []
+
+
+def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: Machine) -> None:
+    machine.may_answer.set()
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    machine.let_answer()
+    with listed.quiet(tell_nobody):
+        machine.plug("sata-disk", "nvme")
+        listed.step()
+        assert len(machine.asked) == 1
+        assert machine.answers()[1] == "asking", "shown, and not asked"
+    listed.step()
+    machine.let_answer()
+    assert sorted(machine.asked[1:]) == sorted(row["path"] for row in machine.published()["drives"])
+
+
+def test_whoever_hangs_is_not_waited_for_for_ever(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drive_watch, "DEADLINE_S", 0)
+    monkeypatch.setattr(drive_watch, "_LATE_S", 0)
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    with listed.quiet(tell_nobody) as late:
+        assert [drive.path for drive in late] == machine.asked
+    machine.let_answer()
+    with listed.quiet(tell_nobody) as late:
+        assert late == ()
+
+
+def test_what_has_not_changed_is_not_published_again(machine: Machine) -> None:
+    machine.may_answer.set()
+    machine.plug("sata-disk")
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    machine.let_answer()
+    listed.step()
+    before = machine.path.stat().st_ino
+    listed.step()
+    assert machine.path.stat().st_ino == before, "each publication is a new file"
+
+
+def test_a_list_that_fails_is_tried_again(machine: Machine) -> None:
+    machine.plug("sata-disk")
+    machine.may_answer.set()
+    machine.goes = False
+    listed = DriveList(Asker(machine.ask))
+    listed.step()
+    assert not machine.path.exists()
+    machine.goes = True
+    listed.step()
+    assert len(machine.published()["drives"]) == 1
+    machine.let_answer()

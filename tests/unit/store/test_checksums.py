@@ -1,0 +1,73 @@
+"""A stored sample whose bits have turned is told, and believed by nobody."""
+
+import sqlite3
+import struct
+from pathlib import Path
+
+import pytest
+
+from appliance.store.boots import update_cold_proof
+from appliance.store.checksums import DAMAGED, discard_damaged, find_damaged, seal
+from appliance.store.connect import open_database
+from appliance.store.read.campaign import select_campaign
+from tests.report.database import make_database
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> sqlite3.Connection:
+    """A campaign of boots."""
+    connection = make_database(tmp_path / "lab.sqlite")
+    for (cycle_id,) in connection.execute("SELECT cycle_id FROM boot_sample").fetchall():
+        seal(connection, "boot_sample", cycle_id)
+    return connection
+
+
+def test_what_is_as_it_was_stored_is_whole(lab: sqlite3.Connection) -> None:
+    unsealed = lab.execute("SELECT count(*) FROM boot_sample WHERE checksum IS NULL").fetchone()[0]
+    assert unsealed == 0
+    assert find_damaged(lab) == ()
+
+
+def test_one_bit_in_the_file_makes_a_boot_doubtful(lab: sqlite3.Connection, tmp_path: Path) -> None:
+    cycle_id, boot_s = lab.execute(
+        "SELECT cycle_id, boot_s FROM boot_sample ORDER BY cycle_id"
+    ).fetchone()
+    lab.close()
+    path = tmp_path / "lab.sqlite"
+    content = bytearray(path.read_bytes())
+    # As SQLite stores it: big-endian. The lowest bit of the exponent doubles or halves it.
+    at = content.index(struct.pack(">d", boot_s))
+    content[at + 1] ^= 0x10
+    path.write_bytes(content)
+    connection = open_database(path)
+    assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    (damaged,) = find_damaged(connection)
+    assert (damaged.table, damaged.key, damaged.campaign_id) == ("boot_sample", cycle_id, 1)
+    assert damaged.what.startswith("LAB-")
+
+    rows = select_campaign(connection, campaign_id=1)
+    (boot,) = [boot for boot in rows.boots if boot.id == cycle_id]
+    assert (boot.valid, boot.cold_reason) == (0, DAMAGED)
+    assert [row["cold_reason"] for row in rows.boot_times if not row["valid"]].count(DAMAGED) == 1
+
+    discard_damaged(connection, (damaged,))
+    assert find_damaged(connection) == ()
+    stored = connection.execute(
+        "SELECT valid, cold_reason FROM boot_sample WHERE cycle_id = ?", (cycle_id,)
+    ).fetchone()
+    assert tuple(stored) == (0, DAMAGED)
+
+
+def test_what_is_learned_of_a_sample_later_is_sealed_too(lab: sqlite3.Connection) -> None:
+    update_cold_proof(
+        lab, 1, cold_proof="proven", cold_reason="counted", power_cycles_after=5, valid=True
+    )
+    assert find_damaged(lab) == ()
+    lab.execute("UPDATE boot_sample SET cold_proof = 'unproven' WHERE cycle_id = 1")
+    assert [row.key for row in find_damaged(lab)] == [1]
+
+
+def test_only_the_campaign_that_is_asked_for_is_looked_at(lab: sqlite3.Connection) -> None:
+    lab.execute("UPDATE boot_sample SET boot_s = boot_s + 1 WHERE cycle_id = 1")
+    assert find_damaged(lab, campaign_id=2) == ()
+    assert len(find_damaged(lab, campaign_id=1)) == 1

@@ -1,0 +1,117 @@
+"""What a verdict may say of a drive that was written, cut off from power and read back."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from appliance.samples.model import LbaRange, Result
+from appliance.store.power_offs import insert_power_off, update_power_off_back
+from appliance.store.surface import insert_ranges
+from appliance.verdict.evidence import Figure
+from appliance.verdict.gather import gather_evidence
+from tests.report.judged import (
+    BYPASS,
+    drive_id,
+    figures_of,
+    make_rows,
+)
+from tests.report.workloads import add_results, add_step, end_step
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(make_rows(tmp_path)) as connection:
+        yield connection
+
+
+def _verify(
+    connection: sqlite3.Connection, *, phases: tuple[str, ...] = ("read",), read: int = 4096,
+    mismatch: int = 0, unreadable: int = 0,
+) -> int:  # fmt: skip
+    step = add_step(connection, "verify", "LAB-GOOD-1", position=0)
+    results = [Result("write", "app_write_bytes", 4096, BYPASS)]
+    for phase in phases:
+        results += [
+            Result(phase, "app_read_bytes", read, BYPASS),
+            Result(phase, "mismatch_bytes", mismatch, BYPASS),
+            Result(phase, "unreadable_bytes", unreadable, BYPASS),
+            Result(phase, "bw_bytes_s", 5e7, BYPASS),
+        ]
+    add_results(connection, step, results)
+    end_step(connection, step, "done")
+    return step
+
+
+def test_verify_without_a_power_off_knows_nothing_of_losses(rows: sqlite3.Connection) -> None:
+    _verify(rows)
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_mismatch_bytes"].value == 0
+    assert figures["verify_alias_bytes"].value == 0
+    assert figures["verify_read_mb_s"].value == 50
+    assert figures["verify_lost_bytes"] == Figure(
+        None, "it was not read back after a power-off", frozenset({0})
+    )
+
+
+def test_a_drive_that_was_written_and_read_back_as_a_whole_was_looked_at(
+    rows: sqlite3.Connection,
+) -> None:
+    def find_unread() -> str:
+        return gather_evidence(rows, 1)[0].surface_unread
+
+    assert find_unread() == "surface not read"
+    _verify(rows)
+    assert find_unread() == "0.0 % of it written and read back"
+    rows.execute("UPDATE campaign_drive SET released_size_bytes = 4096")
+    assert find_unread() == ""
+    rows.execute("UPDATE step SET state = 'failed', reason = 'it is gone'")
+    assert find_unread() == "surface not read"
+
+
+def test_verify_that_did_not_read_all_of_it_back_says_nothing_good(
+    rows: sqlite3.Connection,
+) -> None:
+    _verify(rows, read=2048, unreadable=512)
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_mismatch_bytes"].value is None
+    assert figures["verify_unreadable_bytes"].value == 512
+
+
+@pytest.mark.parametrize(("proof", "value"), [("proven", 0.0), ("unproven", None), ("warm", None)])
+def test_that_nothing_was_lost_needs_a_power_off_that_is_proven(
+    rows: sqlite3.Connection, proof: str, value: float | None
+) -> None:
+    step = _verify(rows, phases=("read", "read-cold"))
+    insert_power_off(
+        rows, step_id=step, drive_id=drive_id(rows, "LAB-GOOD-1"), part="read-cold-00",
+        manner="abrupt", boot_id="b", power_cycles_before=4,
+    )  # fmt: skip
+    (number,) = rows.execute("SELECT id FROM power_off").fetchone()
+    update_power_off_back(
+        rows, number, power_cycles_after=5, cold_proof=proof, cold_reason="it offers no count"
+    )
+    lost = figures_of(rows, "LAB-GOOD-1")["verify_lost_bytes"]
+    assert lost.value == value
+    assert ("not proven: it offers no count" in lost.detail) == (proof != "proven")
+
+
+def test_what_was_lost_or_aliases_counts_by_its_ranges(rows: sqlite3.Connection) -> None:
+    step = _verify(rows, mismatch=12288)
+    insert_ranges(
+        rows, step, "read-00",
+        [LbaRange("alias", 0, 8192), LbaRange("mismatch", 65536, 4096)],
+    )  # fmt: skip
+    figures = figures_of(rows, "LAB-GOOD-1")
+    assert figures["verify_alias_bytes"].value == 8192
+    assert figures["verify_mismatch_bytes"].value == 12288
+
+
+def test_what_both_readings_of_a_verify_found_counts_once(rows: sqlite3.Connection) -> None:
+    step = _verify(rows, phases=("read", "read-cold"))
+    for part in ("read-03", "read-cold-03"):
+        insert_ranges(rows, step, part, [LbaRange("alias", 4096, 4096)])
+    insert_ranges(rows, step, "read-cold-04", [LbaRange("alias", 65536, 512)])
+    assert figures_of(rows, "LAB-GOOD-1")["verify_alias_bytes"].value == 4608

@@ -1,0 +1,116 @@
+"""How long fio may be silent, and whose fault it is when it ends without figures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import StepFailed, StickTrouble
+from appliance.workloads.fio import run as fio_run
+from appliance.workloads.fio.job import FioJob, Options, classic_options, layout_options
+from appliance.workloads.fio.run import run_fio
+from appliance.workloads.raw_files import write_durably
+from tests.unit.workloads.fio.fio_bench import FioBench
+
+MINUTE_S = 60
+SIZE_BYTES = 32 << 20
+
+
+class Clock:
+    """In place of the time."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(fio_run, "time", made)
+    return made
+
+
+def make_job(lab: FioBench, options: Options) -> FioJob:
+    assert lab.bench.folder is not None
+    return FioJob(
+        name="job",
+        options=options,
+        target=lab.bench.folder / "fio.dat",
+        size_bytes=SIZE_BYTES,
+        seed=1,
+        creates=True,
+    )
+
+
+def wait(lab: FioBench, clock: Clock, minutes: int, *, moved: bool) -> None:
+    """Let fio run so long, looked at each minute."""
+
+    def each_minute() -> None:
+        for _ in range(minutes):
+            clock.now_s += MINUTE_S
+            lab.write_bytes += moved
+            lab.poll()
+
+    lab.during = each_minute
+
+
+def test_a_layout_that_takes_days_is_not_ended(lab: FioBench, clock: Clock) -> None:
+    wait(lab, clock, 3 * 24 * 60, moved=True)
+    assert run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x").valid
+
+
+def test_a_drive_that_does_not_answer_ends_its_job(lab: FioBench, clock: Clock) -> None:
+    job = make_job(lab, layout_options(SIZE_BYTES))
+    wait(lab, clock, 14, moved=False)
+    assert run_fio(lab.bench, job, label="x").valid
+    wait(lab, clock, 15, moved=False)
+    with pytest.raises(StepFailed, match="has made no progress for 15 minutes"):
+        run_fio(lab.bench, job, label="x")
+
+
+def test_silence_counts_from_the_end_of_the_runtime(lab: FioBench, clock: Clock) -> None:
+    options, _ = classic_options(
+        "seq-read", size_bytes=SIZE_BYTES, ioengine="psync", iodepth=1, runtime_s=60 * MINUTE_S
+    )
+    job = make_job(lab, options)
+    wait(lab, clock, 74, moved=False)
+    assert run_fio(lab.bench, job, label="x").valid
+    wait(lab, clock, 75, moved=False)
+    with pytest.raises(StepFailed, match="fio does not exit"):
+        run_fio(lab.bench, job, label="x")
+
+
+def test_a_stick_that_keeps_nothing_is_not_the_drives_fault(lab: FioBench) -> None:
+    job = make_job(lab, layout_options(SIZE_BYTES))
+    bench = replace(lab.bench, raw=lab.bench.raw / "gone")
+    with pytest.raises(StickTrouble, match=r"raw/gone cannot be written: No such file"):
+        run_fio(bench, job, label="x")
+    assert lab.happened == []
+
+
+def test_a_stick_that_goes_while_fio_runs_is_told_as_the_sticks(lab: FioBench) -> None:
+    def lose() -> None:
+        lab.bench.raw.rename(lab.bench.raw.with_name("moved"))
+
+    lab.during = lose
+    with pytest.raises(StickTrouble, match=r"raw cannot be written: No such file"):
+        run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
+
+
+def test_what_fio_gave_is_durable_before_its_figures_are_returned(
+    lab: FioBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    write = write_durably
+
+    def note(path: Path, text: str) -> None:
+        write(path, text)
+        synced.append(path.suffix)
+
+    monkeypatch.setattr(fio_run, "write_durably", note)
+    run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
+    assert synced[:2] == [".fio", ".json"]

@@ -1,0 +1,1 @@
+"""How busy each drive is, from the counters of the kernel."""

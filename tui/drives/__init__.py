@@ -1,0 +1,1 @@
+"""The page Drives: the list, the facts of a drive, and its inspection."""

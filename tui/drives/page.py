@@ -1,0 +1,314 @@
+"""Page 1: all drives of the machine, and why one cannot be used."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, override
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from tui.charset import drawable, shorten
+from tui.drives.inspect import InspectDialog
+from tui.drives.texts import describe_drive, describe_parting, fit_lines
+from tui.language import N_, _
+from tui.model.drives import ArrayMember, DriveRow
+from tui.model.inspection import Inspection, find_inspection
+from tui.model.snapshot import Snapshot
+from tui.page import Page
+from tui.start.start import start_composed
+from tui.times.step_times import describe_times
+from tui.widgets.choice import Choice
+from tui.widgets.dialog import Ask
+from tui.widgets.line import Line
+from tui.widgets.table import Table, make_cell
+
+# Device, size, bus and kind need these columns, and there is a gap after each of seven.
+_FIXED = 8 + 8 + 5 + 5
+_GAPS = 8
+_ANSWERS = (N_("asking"), N_("not answering"))
+# The details have at least these lines, and more where the table leaves some.
+_DETAIL_LINES = 12
+
+
+class DrivesPage(Page):
+    """A table, and below it everything about the drive under the cursor."""
+
+    NAME: ClassVar[str] = "drives"
+    TITLE: ClassVar[str] = N_("Drives")
+    AUTO_FOCUS = "Table"
+    HELP: ClassVar[str] = N_(
+        "All drives of this machine, updated as you plug them in and out. Listing drives "
+        "never changes them: nothing is written to a drive until you type the end of its "
+        "serial number, or the plan names it.\n\n"
+        "Offered: whether a campaign may use the drive. If it says NO, the lines below the "
+        "table give the reason. asking: its answers are not complete yet. not answering: it "
+        "hangs; the others do not wait for it. A ! marks what to check before the drive is "
+        "used.\n\n"
+        "Up, Down  choose a drive and see its details\n"
+        "d         everything known about it (PgUp and PgDn scroll)\n"
+        "i         inspect all drives; writes nothing\n"
+        "Enter     i, unless the stick has a plan or an unfinished campaign; then d\n"
+        "t         dismantle an array that a campaign of this stick left behind; an array "
+        "that was not made here is left alone"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "show_all_details", show=False),
+        Binding("i", "inspect", show=False),
+        Binding("t", "take_apart", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed: tuple[DriveRow, ...] = ()
+        self._cells: _Cells = _Cells((), ())
+        self._inspecting = False
+        self._news = asyncio.Event()
+        """There is another snapshot, or the page was left, or is seen again."""
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        table = Table()
+        yield table
+        yield Line(id="looking")
+        yield Line(id="details", classes="gap")
+        yield Choice("", id="take-apart")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        keys = [(_("Up/Down"), _("choose")), ("d", _("details"))]
+        if not _is_hindered(snapshot):
+            keys.append((_("Enter") if _has_no_work(snapshot) else "i", _("inspect all")))
+        return [*keys, ("t", _("dismantle"))] if self._may_take_apart(snapshot) else keys
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        self._fill(snapshot.drives, self.app.size.width)
+        self._show_details()
+        self._news.set()
+
+    @override
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """A dialog over the page was closed: what waited for that goes on."""
+        self._news.set()
+
+    def on_screen_suspend(self) -> None:
+        """Whoever leaves while it waits for the drives does not want the inspection any more."""
+        self._news.set()
+
+    @override
+    def on_mount(self) -> None:
+        """Textual calls that of each page as well."""
+        # Not with the table's own message: the cursor would be drawn before it came, the rest when
+        # Textual draws the next time.
+        self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
+
+    def _follow_cursor(self) -> None:
+        self.try_to_show(self._show_details)
+        self.show_keys()
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter: where no work waits on the stick what most people want first, else the details."""
+        if _has_no_work(self.kaltstart.snapshot):
+            self._offer_inspection(is_unasked=True)
+        else:
+            self.action_show_all_details()
+
+    def action_inspect(self) -> None:
+        """Offer to inspect all drives."""
+        self._offer_inspection(is_unasked=False)
+
+    def _offer_inspection(self, *, is_unasked: bool) -> None:
+        app, snapshot = self.kaltstart, self.kaltstart.snapshot
+        if self._inspecting:
+            return
+        if snapshot.busy:
+            app.say(_("A campaign is running: stop it first (page 3)."))
+        elif _is_hindered(snapshot):
+            app.say(_("Nothing can be started: see above."))
+        else:
+            self._inspecting = True
+            app.run_flow(self._inspect(is_unasked=is_unasked))
+
+    async def _inspect(self, *, is_unasked: bool) -> None:
+        app = self.kaltstart
+        try:
+            # A dialog over the page is no leaving: it waits until that is closed.
+            while not (_is_ready(app.snapshot) and self.is_active):
+                if app.current_mode != self.NAME or _is_hindered(app.snapshot):
+                    return
+                app.say(_("Looking for drives: the inspection is offered once all are found ..."))
+                self._news.clear()
+                await self._news.wait()
+            if is_unasked and not _has_no_work(app.snapshot):
+                app.say(_("There is a plan or a campaign now: i still inspects all drives."))
+                return
+            app.say("")
+            at_most = await asyncio.to_thread(app.port.max_drives)
+            inspection = find_inspection(app.snapshot.drives, at_most=at_most)
+            if not inspection.drives:
+                app.say(_("There is no drive that can be inspected: the lines below say why."))
+                return
+            if self.is_current and await self._ask(inspection):
+                await start_composed(app, inspection.campaign)
+        finally:
+            self._inspecting = False
+
+    async def _ask(self, inspection: Inspection) -> bool:
+        app, dialog = self.kaltstart, InspectDialog(inspection)
+
+        async def estimate() -> None:
+            times = await app.call_port(lambda: app.port.estimate(inspection.campaign))
+            dialog.show_duration(_("not known") if times is None else describe_times(times))
+
+        app.run_worker(estimate(), group="estimate", exit_on_error=False)
+        answer = await app.push_screen_wait(dialog)
+        return bool(answer)
+
+    def action_show_all_details(self) -> None:
+        """Everything about the drive, however long it is."""
+        drive = self._selected()
+        if drive is not None:
+            title = _(" {device}: all details ").format(device=drive.device)
+            text = "\n".join(describe_drive(drive))
+            self.app.push_screen(Ask(title, text, (), cancel=_("Close")))
+
+    def on_choice_pressed(self, event: Choice.Pressed) -> None:
+        """The only one is that for an array."""
+        event.stop()
+        self.action_take_apart()
+
+    def action_take_apart(self) -> None:
+        """Take apart the array that the drive under the cursor belongs to, after a question."""
+        drive, snapshot = self._selected(), self.kaltstart.snapshot
+        member = drive.array if drive else None
+        if member is None:
+            self.kaltstart.say(_("This drive is in no array."))
+        elif not member.ours:
+            self.kaltstart.say(_("This array was not made here: it is not dismantled here."))
+        elif snapshot.busy:
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3)."))
+        elif not self._may_take_apart(snapshot):
+            self.kaltstart.say(_("Nothing can be done now: see above."))
+        else:
+            self.kaltstart.run_once("take-apart", self._take_apart(member, snapshot.drives))
+
+    async def _take_apart(self, member: ArrayMember, drives: Sequence[DriveRow]) -> None:
+        text = describe_parting(member, drives)
+        choices = (("take-apart", _("Dismantle")),)
+        title = _(" Dismantle the array ")
+        answer = await self.app.push_screen_wait(Ask(title, text, choices))
+        if answer is not None:
+            await self.kaltstart.ask_engine(answer, {"set_uuid": member.raw_set_uuid})
+
+    def _may_take_apart(self, snapshot: Snapshot) -> bool:
+        drive = self._selected()
+        is_ours = drive is not None and drive.array is not None and drive.array.ours
+        is_ready = snapshot.status is not None and snapshot.status.phase != "refused"
+        return is_ours and is_ready and not snapshot.busy
+
+    def _fill(self, drives: tuple[DriveRow, ...], width: int) -> None:
+        """The table as it is now. The cursor stays on its drive, wherever that has gone."""
+        before, table = self._selected(), self.query_one(Table)
+        self._listed = drives
+        cells = _lay_out(drives, width)
+        if cells == self._cells:
+            return
+        self._cells, row_before = cells, table.cursor_row
+        table.clear(columns=True)
+        for title, columns in cells.columns:
+            table.add_column(title, width=columns + 1)
+        for row in cells.rows:
+            table.add_row(*(make_cell(cell) for cell in row))
+        found = _find_again(before, drives) if before else None
+        table.move_cursor(row=min(row_before, len(drives) - 1) if found is None else found)
+
+    def _selected(self) -> DriveRow | None:
+        row = self.query_one(Table).cursor_row
+        return self._listed[row] if 0 <= row < len(self._listed) else None
+
+    def _show_details(self) -> None:
+        drive, snapshot = self._selected(), self.kaltstart.snapshot
+        details, button = self.query_one("#details", Line), self.query_one("#take-apart", Choice)
+        button.relabel(_("Dismantle the array"))
+        button.display = self._may_take_apart(snapshot)
+        looking = self.query_one("#looking", Line)
+        looking.show(_("Still looking for drives ..."))
+        looking.display = snapshot.looking
+        if drive is None:
+            details.show("" if snapshot.looking else _("No drive was found."))
+            return
+        width = max(40, self.app.size.width - 2)
+        beside = len(self._listed) + 2 + snapshot.looking + button.display
+        height = max(_DETAIL_LINES, self.query_one("#body").size.height - beside)
+        details.show(fit_lines(describe_drive(drive), width, height))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """What the table shows."""
+
+    columns: tuple[tuple[str, int], ...]
+    """Title and width of each."""
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _has_no_work(snapshot: Snapshot) -> bool:
+    """No plan and no unfinished campaign is on this stick, as far as is known for sure."""
+    status = snapshot.status
+    is_open = any(campaign.state != "done" for campaign in snapshot.campaigns)
+    if status is None or snapshot.trouble or is_open:
+        return False
+    # An engine that is starting has not read the plan yet.
+    return status.phase == "idle" and status.plan.state == "absent"
+
+
+def _is_ready(snapshot: Snapshot) -> bool:
+    """The engine takes requests now, and the list of drives is whole."""
+    return snapshot.status is not None and snapshot.status.phase == "idle" and not snapshot.looking
+
+
+def _is_hindered(snapshot: Snapshot) -> bool:
+    """Something else has the machine, or nothing can be started at all."""
+    return snapshot.busy or (snapshot.status is not None and snapshot.status.phase == "refused")
+
+
+def _lay_out(drives: Sequence[DriveRow], width: int) -> _Cells:
+    states = [_describe_state(drive) for drive in drives]
+    state = max([7, *map(len, states)])
+    rest = max(24, width - 2 - _FIXED - state - _GAPS)
+    model = min(max([12, *(len(drawable(d.model)) for d in drives)]), rest * 5 // 10)
+    serial = min(max([10, *(len(drawable(d.identity)) for d in drives)]), rest - model)
+    widths = {_("Device"): 8, _("Model"): model, _("Serial"): serial, _("Size"): 8, "Bus": 5}
+    widths |= {_("Kind"): 5, _("Offered"): state}
+    rows = (
+        (d.device, d.model, d.identity, f"{d.size:>8}", d.bus, _(d.kind), each)
+        for d, each in zip(drives, states, strict=True)
+    )
+    return _Cells(
+        tuple(widths.items()),
+        tuple(tuple(map(shorten, row, widths.values())) for row in rows),
+    )
+
+
+def _describe_state(drive: DriveRow) -> str:
+    """Whether it may be used, as far as it is known already."""
+    if drive.answer == "not answering" or (drive.answer == "asking" and drive.offered):
+        return _(drive.answer)
+    return f"{_('yes') if drive.offered else _('NO')}{' !' if drive.has_remarks else ''}"
+
+
+def _find_again(drive: DriveRow, drives: Sequence[DriveRow]) -> int | None:
+    """Where the same drive is now: by what it is, and by its place only where that is unclear."""
+
+    def has_name(each: DriveRow) -> bool:
+        return bool(each.raw_identity) and not each.twins
+
+    for row, each in enumerate(drives):
+        if has_name(drive) and has_name(each):
+            if each.raw_identity == drive.raw_identity:
+                return row
+        elif each.device == drive.device and each.raw_identity == drive.raw_identity:
+            return row
+    return None

@@ -1,0 +1,199 @@
+"""All details of one drive as lines for people. Pure.
+
+What a person has to act on comes first: a screen shows only so many lines.
+"""
+
+import textwrap
+from collections.abc import Sequence
+
+from tui.charset import drawable
+from tui.format import localise, show_bytes, show_number
+from tui.language import N_, _, ngettext
+from tui.model.drives import ArrayMember, Counter, Details, DriveRow, Health
+from tui.model.engine_words import name_role, say
+
+_REMARK = "! "
+_VERDICTS = {
+    True: N_("passed"),
+    False: N_("FAILING"),
+    None: N_("the drive gives no verdict of its own"),
+}
+_SECURITY = (N_("not supported"), N_("disabled"), N_("enabled"), N_("locked"), N_("frozen"))
+"""The words among what a drive says; the rest is its own."""
+_COUNTERS = (
+    *(N_("reallocated sectors"), N_("pending sectors"), N_("offline uncorrectable")),
+    *(N_("reported uncorrectable"), N_("crc errors"), N_("media errors"), N_("grown defects")),
+    *(N_("power on hours"), N_("power cycles"), N_("unsafe shutdowns")),
+    N_("start stop cycles"),
+    *(N_("percentage used"), N_("available spare"), N_("host write"), N_("host read")),
+    *(N_("spare threshold"), N_("critical warning")),
+    *(N_("end to end errors"), N_("command timeouts"), N_("spin retries"), N_("helium level")),
+    *(N_("failed attributes"), N_("logged errors"), N_("failed self tests")),
+)
+"""As the engine calls them (`appliance.drives.facts.health`), without their units."""
+
+
+def describe_drive(drive: DriveRow) -> list[str]:
+    """A fact or a few in each line."""
+    lines = [
+        _("{device}: {model}, firmware {firmware}").format(
+            device=drive.device,
+            model=drive.model or _("no model name"),
+            firmware=drive.firmware or "-",
+        ),
+        _("Serial {serial}   WWN {wwn}").format(serial=drive.serial or "-", wwn=drive.wwn or "-"),
+        *_describe_enclosure(drive),
+        _("Offered: {state}").format(
+            state=_join(_("yes") if drive.offered else _("NO"), say(drive.reason))
+        ),
+    ]
+    if drive.array is not None:
+        lines.append(_("Array: {explanation}").format(explanation=drive.array.explanation))
+    lines += _describe_answer(drive)
+    details, health = drive.details, drive.health
+    lines += [_REMARK + say(each) for each in details.findings] if details else []
+    lines += _describe_health(health) if health else []
+    lines.append(_describe_size(drive))
+    lines += _describe_details(details) if details else []
+    lines.append(_describe_content(drive))
+    return lines
+
+
+def _describe_enclosure(drive: DriveRow) -> list[str]:
+    if drive.enclosure_serial in {"", drive.serial}:
+        return []
+    return [_("Enclosure serial {serial}").format(serial=drive.enclosure_serial)]
+
+
+def fit_lines(lines: Sequence[str], width: int, height: int) -> str:
+    """The lines wrapped, as many as fit; the last one says how many do not and where they are."""
+    wrapped = [part for line in lines for part in textwrap.wrap(drawable(line), width) or [""]]
+    if len(wrapped) <= height:
+        return "\n".join(lines)
+    kept = wrapped[: max(0, height - 1)]
+    count = len(wrapped) - len(kept)
+    more = ngettext("... {count} more line: press d", "... {count} more lines: press d", count)
+    return "\n".join([*kept, more.format(count=count)])
+
+
+def describe_parting(member: ArrayMember, drives: Sequence[DriveRow]) -> str:
+    """What is taken apart, and what becomes of it."""
+    lines, is_whole = [], True
+    for role in ("backing", "cache"):
+        found = [
+            f"{each.identity}  {each.model}, {each.size}"
+            for each in drives
+            if each.array is not None
+            and (each.array.raw_set_uuid, each.array.role) == (member.raw_set_uuid, role)
+        ]
+        is_whole = is_whole and bool(found)
+        lines += [
+            f"  {name_role(role):7}  {text}" for text in found or [_("NOT FOUND in this machine")]
+        ]
+    then = (
+        _(
+            "Data that is only on the cache drive is written back first. Then both are "
+            "separate drives again."
+        )
+        if is_whole
+        else _("Only the drive that is here becomes a separate drive again.")
+    )
+    made = _(
+        "Campaign {id} made an array of these two drives, which were released for it. Dismantle it?"
+    ).format(id=member.campaign_id)
+    lost = _("EVERYTHING ON THE ARRAY WILL BE LOST. No other drive is touched.")
+    return f"{made}\n\n{'\n'.join(lines)}\n\n{then} {lost}"
+
+
+def _describe_answer(drive: DriveRow) -> list[str]:
+    reason = f": {drive.answer_reason}" if drive.answer_reason else ""
+    match drive.answer:
+        case "answered":
+            return []
+        case "asking":
+            return [_("Details: asking the drive ...")]
+        case "not answering":
+            return [f"{_REMARK}{_('NOT ANSWERING')}{reason}"]
+    return [f"{_REMARK}{_('It could not be queried')}{reason}"]
+
+
+def _describe_health(health: Health) -> list[str]:
+    mark = _REMARK if health.passed is False else ""
+    parts = [mark + _("Health: {verdict}").format(verdict=_(_VERDICTS[health.passed]))]
+    if health.reason:
+        parts.append(health.reason)
+    if health.temperature_celsius is not None:
+        limit = ""
+        if health.limit_celsius:
+            limit = " " + _("(limit {celsius:.0f} °C)").format(celsius=health.limit_celsius)
+        parts.append(f"{health.temperature_celsius:.0f} °C{limit}")
+    lines = [", ".join(parts)]
+    sound = [_show_counter(each) for each in health.counters if not each.doubt]
+    if sound:
+        lines.append(_("Counters: {all}").format(all=", ".join(sound)))
+    return lines + [
+        _REMARK
+        + _("In doubt: {counter}").format(counter=f"{_show_counter(each)}: {say(each.doubt)}")
+        for each in health.counters
+        if each.doubt
+    ]
+
+
+def _show_counter(counter: Counter) -> str:
+    name = _(counter.name.removesuffix(" bytes").removesuffix(" percent"))
+    if counter.unit == "B":
+        return f"{name} {show_bytes(counter.value)}"
+    return f"{name} {show_number(counter.value, ',.0f')}{' %' if counter.unit == '%' else ''}"
+
+
+def _describe_size(drive: DriveRow) -> str:
+    details = drive.details
+    turns = details.rotation_rpm if details else None
+    sectors = f"{drive.logical_block_bytes}/{drive.physical_block_bytes}"
+    named = f"{details.sector_format} ({sectors})" if details and details.sector_format else sectors
+    return _join(
+        _("{bytes} bytes ({size}), sectors {sectors}").format(
+            bytes=show_number(drive.size_bytes, ","), size=drive.size, sectors=named
+        ),
+        _(drive.kind),
+        _("{turns} rpm").format(turns=show_number(turns, ",")) if turns else "",
+        details.form_factor if details else "",
+        drive.bus,
+    )
+
+
+def _describe_details(details: Details) -> list[str]:
+    link = details.link_now and _("link {now}").format(now=localise(details.link_now))
+    if details.link_max:
+        most = _("(at most {most})").format(most=localise(details.link_max))
+        link = f"{link or _('link now not known')} {most}"
+    features = _join(
+        details.write_cache and _("write cache {state}").format(state=_(details.write_cache)),
+        {True: _("TRIM yes"), False: _("TRIM no"), None: ""}[details.trim],
+        details.zoned and _("zoned: {how}").format(how=details.zoned),
+        details.hybrid and _("hybrid: {how}").format(how=details.hybrid),
+        details.security and _("security {state}").format(state=_(details.security)),
+    )
+    return [line for line in (link, features) if line]
+
+
+def _describe_content(drive: DriveRow) -> str:
+    details = drive.details
+    found = [
+        f"{word} {', '.join(texts)}"
+        for word, texts in (
+            (_("table"), (details.partition_table,) if details and details.partition_table else ()),
+            (_("file systems"), details.file_systems if details else ()),
+            (_("partitions"), drive.partitions),
+            (_("mounted at"), drive.mountpoints),
+            (_("held by"), drive.holders),
+        )
+        if texts
+    ]
+    if not found:
+        return _("On it: nothing with a name or label")
+    return _("On it: {all}").format(all="; ".join(found))
+
+
+def _join(*texts: str) -> str:
+    return ", ".join(text for text in texts if text)

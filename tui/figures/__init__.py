@@ -1,0 +1,1 @@
+"""Figures of steps, arrays and drives as they are drawn on the page Results."""

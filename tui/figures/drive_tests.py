@@ -1,0 +1,103 @@
+"""The main figures of the drive tests: surface, verify and self-test. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from appliance.samples.variants import (
+    READ,
+    READ_COLD,
+    SLICES,
+    WRITE,
+    SurfaceVariant,
+    VerifyVariant,
+)
+from appliance.store.read.figures import FigureRow
+from tui.format import show_exact, show_number, show_rate
+from tui.language import N_, _
+
+METRICS = (
+    *("bw_bytes_s", "min_slice_bytes_s", "app_read_bytes", "unreadable_bytes", "slow_ranges"),
+    *("app_write_bytes", "mismatch_bytes", "seconds", "selftest_passed"),
+)
+
+_PHASES = tuple(map(VerifyVariant, (WRITE, READ, READ_COLD)))
+_COLD = {
+    "proven": N_("drive was off: proven"),
+    "unproven": N_("drive was off: UNPROVEN"),
+    "warm": N_("the drive was NOT OFF"),
+}
+
+type Draft = tuple[str, str, Sequence[FigureRow]]
+"""A figure's name, its text, and the rows it is from."""
+
+
+def draft_surface(rows: Sequence[FigureRow]) -> Iterable[Draft]:
+    """Speed and the slowest slice, once all slices were read; what is unreadable, at any time."""
+    whole = {row.metric: row for row in rows if row.variant == SurfaceVariant()}
+    # One that was given up has only what was found in it.
+    slices = {
+        row.variant
+        for row in rows
+        if isinstance(row.variant, SurfaceVariant)
+        and row.variant.slice is not None
+        and row.metric == "app_read_bytes"
+    }
+    own = list(whole.values())
+    if "bw_bytes_s" in whole:
+        yield _("mean speed"), f"{show_rate(whole['bw_bytes_s'].value):>12}", own
+    if "min_slice_bytes_s" in whole:
+        yield _("slowest slice"), f"{show_rate(whole['min_slice_bytes_s'].value):>12}", own
+    if "unreadable_bytes" in whole:
+        text = f"{show_exact(whole['unreadable_bytes'].value):>12}"
+        if "app_read_bytes" in whole:
+            read = show_exact(whole["app_read_bytes"].value)
+            text += ", " + _("{amount} read").format(amount=read)
+        yield _("unreadable"), text, own
+    elif bad := [row for row in rows if row.metric == "unreadable_bytes"]:
+        amount = f"{show_exact(sum(row.value for row in bad)):>12}"
+        yield _("unreadable"), _("{amount} so far").format(amount=amount), bad
+    if whole.get("slow_ranges") and whole["slow_ranges"].value:
+        yield _("slow ranges"), show_number(whole["slow_ranges"].value, "12,.0f"), own
+    if slices and len(slices) < SLICES:
+        text = _("{count:12} of {all}").format(count=len(slices), all=SLICES)
+        yield _("slices read"), text, own or [row for row in rows if row.variant in slices]
+
+
+def draft_verify(rows: Sequence[FigureRow], power_offs: Sequence[str]) -> Iterable[Draft]:
+    """What was written and read back, what came back wrong, and whether the power was off."""
+    for phase in _PHASES:
+        found = {row.metric: row for row in rows if row.variant == phase}
+        if not found:
+            continue
+        parts = []
+        if "bw_bytes_s" in found:
+            parts.append(f"{show_rate(found['bw_bytes_s'].value):>12}")
+        if "mismatch_bytes" in found:
+            wrong = found["mismatch_bytes"].value
+            told = _("{amount} WRONG") if wrong else _("nothing wrong")
+            parts.append(told.format(amount=show_exact(wrong)))
+        if "unreadable_bytes" in found and (bad := found["unreadable_bytes"].value):
+            told = _("{amount} UNWRITABLE") if phase.phase == WRITE else _("{amount} UNREADABLE")
+            parts.append(told.format(amount=show_exact(bad)))
+        if phase.phase == READ_COLD:
+            parts.append(_describe_power_offs(power_offs))
+        yield str(phase), "  ".join(parts), list(found.values())
+
+
+def draft_selftest(rows: Sequence[FigureRow]) -> Iterable[Draft]:
+    """Whether the drive passed its own test, and how long that took."""
+    for name in dict.fromkeys(row.variant for row in rows if row.metric == "selftest_passed"):
+        found = {row.metric: row for row in rows if row.variant == name}
+        text = _("passed") if found["selftest_passed"].value else _("FAILED")
+        if "seconds" in found:
+            seconds = show_number(found["seconds"].value, ",.0f")
+            text += " " + _("in {seconds} s").format(seconds=seconds)
+        yield str(name), text, list(found.values())
+
+
+def _describe_power_offs(power_offs: Sequence[str]) -> str:
+    proofs = set(power_offs)
+    if not proofs:
+        return _("no power-off on record")
+    # The weakest counts.
+    worst = next((each for each in ("warm", "", "unproven") if each in proofs), "proven")
+    return _(_COLD.get(worst, N_("power-off not judged yet")))

@@ -1,0 +1,98 @@
+"""Comparisons of several drives side by side: how many times faster, with the interval. Pure.
+
+Settled boots have a block of their own: see `boot_ratios`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from textwrap import wrap
+
+from tui.charset import drawable, shorten
+from tui.figures.ratio_words import say_ratio, say_times
+from tui.language import N_, _
+from tui.model.engine_words import name_device
+
+_WORDS = (
+    *(N_("began cold"), N_("first touches"), N_("repeats"), N_("all phases"), N_("mean speed")),
+    *(N_("place by place"), N_("over record sizes")),
+)
+"""Of the engine's names those that are no word of a plan."""
+
+_COUNTED = {
+    "slices": N_("{count} stretches of {together} slices"),
+    "record sizes": N_("{count} record sizes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SideRatio:
+    """One thing that a drive measured, beside the fastest one that measured it alike."""
+
+    one: str
+    """The fastest."""
+    other: str
+    subject: str
+    """`surface, place by place`"""
+    state: str
+    """The page cache that both met: `began cold, proven`."""
+    counts: tuple[int, int]
+    """Values of both."""
+    value: float
+    """How many times as fast the first one is."""
+    interval: tuple[float, float] | None
+    """With 95 % confidence; None where there are too few values."""
+    places: str = ""
+    """What each value is of, where they were compared in pairs: a key of `_COUNTED`."""
+    together: int = 1
+    """So many places count as one."""
+    range: tuple[float, float] = (1.0, 1.0)
+    """Of the pairs the least and the largest ratio."""
+
+
+def describe_side_ratios(ratios: Sequence[SideRatio], width: int) -> list[str]:
+    """A block: a line for each ratio that has an interval, and the names of those that have not."""
+    if not ratios:
+        return []
+    lines = [_("Tests side by side, with the interval of their ratio")]
+    known = [each for each in ratios if each.interval is not None]
+    for subject, own in groupby(known, key=lambda each: each.subject):
+        lines.append(shorten(f"  {_translate(subject)}", width))
+        for each in own:
+            lines += wrap(
+                drawable(_describe(each)), width, initial_indent="    ", subsequent_indent="      "
+            )
+    few = [each for each in ratios if each.interval is None]
+    for title, is_single in (
+        (_("one value each, so no interval"), True),
+        (_("too few values for an interval"), False),
+    ):
+        names = dict.fromkeys(
+            _translate(each.subject) for each in few if (max(each.counts) == 1) is is_single
+        )
+        if names:
+            told = f"{title}: {'; '.join(names)}"
+            lines += wrap(drawable(told), width, initial_indent="  ", subsequent_indent="    ")
+    return ["\n".join(lines)]
+
+
+def _describe(ratio: SideRatio) -> str:
+    pair = _("{one} against {other}").format(
+        one=name_device(ratio.one), other=name_device(ratio.other)
+    )
+    said = say_ratio(ratio.value, ratio.interval)
+    return f"{pair}: {said} ({_say_counts(ratio)}; {_translate(ratio.state)})"
+
+
+def _say_counts(ratio: SideRatio) -> str:
+    if not ratio.places:
+        return _("n = {one} and {other}").format(one=ratio.counts[0], other=ratio.counts[1])
+    counted = _(_COUNTED.get(ratio.places, ratio.places)).format(
+        count=ratio.counts[0], together=ratio.together
+    )
+    low, high = map(say_times, ratio.range)
+    return _("{counted}, from {low} to {high}").format(counted=counted, low=low, high=high)
+
+
+def _translate(text: str) -> str:
+    return ", ".join(map(_, text.split(", ")))

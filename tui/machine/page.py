@@ -1,0 +1,174 @@
+"""Page 5: the machine: its facts, its abilities and its settings."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+
+from tui.language import N_, _
+from tui.model.machine import Lines, Machine
+from tui.model.snapshot import Snapshot
+from tui.page import Page
+from tui.widgets.choice import Choice
+from tui.widgets.dialog import Ask, Dialog
+from tui.widgets.field import Field
+from tui.widgets.line import Line
+from tui.widgets.pick_list import LinesDialog
+
+_SHELL = N_(
+    "A root shell replaces the interface on this terminal. Type exit to return to this "
+    "page.\n\n"
+    "IN A SHELL NOTHING PROTECTS THE DRIVES. Kaltstart has set them read-only, but root can "
+    "undo that; what you erase by hand appears in no report."
+)
+
+type _Flow = Callable[[Machine], Coroutine[Any, Any, None]]
+
+
+class MachinePage(Page):
+    """Facts, one to a line."""
+
+    NAME: ClassVar[str] = "machine"
+    TITLE: ClassVar[str] = N_("Machine")
+    AUTO_FOCUS = "VerticalScroll"
+    HELP: ClassVar[str] = N_(
+        "The machine that the stick is plugged into, and the stick itself.\n\n"
+        "Wake-up: whether its clock can switch it on again after a power-off. If it cannot, "
+        "cold boots need a person at the machine.\n\n"
+        "Its errors: commands the stick answered with an error, and those its data partition "
+        "has recorded. Copy and replace a stick with errors: all results are on it.\n\n"
+        "While a campaign runs, nothing here is updated.\n\n"
+        "k  the keyboard layout, stored on the stick. A serial line uses its terminal's own\n"
+        "l  the language, also stored on the stick. The engine's own texts, logs, reports "
+        "and the manual are in English\n"
+        "t  set the time, in UTC, of the system and of the hardware clock\n"
+        "x  a root shell, after a question"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k", "keyboard", show=False),
+        Binding("l", "language", show=False),
+        Binding("t", "time", show=False),
+        Binding("x", "shell", show=False),
+    ]
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Line(id="facts")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        if snapshot.machine is None or snapshot.busy:
+            return []
+        return [
+            ("k", _("keyboard")),
+            ("l", _("language")),
+            ("t", _("time")),
+            ("x", _("shell")),
+        ]
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        machine = snapshot.machine
+        text = (
+            machine.describe(max(40, self.app.size.width - 3), is_past=snapshot.busy)
+            if machine
+            else _("The engine has not reported on the machine yet.")
+        )
+        self.query_one("#facts", Line).show(text)
+
+    def action_keyboard(self) -> None:
+        """Choose what the keys mean."""
+        self._set(self._choose_keyboard)
+
+    def action_language(self) -> None:
+        """Choose the interface's language."""
+        self._set(self._choose_language)
+
+    def action_time(self) -> None:
+        """Set the clocks."""
+        self._set(self._ask_time)
+
+    def action_shell(self) -> None:
+        """Open a shell, after a question."""
+        self._set(self._ask_shell)
+
+    def _set(self, flow: _Flow) -> None:
+        machine = self.kaltstart.snapshot.machine
+        if machine is None:
+            self.kaltstart.say(_("Nothing can be set before the engine is ready."))
+        elif self.kaltstart.snapshot.busy:
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
+        else:
+            self.kaltstart.run_once(flow.__name__, flow(machine))
+
+    async def _choose_keyboard(self, machine: Machine) -> None:
+        layout = await self._choose(_(" Keyboard "), machine.layouts, at=machine.keyboard)
+        if layout is not None:
+            await self.kaltstart.ask_engine("set-keyboard", {"layout": layout})
+
+    async def _choose_language(self, machine: Machine) -> None:
+        language = await self._choose(_(" Language "), machine.languages, at=machine.language)
+        if language is not None:
+            await self.kaltstart.ask_engine("set-language", {"language": language})
+
+    async def _choose(self, title: str, offered: Lines, *, at: str) -> str | None:
+        """The short name of what was chosen: of a layout, a language."""
+        names = [name for name, _title in offered]
+        dialog = LinesDialog(
+            title,
+            [f"{name:8}{shown}" for name, shown in offered],
+            at=names.index(at) if at in names else 0,
+            cancel=_("Cancel"),
+            keys=_("Up/Down choose  Enter take it  Esc cancel"),
+        )
+        chosen = await self.app.push_screen_wait(dialog)
+        return None if chosen is None else names[chosen]
+
+    async def _ask_time(self, machine: Machine) -> None:
+        at = await self.app.push_screen_wait(TimeDialog(machine.at))
+        if at is not None:
+            await self.kaltstart.ask_engine("set-time", {"at": at})
+
+    async def _ask_shell(self, _machine: Machine) -> None:
+        terminal = self.kaltstart.port.terminal
+        if not terminal:
+            self.kaltstart.say(_("A shell cannot be opened on this terminal."))
+            return
+        choices = (("shell", _("Open a shell")),)
+        if await self.app.push_screen_wait(Ask(_(" Shell "), _(_SHELL), choices)) == "shell":
+            await self.kaltstart.ask_engine("shell", {"terminal": terminal})
+
+
+class TimeDialog(Dialog[str]):
+    """The result is a time as it was typed; the engine judges it. None where nobody typed one."""
+
+    AUTO_FOCUS = "Field"
+
+    def __init__(self, now: str) -> None:
+        super().__init__(_(" Time "))
+        self._now = now
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        yield Line(
+            _("The system's time and the hardware clock, both in UTC. Reports carry this time.")
+        )
+        with Horizontal(classes="field gap"):
+            yield Line(_("Date and time, UTC:"))
+            yield Field(self._now, id="at", max_length=16)
+        with Horizontal(classes="buttons"):
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Set"), id="set")
+
+    def on_input_submitted(self) -> None:
+        """Enter in the field."""
+        self.choose("set")
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        typed = self.query_one(Field).value
+        # What the field begins with is some seconds old: taking it would set the clocks back.
+        self.dismiss(None if typed.strip() == self._now else typed)

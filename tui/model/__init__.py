@@ -1,0 +1,1 @@
+"""What the pages draw: frozen values, without Textual and without the engine's code."""

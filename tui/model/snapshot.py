@@ -1,0 +1,158 @@
+"""An immutable snapshot of the engine's state for the pages. Pure; reads nothing itself.
+
+Every text is one line, except where its name starts with `raw_` or is `toml`, or where it says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tui.model.campaigns import ARRAY, Campaign
+from tui.model.drives import DriveRow
+from tui.model.estimate import TimeLeft
+from tui.model.io_history import Course
+from tui.model.machine import Machine
+from tui.model.status import Countdown, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a drive or array itself did in the last moments, whatever the RAM answered beside it."""
+
+    name: str
+    """Drive | Array | Cache | Backing; or a drive's identity and device"""
+    read_bytes_s: float
+    write_bytes_s: float
+    read_iops: float
+    write_iops: float
+    busy: float = 0.0
+    """The share of the time in which it had something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the event log."""
+
+    seq: int
+    at: str
+    level: str
+    what: str
+    """What happened, in the word that the log has for it."""
+    detail: str
+    """Its sentence in English."""
+    words: str = ""
+    """The sentence with the names of what is put in."""
+    fields: Mapping[str, object] | None = None
+    """What is put in; None where that, or the sentence, is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request."""
+
+    request_id: int
+    kind: str
+    state: str
+    """new | accepted | refused"""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All a page needs, read at one moment."""
+
+    status: Status | None = None
+    """None: the engine has not said anything yet."""
+    silent: bool = False
+    """The engine should have said something by now."""
+    hung: bool = False
+    """The reading after this one does not come to an end: all of this is old."""
+    drives: tuple[DriveRow, ...] = ()
+    looking: bool = True
+    """The list of drives is not complete yet."""
+    campaigns: tuple[Campaign, ...] = ()
+    """The newest first."""
+    events: tuple[Event, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    """The latest first."""
+    rates: tuple[Rate, ...] = ()
+    """Of the drive that the running step is about, or of the array and its two drives."""
+    course: Course | None = None
+    """Of the drive or array that the running step is about, in the last minutes."""
+    activity: tuple[Rate, ...] = ()
+    """Of every drive, while a campaign has the machine."""
+    time_left: TimeLeft | None = None
+    """Of the campaign that has the machine; None where nothing of it is left."""
+    machine: Machine | None = None
+    """None: the engine has not told yet."""
+    trouble: str = ""
+    """Why something could not be read; empty where all could."""
+
+    @property
+    def current(self) -> Campaign | None:
+        """The campaign the engine is at, or else the newest."""
+        wanted = self.status.campaign_id if self.status else None
+        for campaign in self.campaigns:
+            if campaign.id == wanted:
+                return campaign
+        return self.campaigns[0] if self.campaigns else None
+
+    @property
+    def paused(self) -> Campaign | None:
+        """What can go on now: the current campaign, or else the newest that is paused."""
+        if self.busy:
+            return None
+        candidates = (self.current, *self.campaigns)
+        return next((each for each in candidates if each and each.state == "paused"), None)
+
+    @property
+    def countdown(self) -> Countdown | None:
+        """The running countdown, if any key may stop one now."""
+        if self.status is None or self.silent or self.is_overtaken:
+            return None
+        return self.status.countdown
+
+    @property
+    def busy(self) -> bool:
+        """A campaign has the machine."""
+        return self.status is not None and self.status.busy and not self.is_overtaken
+
+    @property
+    def is_early(self) -> bool:
+        """The engine is not ready yet."""
+        return self.status is None or self.status.phase == "starting"
+
+    @property
+    def has_ended(self) -> bool:
+        """A campaign came to its end or was paused since the engine started."""
+        if self.is_early:
+            return False  # the log is that of the last time
+        for event in reversed(self.events):
+            if event.what in {"campaign-done", "campaign-paused"}:
+                return True
+            if event.what == "ready":
+                break
+        return False
+
+    @property
+    def is_overtaken(self) -> bool:
+        """The database says already that the status' campaign is paused; the status comes later.
+
+        Whoever sees PAUSED may press the keys that a paused campaign takes, and what the status
+        says of a countdown, a step or what comes next is over.
+        """
+        current = self.current
+        return (
+            self.status is not None
+            and current is not None
+            and current.id == self.status.campaign_id
+            and current.state == "paused"
+            # What could not be read may be old: then a key must stop what counts down.
+            and not self.trouble
+        )
+
+
+def was_parted(before: Snapshot, now: Snapshot) -> bool:
+    """Whether taking an array apart has just ended, well or not: its outcome is the message."""
+    step = before.status.step if before.status else None
+    is_over = now.status is not None and now.status.phase == "idle"
+    return step is not None and step.kind == ARRAY and is_over

@@ -1,0 +1,115 @@
+"""Templates of common campaigns for the drives that are here. Pure.
+
+They only fill in the form: what they write to is released like everything else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tui.language import N_
+from tui.model.draft import PlanValue
+from tui.model.drives import DriveRow
+from tui.model.inspection import SHARE_READ
+from tui.model.roles import Role
+
+type Settings = Mapping[str, PlanValue]
+"""Keys of a test's table that differ from what the form offers first."""
+
+_ON_FILES: Settings = {"filesystem": "ext4"}
+_INSPECTION: Mapping[str, Settings] = {"surface": {"sample": SHARE_READ}, "selftest": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One of them."""
+
+    id: str
+    label: str
+    does: str
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """Of the drives that take part, by raw identity."""
+    tests: Mapping[str, Settings] = field(default_factory=dict)
+    """The chosen tests, by kind; `boot` is one."""
+    obstacle: str = ""
+    """What it lacks here; empty where it can be made."""
+
+
+def find_templates(drives: Sequence[DriveRow]) -> tuple[Template, ...]:
+    """All of them, those with an obstacle too."""
+    usable = [each for each in drives if each.releasable]
+    nothing = "" if usable else N_("no drive here can be released")
+    all_targets: dict[str, Role] = {each.raw_identity: "target" for each in usable}
+    return (
+        Template(
+            "boots",
+            N_("Boot comparison"),
+            N_("a small system booted ten times from each drive, cold"),
+            all_targets,
+            {"boot": {}},
+            nothing,
+        ),
+        Template(
+            "inspection",
+            N_("Incoming inspection"),
+            N_("health, short self-test, a sample of the surface; writes nothing"),
+            all_targets,
+            _INSPECTION,
+            nothing,
+        ),
+        _make_hybrid(usable),
+        _make_array(usable),
+        Template(
+            "everything",
+            N_("Everything"),
+            N_("boots, all workloads, surface, verify and self-test"),
+            all_targets,
+            {
+                "boot": {},
+                **dict.fromkeys(("lottery", "fio", "matrix", "sweep", "sql"), _ON_FILES),
+                "surface": {},
+                "verify": {},
+                "selftest": {},
+            },
+            nothing,
+        ),
+    )
+
+
+def _make_hybrid(usable: Sequence[DriveRow]) -> Template:
+    """Those that say they are hybrids; where none does, each disk may be one."""
+    disks = [each for each in usable if each.rotational]
+    known = [each for each in disks if each.details and each.details.hybrid]
+    targets = {each.raw_identity for each in known or disks}
+    roles: dict[str, Role] = {
+        each.raw_identity: "target" if each.raw_identity in targets else "control"
+        for each in usable
+    }
+    return Template(
+        "hybrid",
+        N_("Hybrid drive"),
+        N_("what its cache learns: boots, lottery, sweep; other drives as controls"),
+        roles,
+        {"boot": {}, "lottery": _ON_FILES, "sweep": _ON_FILES},
+        "" if disks else N_("no disk here can be released"),
+    )
+
+
+def _make_array(usable: Sequence[DriveRow]) -> Template:
+    """The largest disk behind the largest flash drive."""
+    disks = sorted((each for each in usable if each.rotational), key=_size)
+    flash = sorted((each for each in usable if not each.rotational), key=_size)
+    roles: dict[str, Role] = {}
+    if disks and flash:
+        roles = {disks[-1].raw_identity: "backing", flash[-1].raw_identity: "cache"}
+    return Template(
+        "array",
+        N_("SSD + disk array"),
+        N_("a bcache array and its two drives alone: lottery, fio, SQL"),
+        roles,
+        {"lottery": _ON_FILES, "fio": _ON_FILES, "sql": _ON_FILES},
+        "" if roles else N_("it needs a disk and a flash drive that can be released"),
+    )
+
+
+def _size(drive: DriveRow) -> int:
+    return drive.size_bytes

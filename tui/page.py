@@ -1,0 +1,203 @@
+"""The base of every page: a header, a banner for urgent matters, a message line and the keys."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, cast, override
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import Screen
+
+from tui import language
+from tui.journal import tell_bug
+from tui.language import N_, _
+from tui.model.engine_words import say
+from tui.model.snapshot import Snapshot
+from tui.model.status import Countdown
+from tui.widgets.line import Line
+
+if TYPE_CHECKING:
+    from tui.app import KaltstartApp
+
+PAGES = (
+    ("1", "drives", N_("Drives")),
+    ("2", "plan", N_("Plan")),
+    ("3", "run", N_("Run")),
+    ("4", "results", N_("Results")),
+    ("5", "machine", N_("Machine")),
+)
+_PURPOSES = {
+    "autostart": N_("The plan on the stick starts in {count} s - press any key to stop it"),
+    "resume": N_("The campaign continues in {count} s - press any key to stop it"),
+    "power-off": N_("The machine is powered off in {count} s - press any key to stop it"),
+    "reboot": N_("The machine restarts in {count} s - press any key to stop it"),
+}
+_ENGINE_SAYS = (
+    *(N_("starting"), N_("idle"), N_("preparing"), N_("running"), N_("countdown")),
+    *(N_("finishing"), N_("refused"), N_("Ready"), N_("Campaign")),
+    *(N_("Reading the drives' health"), N_("Writing the report"), N_("Dismantling the array")),
+    N_("Importing campaigns"),
+)
+"""The words among what it says; the rest is its own."""
+
+_WAIT = N_("What to do: wait a minute; if this remains, power the machine off and on.")
+
+
+def describe_countdown(countdown: Countdown) -> str:
+    """What happens when, and how to stop it."""
+    what = _(_PURPOSES.get(countdown.purpose, countdown.purpose))
+    return what.format(count=countdown.remaining_s)
+
+
+def describe_trouble(snapshot: Snapshot) -> str:
+    """What keeps the appliance from working, and what to do; empty where nothing does."""
+    status = snapshot.status
+    if snapshot.hung:
+        return _("THE STICK DOES NOT ANSWER. What is shown is old.") + "\n" + _(_WAIT)
+    if status is not None and status.error is not None:
+        word = _("REFUSED") if status.phase == "refused" else _("PROBLEM")
+        hint = ""
+        if status.error.hint:
+            hint = "\n" + _("What to do: {hint}").format(hint=status.error.hint)
+        return f"{word}: {status.error.message}{hint}"
+    if snapshot.silent:
+        old = _("THE ENGINE DOES NOT ANSWER. What is shown may be out of date.")
+        return old + "\n" + _(_WAIT)
+    if status is not None and status.phase == "refused":
+        return f"{_('REFUSED')}: {status.message}"
+    trouble = language.find_trouble()
+    if status is not None and status.phase != "starting":
+        trouble = snapshot.trouble or trouble
+    return f"{_('PROBLEM')}: {trouble}" if trouble else ""
+
+
+class Page(Screen[None]):
+    """One page. `show` is called with every new snapshot while the page is the one on screen."""
+
+    NAME: ClassVar[str]
+    TITLE: ClassVar[str]
+    HELP: ClassVar[str]
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    _told = ""
+    """The bug of this page that stands in the journal."""
+    _shown: tuple[object, ...] = ()
+    """What the page shows, and the place it has for it."""
+
+    @property
+    def kaltstart(self) -> "KaltstartApp":
+        """The app, by its own type."""
+        return cast("KaltstartApp", self.app)
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield Line(id="header")
+        yield Line(id="banner")
+        with Vertical(id="body"):
+            yield from self.compose_body()
+        yield Line(id="message")
+        yield Line(id="keys")
+        yield Line(id="modes")
+
+    @abstractmethod
+    def compose_body(self) -> ComposeResult:
+        """The page's own widgets."""
+
+    @abstractmethod
+    def show(self, snapshot: Snapshot) -> None:
+        """Bring the page's own widgets up to date."""
+
+    @abstractmethod
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        """The keys that do something on this page now."""
+
+    def on_mount(self) -> None:
+        """Draw what is known already."""
+        self.show_all()
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Catch up with what happened while another page was shown."""
+        # Nothing changes the styles of a page that is not seen.
+        event.refresh_styles = False
+        self._catch_up()
+
+    def on_resize(self) -> None:
+        """Lay the text out anew."""
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if self._shown == self._list_shown():
+            self.show_message(self.kaltstart.message)
+        else:
+            self.show_all()
+
+    def _list_shown(self) -> tuple[object, ...]:
+        place = self.query_one("#body").size
+        language_now = language.current(), language.find_trouble()
+        return self.kaltstart.snapshot, self.app.size, place, language_now
+
+    def show_all(self) -> None:
+        """The page and its surroundings."""
+        app, snapshot = self.kaltstart, self.kaltstart.snapshot
+        self.query_one("#header", Line).show(self._header(snapshot))
+        banner = self.query_one("#banner", Line)
+        text = describe_trouble(snapshot)
+        if snapshot.countdown is not None:
+            text = describe_countdown(snapshot.countdown)
+        banner.show(text)
+        banner.set_class(bool(text), "shown")
+        self.show_message(app.message)
+        self.show_keys()
+        self.query_one("#modes", Line).show(
+            " ".join(
+                f"[{digit} {_(title)}]" if name == self.NAME else f" {digit} {_(title)} "
+                for digit, name, title in PAGES
+            )
+        )
+        self._shown = ()
+        if self.try_to_show(lambda: self.show(snapshot)):
+            self._shown = self._list_shown()
+
+    def try_to_show(self, part: Callable[[], None]) -> bool:
+        """Whatever is wrong with this page, its keys, the message and the other pages go on."""
+        try:
+            part()
+        # No error of what is shown may end the interface.
+        except Exception as error:  # noqa: BLE001
+            if repr(error) != self._told:  # not with each snapshot
+                self._told = repr(error)
+                tell_bug(error)
+            self.show_message(
+                _(
+                    "Internal error on this page: {error}. The other pages work; "
+                    "the campaign is not affected."
+                ).format(error=repr(error))
+            )
+            return False
+        return True
+
+    def show_message(self, message: str) -> None:
+        """Only the message line: it must work where drawing the rest has just failed."""
+        self.query_one("#message", Line).show(message)
+
+    def show_keys(self) -> None:
+        """Only the line of keys: what they do may change with the cursor."""
+        snapshot = self.kaltstart.snapshot
+        keys = [*self.list_keys(snapshot), ("F1", _("help"))]
+        if not snapshot.busy:
+            keys.append(("p", _("power")))
+        if snapshot.countdown is not None:
+            keys = [(_("ANY KEY"), _("stops the countdown"))]
+        self.query_one("#keys", Line).show("  ".join(f"{key} {label}" for key, label in keys))
+
+    def _header(self, snapshot: Snapshot) -> str:
+        status, title = snapshot.status, _(self.TITLE)
+        if status is None:
+            return f" Kaltstart · {title} · {_('waiting for the engine')}"
+        campaign = snapshot.current
+        if snapshot.is_overtaken and campaign is not None:
+            return f" Kaltstart {status.version} · {title} · {_('paused')}: {say(campaign.reason)}"
+        word = _(status.phase) if not snapshot.silent else _("not answering")
+        return f" Kaltstart {status.version} · {title} · {word}: {say(_(status.message))}"

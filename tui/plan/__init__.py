@@ -1,0 +1,1 @@
+"""The page Plan, and the form that composes a plan."""

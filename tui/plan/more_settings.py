@@ -1,0 +1,135 @@
+"""Settings of a composed campaign without a row in the form: their line and their page.
+
+What they may be is the plan's to say, with the whole plan.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import override
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from tui.language import _
+from tui.model.draft import Mistake, PlanValue
+from tui.model.more_settings import (
+    SETTINGS,
+    UNUSED,
+    Further,
+    FurtherSetting,
+    parse_typed,
+    show_value,
+)
+from tui.widgets.choice import Choice
+from tui.widgets.dialog import Dialog
+from tui.widgets.field import Field
+from tui.widgets.line import Line
+
+
+class FurtherLine(Line):
+    """Not to be focused: the way from field to field stays as short as it is."""
+
+    def __init__(self, further: Further) -> None:
+        super().__init__(id="further")
+        self.further = further
+        self.mistakes: tuple[Mistake, ...] = ()
+        self.take(further)
+
+    def take(self, further: Further) -> None:
+        """Other settings, not checked yet."""
+        self.further = further
+        self.show_mistakes(())
+
+    def show_mistakes(self, mistakes: Sequence[Mistake]) -> None:
+        """That something is wrong with them; their page has it in the plan's words."""
+        self.mistakes = tuple(mistakes)
+        told = ", ".join(self.further.list_set()) or _("all at their defaults")
+        if mistakes:
+            wrong = ", ".join(each.key for each in mistakes)
+            told = _("! mistakes in {keys}").format(keys=wrong)
+        self.show(_("F5 more settings: {what}").format(what=told))
+
+
+def is_further(mistake: Mistake) -> bool:
+    """Whether it is in one of these settings."""
+    return any(each.is_blamed_by(mistake) for each in SETTINGS)
+
+
+class FurtherDialog(Dialog[Further]):
+    """The page of these settings; they are checked with the whole plan."""
+
+    AUTO_FOCUS = "#further-autostart"
+
+    def __init__(
+        self, further: Further, *, unused: Collection[str], mistakes: Sequence[Mistake]
+    ) -> None:
+        """`unused`: tables that the campaign lacks as it is."""
+        super().__init__(_(" More settings "))
+        self._further = further
+        self._unused = unused
+        self._mistakes = tuple(mistakes)
+        self._switched: dict[FurtherSetting, bool] = {
+            each: bool(further.value_of(each))
+            for each in SETTINGS
+            if isinstance(further.default_of(each), bool)
+        }
+
+    @override
+    def compose_box(self) -> ComposeResult:
+        yield Line(_("The plan contains only values that differ from their defaults."))
+        for setting in SETTINGS:
+            with Horizontal(classes="line gap"):
+                yield Line(setting.key, classes="name")
+                yield self._make_input(setting)
+                yield Line(self._show_default(setting), classes="does")
+            own = [each.text for each in self._mistakes if setting.is_blamed_by(each)]
+            if own:
+                told = "\n".join(f"! {text.removeprefix(f'{setting.key}: ')}" for text in own)
+                yield Line(told, classes="mistakes")
+            yield Line(_(setting.does), classes="explanation")
+        with Horizontal(classes="buttons"):
+            yield Choice(_("Cancel"), id="cancel")
+            yield Choice(_("Done"), id="done")
+            yield Line(_("Space: choose  Tab: next  Esc: leave"))
+
+    def _make_input(self, setting: FurtherSetting) -> Choice | Field:
+        value = show_value(self._further.value_of(setting))
+        if setting in self._switched:
+            return Choice(value, id=_id_of(setting), name=setting.key)
+        return Field(value, id=_id_of(setting), name=setting.key, max_length=12)
+
+    def _show_default(self, setting: FurtherSetting) -> str:
+        told = _("default: {value}").format(value=self._further.show_default(setting))
+        unused = setting.table in self._unused
+        return f"{told}; {_(UNUSED[setting.table])}" if unused else told
+
+    def on_mount(self) -> None:
+        """Go to the first mistake."""
+        wrong = [each for each in SETTINGS if any(map(each.is_blamed_by, self._mistakes))]
+        if wrong:
+            self.query_one(f"#{_id_of(wrong[0])}").focus()
+
+    def on_input_submitted(self) -> None:
+        """Enter in a field goes to the next one."""
+        self.focus_next()
+
+    @override
+    def choose(self, choice_id: str) -> None:
+        if choice_id == "done":
+            self.dismiss(self._further.take(self._read()))
+            return
+        for setting, is_on in self._switched.items():
+            if choice_id == _id_of(setting):
+                self._switched[setting] = not is_on
+                self.query_one(f"#{choice_id}", Choice).relabel(show_value(not is_on))
+
+    def _read(self) -> Mapping[FurtherSetting, PlanValue]:
+        return {
+            each: self._switched[each]
+            if each in self._switched
+            else parse_typed(self.query_one(f"#{_id_of(each)}", Field).value)
+            for each in SETTINGS
+        }
+
+
+def _id_of(setting: FurtherSetting) -> str:
+    return f"further-{setting.key.replace('_', '-')}"

@@ -1,0 +1,126 @@
+"""Saving a plan on the stick, and starting, editing or deleting a saved one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tui.language import _
+from tui.model.draft import ComposedCampaign
+from tui.model.drives import DriveRow
+from tui.model.form_of_plan import Outline
+from tui.pending import describe_answer
+from tui.plan.compose import Fits
+from tui.plan.saved_plan_list import KeptPlansDialog
+from tui.port.plans import KeptPlan
+from tui.widgets.dialog import Ask
+
+if TYPE_CHECKING:
+    from tui.app import KaltstartApp
+
+type Release = Callable[[Sequence[DriveRow]], Awaitable[bool]]
+"""Whether somebody released each of them, one by one."""
+type Compose = Callable[[Outline, Fits], Awaitable[None]]
+"""Lets somebody adjust it in the form, and start what comes of it."""
+
+
+async def keep_plan(app: "KaltstartApp", composed: ComposedCampaign) -> str:
+    """Have the engine keep it; what came of that."""
+    toml = await app.call_port(partial(app.port.compose_plan, composed, released=False))
+    if toml is None:
+        return f"{_('It cannot be saved.')} {app.message}"
+    file_name = await asyncio.to_thread(app.port.name_plan, composed.name)
+    names = await asyncio.to_thread(app.port.list_plans)
+    is_there = file_name in map(str.casefold, names)
+    if is_there:
+        text = _("plans/{name} is on the stick already. Replace it?").format(name=file_name)
+        choices = (("replace", _("Replace")),)
+        if await app.push_screen_wait(Ask(_(" Save the plan "), text, choices)) is None:
+            return _("Not saved.")
+    payload = {"name": composed.name, "plan_toml": toml, "replace": is_there}
+    asked = await app.ask_engine("keep-plan", payload)
+    if asked is None:
+        return f"{_('It cannot be saved.')} {app.message}"
+    # The page's own message lies under the form.
+    answer = await asked
+    if answer.state != "accepted":
+        return describe_answer(answer)
+    return _("Saved as plans/{name} without releases. l on the page loads it.").format(
+        name=file_name
+    )
+
+
+async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) -> None:
+    """Choose one, then what is to be done with it."""
+    names = await asyncio.to_thread(app.port.list_plans)
+    if not names:
+        app.say(_("No plan is saved on the stick. F3 saves one that you compose here."))
+        return
+    number = await app.push_screen_wait(KeptPlansDialog(names))
+    if number is None:
+        return
+    app.say(_("Checking ..."))
+    plan = await asyncio.to_thread(app.port.read_kept_plan, names[number])
+    app.say("")
+    written = [
+        [each for each in app.snapshot.drives if identity in each.raw_names]
+        for identity in plan.raw_released
+    ]
+    answer = await app.push_screen_wait(_ask_what(plan, written))
+    if answer == "start":
+        if await release([each for found in written for each in found]):
+            toml = await app.call_port(partial(app.port.release_in, plan.toml, plan.raw_released))
+            await app.ask_engine("start", {"plan_toml": toml})
+    elif answer == "adjust":
+        await _adjust(app, plan, compose)
+    elif answer == "delete":
+        await _delete(app, names[number], plan.name)
+
+
+def _ask_what(plan: KeptPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
+    delete = ("delete", _("Delete"))
+    adjust = ("adjust", _("Edit"))
+    if plan.problems:
+        text = "\n".join(f"{number:2}. {each}" for number, each in enumerate(plan.problems, 1))
+        title = _(" plans/{name} cannot be started ").format(name=plan.name)
+        return Ask(title, text, (delete,), cancel=_("Close"))
+    title = f" plans/{plan.name} "
+    if any(len(found) != 1 for found in written):
+        told = _("A drive that this plan writes to appears more than once in this machine.")
+        if [] in written:
+            told = _("A drive that this plan writes to is not in this machine.")
+        text = f"{plan.summary}.\n\n{told} {_('It cannot be started.')}"
+        return Ask(title, text, (delete,), cancel=_("Close"))
+    told = _("Each drive it writes to is released first.") if written else _("It only reads.")
+    label = _("Continue") if written else _("Start")
+    return Ask(title, f"{plan.summary}.\n\n{told}", (("start", label), adjust, delete))
+
+
+async def _adjust(app: "KaltstartApp", plan: KeptPlan, compose: Compose) -> None:
+    """In the form, if that can show all of it."""
+    outline = await asyncio.to_thread(app.port.outline_plan, plan.toml, app.snapshot.drives)
+    lost = list(outline.obstacles)
+
+    async def fits(composed: ComposedCampaign | None) -> bool:
+        if composed is None:
+            lost.append(_("its boots"))
+            return False
+        found = await app.call_port(partial(app.port.find_lost, plan.toml, composed))
+        lost.extend((_("it is no longer a plan"),) if found is None else found)
+        return not lost
+
+    if not lost:
+        await compose(outline, fits)
+    if lost:
+        told = _("The form cannot show all of this plan; the rest would be lost:")
+        hint = _("Change the file on another computer. Nothing was changed here.")
+        text = "\n".join([told, *(f"  {each}" for each in lost), "", hint])
+        title = _(" plans/{name} cannot be edited here ").format(name=plan.name)
+        await app.push_screen_wait(Ask(title, text, (), cancel=_("Close")))
+
+
+async def _delete(app: "KaltstartApp", file_name: str, shown: str) -> None:
+    text = _("Delete plans/{name} from the stick? This cannot be undone.").format(name=shown)
+    choices = (("delete", _("Delete")),)
+    if await app.push_screen_wait(Ask(_(" Delete a plan "), text, choices)) is not None:
+        await app.ask_engine("delete-plan", {"file_name": file_name})

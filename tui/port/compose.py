@@ -1,0 +1,75 @@
+"""A composed form as a plan's text, and the result of the plan's checks."""
+
+import os
+
+from appliance.campaign.stick_room import check_room
+from appliance.drives.model import Drive
+from appliance.errors import KaltstartError
+from appliance.plan.compose import compose_plan
+from appliance.plan.read import find_conflicts, parse_plan
+from appliance.problem import Problem
+from tui.charset import one_line
+from tui.model.draft import ComposedCampaign, Mistake
+from tui.model.drives import DriveRow
+from tui.port.releases import find_released
+
+
+def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
+    """The plan's text; it releases the drives that it writes to. Raises Refusal.
+
+    Not `released`: to be kept, until somebody releases them.
+    """
+    return compose_plan(
+        name=composed.name,
+        on_finish=composed.on_finish,
+        drives=[_to_drive(drive) for drive in composed.drives],
+        roles=composed.roles,
+        boot=composed.boot,
+        array=composed.array,
+        workloads=composed.workloads,
+        further=composed.further,
+        typed={each.raw_identity: each.raw_identity for each in find_released(composed)}
+        if released
+        else {},
+    )
+
+
+def check_composed(composed: ComposedCampaign) -> tuple[Mistake, ...]:
+    """What the plan's own checks have against it, and whether the stick has room for it."""
+    try:
+        plan = parse_plan(compose_text(composed))
+    except KaltstartError as error:
+        return tuple(map(find_mistake, error.problems or [Problem((), str(error))]))
+    drives = [_to_drive(drive) for drive in composed.drives]
+    ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    conflicts = find_conflicts(plan, drives, stick=None, ram_bytes=ram_bytes)
+    refusal = check_room(plan, drives).refusal
+    problems = (*conflicts, *(Problem((), each) for each in [refusal] if each))
+    return tuple(map(find_mistake, problems))
+
+
+def find_mistake(problem: Problem) -> Mistake:
+    """Where it belongs in the form: the table, which of those there are several of, and the key."""
+    path = problem.path
+    table = str(path[0]) if path else ""
+    index = path[1] if len(path) > 1 and isinstance(path[1], int) else 0
+    key = next((each for each in path[1:] if isinstance(each, str)), "")
+    text = f"{key}: {problem.text}" if key and problem.file else problem.text
+    return Mistake(table, index, one_line(key), one_line(text))
+
+
+def _to_drive(row: DriveRow) -> Drive:
+    return Drive(
+        path=f"/dev/{row.device}",
+        serial=row.raw_serial,
+        wwn=row.raw_wwn,
+        model=row.raw_model,
+        firmware=row.firmware,
+        size_bytes=row.size_bytes,
+        rotational=row.rotational,
+        transport=row.bus,
+        logical_block_bytes=row.logical_block_bytes,
+        physical_block_bytes=row.physical_block_bytes,
+        write_protected=row.write_protected,
+        serial_doubt=row.serial_doubt,
+    )

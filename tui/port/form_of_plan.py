@@ -1,0 +1,119 @@
+"""A saved plan as the form shows it, and what the form would lose of it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from appliance.plan.model import ALL_TABLES, DEFAULTS, ArrayPlan, Boot, Campaign
+from appliance.plan.read import parse_plan
+from appliance.plan.workloads import WorkloadPlan
+from tui.charset import one_line
+from tui.language import _
+from tui.model.draft import PlanValue
+from tui.model.drives import DriveRow
+from tui.model.form_of_plan import Outline
+from tui.model.more_settings import Further
+from tui.model.roles import Role
+from tui.model.templates import Settings, Template
+from tui.port.plans import release_in
+
+type _Part = Campaign | Boot | ArrayPlan | WorkloadPlan | None
+
+# Fields of a plan that are called otherwise than its keys.
+_KEYS = {"max_celsius": "max_temperature"}
+
+
+def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
+    """A plan without mistakes, on the drives that are here."""
+    plan = tomllib.loads(toml)
+    roles: dict[str, Role] = {}
+    own: list[DriveRow] = []
+    obstacles: list[str] = []
+    for table in plan["drive"]:
+        identity = str(table.get("serial") or table["wwn"])
+        found = [each for each in drives if identity in each.raw_names]
+        obstacles += _find_obstacles(identity, found)
+        own += found[:1]
+        roles[identity] = table.get("role", "target")
+    tests: dict[str, Settings] = {}
+    if "boot" in plan:
+        tests["boot"] = _fill_up(plan["boot"], DEFAULTS["boot"])
+    for table in plan.get("workload", []):
+        kind = table["kind"]
+        if kind in tests:
+            obstacles.append(_("it has more than one workload {kind}").format(kind=kind))
+        # The form offers some keys that a plan need not have: here they are empty.
+        silent = dict.fromkeys(ALL_TABLES[kind].keys.keys() - {"kind", "on"}, "")
+        tests[kind] = _fill_up(table, {**silent, **DEFAULTS[kind]})
+    array = _fill_up(plan["array"], DEFAULTS["array"]) if "array" in plan else None
+    campaign = {**DEFAULTS["campaign"], **plan.get("campaign", {})}
+    name = campaign["name"]
+    return Outline(
+        Template(id="kept", label=one_line(name), does="", roles=roles, tests=tests),
+        name,
+        array,
+        campaign["on_finish"],
+        Further.from_plan(DEFAULTS, plan),
+        (*own, *(each for each in drives if each not in own)),
+        tuple(dict.fromkeys(obstacles)),
+    )
+
+
+def _find_obstacles(identity: str, found: Sequence[DriveRow]) -> Iterator[str]:
+    shown = one_line(identity)
+    if len(found) != 1:
+        told = _("the drive {identity} is not in this machine")
+        if found:
+            told = _("the drive {identity} appears more than once in this machine")
+        yield told.format(identity=shown)
+    elif not found[0].releasable:
+        told = _("the drive {identity} cannot be selected here; page 1 says why")
+        yield told.format(identity=shown)
+    elif found[0].raw_identity != identity:
+        told = _("the drive {identity} is named by its WWN: the form does so only without a serial")
+        yield told.format(identity=shown)
+
+
+def _fill_up(table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Settings:
+    """With what a plan means where it is silent."""
+    return {key: _to_value(value) for key, value in {**defaults, **table}.items()}
+
+
+def _to_value(value: Any) -> PlanValue:  # noqa: ANN401  # TOML has every type
+    """As the form holds it."""
+    held: PlanValue = tuple(value) if isinstance(value, list) else value
+    return held
+
+
+def find_lost(kept: str, formed: str) -> tuple[str, ...]:
+    """What is in the plan `kept` and not, or otherwise, in what the form made of it.
+
+    Both are plans without mistakes once their drives are released. Raises KaltstartError.
+    """
+    identities = tuple(
+        str(each.get("serial") or each["wwn"]) for each in tomllib.loads(kept)["drive"]
+    )
+    before, after = (parse_plan(release_in(each, identities)) for each in (kept, formed))
+    if before == after:
+        return ()
+    lost = [
+        *_compare("campaign", before.campaign, after.campaign),
+        *_compare("boot", before.boot, after.boot),
+        *_compare("array", before.array, after.array),
+    ]
+    formed_by_kind = {each.kind: each for each in after.workloads}
+    for each in before.workloads:
+        lost += _compare(each.kind, each, formed_by_kind.get(each.kind))
+    return tuple(lost) or (_("the order of its workloads, or which drive does what"),)
+
+
+def _compare(table: str, before: _Part, after: _Part) -> Iterator[str]:
+    if before is None or after is None:
+        if before != after:
+            yield table
+        return
+    for field in fields(before):
+        if getattr(before, field.name) != getattr(after, field.name):
+            name = field.name.removesuffix("_bytes").removesuffix("_s")
+            yield f"{table}: {_KEYS.get(name, name)}"

@@ -1,0 +1,1 @@
+"""The page Results: figures, reports, raw output, campaigns of other sticks."""

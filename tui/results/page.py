@@ -1,0 +1,392 @@
+"""Page 4: the results of every campaign on this stick: boots, steps and their figures."""
+
+import re
+import textwrap
+from collections.abc import Sequence
+from functools import partial
+from statistics import median
+from typing import ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+
+from appliance.store.read.overview import BootRow
+from tui import language
+from tui.charset import drawable, shorten
+from tui.figures.boot_ratios import describe_boot_ratios
+from tui.figures.comparisons import describe_comparisons, draw_comparisons
+from tui.figures.side_ratios import SideRatio, describe_side_ratios
+from tui.figures.spreads import draw_spreads
+from tui.format import show_number
+from tui.language import N_, _
+from tui.model.campaigns import Campaign, CampaignDrive, Figure, Step
+from tui.model.engine_words import name_device, name_role, say
+from tui.model.snapshot import Snapshot
+from tui.page import Page
+from tui.results.charts import draw_boots
+from tui.results.import_campaigns import take_over
+from tui.results.raw import show_raw
+from tui.results.reports import write_all
+from tui.widgets.figures import draw_bar
+from tui.widgets.line import Line
+from tui.widgets.table import Table, make_cell
+
+_LISTED = 4
+_CELL = 8
+_FIGURES = (
+    *((N_("median"), 9), (N_("best"), 9), (N_("first/last"), 11)),
+    *((N_("valid"), 7), (N_("failed"), 7)),
+)
+_STATES = (
+    *(N_("preparing"), N_("running"), N_("paused"), N_("planned"), N_("done")),
+    *(N_("RUNNING"), N_("FAILED"), N_("SKIPPED")),
+)
+_VERDICTS = (N_("accept"), N_("accept with remarks"), N_("REJECT"))
+"""As the database has them, in capitals where somebody has to look."""
+
+
+class ResultsPage(Page):
+    """The campaigns above, the boots and steps of the chosen one below."""
+
+    NAME: ClassVar[str] = "results"
+    TITLE: ClassVar[str] = N_("Results")
+    AUTO_FOCUS = "Table"
+    HELP: ClassVar[str] = N_(
+        "All campaigns on this stick. Up, Down choose one, Tab goes to its results.\n\n"
+        "Verdicts: whether each drive is within the limits of the policy. REJECT and remarks "
+        "have their reasons below; the report has every limit with the measured value.\n\n"
+        "Boots: seconds, cold (after power-off) or warm, proven by the drive's own counter "
+        "or not. In brackets: not valid; CHARTED: does not count. first/last above 1: it got "
+        "faster. Boxplots: ├ minimum, █ middle half, │ median, ┤ maximum. Columns: one per "
+        "boot, a dot if its time does not count.\n\n"
+        "Steps: main figures, and the state of the page cache: cold (the drive answered), "
+        "warm (RAM answered), bypass, bounded, partial; unproven if there is no proof. Bars "
+        "compare what ran on several drives.\n\n"
+        "Enter  raw output    w  rewrite the report    a  rewrite all reports\n"
+        "m  import another stick's campaigns: its kaltstart.sqlite, on KALTSTART"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "report", show=False),
+        Binding("a", "all_reports", show=False),
+        Binding("m", "take_over", show=False),
+        Binding("enter", "raw", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._campaigns: tuple[Campaign, ...] = ()
+        self._ratios: dict[_Work, tuple[SideRatio, ...]] = {}
+        self._language = language.current()
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        table = Table(show_header=False)
+        table.add_column("campaign", key="campaign")
+        yield table
+        yield Line(id="report")
+        with VerticalScroll(classes="gap"):
+            yield Line(id="results")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        other = ("m", _("import"))
+        if not snapshot.campaigns:
+            return [other] if _may_ask(snapshot) else []
+        keys = [("Tab", _("results")), (_("Enter"), _("raw"))]
+        if not _may_ask(snapshot):
+            return [(_("Up/Down"), _("choose")), *keys]
+        # With these there is no room for what a list has anyway.
+        return [*keys, ("w", _("write report")), ("a", _("all")), other]
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        if (self._campaigns, self._language) != (snapshot.campaigns, language.current()):
+            self._language = language.current()
+            self._fill(snapshot.campaigns)
+        self._show_results()
+
+    @override
+    def on_mount(self) -> None:
+        """Follow the cursor as page Drives does."""
+        self.watch(self.query_one(Table), "cursor_coordinate", self._follow_cursor, init=False)
+
+    def _follow_cursor(self) -> None:
+        self.try_to_show(self._show_results)
+
+    def on_data_table_row_selected(self) -> None:
+        """Enter."""
+        self.action_raw()
+
+    def action_raw(self) -> None:
+        """Down to what the tools said."""
+        campaign = self._selected()
+        if campaign is not None:
+            self.kaltstart.run_once("raw", show_raw(self.kaltstart, campaign))
+
+    def action_report(self) -> None:
+        """Have the engine write the report again."""
+        campaign = self._selected()
+        if self._may_write_reports() and campaign is not None:
+            payload = {"campaign_id": campaign.id}
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("report", payload))
+
+    def action_all_reports(self) -> None:
+        """The same, for every campaign."""
+        if self._may_write_reports():
+            self.kaltstart.run_once("reports", write_all(self.kaltstart, self._campaigns))
+
+    def action_take_over(self) -> None:
+        """Campaigns of another stick."""
+        if self._may_ask():
+            self.kaltstart.run_once("take-over", take_over(self.kaltstart))
+
+    def _may_write_reports(self) -> bool:
+        if not self._campaigns:
+            self.kaltstart.say(_("There is no campaign to report on."))
+            return False
+        return self._may_ask()
+
+    def _may_ask(self) -> bool:
+        """Whether the engine does such things now; if not, why is told."""
+        snapshot = self.kaltstart.snapshot
+        if snapshot.busy:
+            self.kaltstart.say(_("A campaign is running: stop it first (page 3, s)."))
+        elif not _may_ask(snapshot):
+            self.kaltstart.say(_("That cannot be done now: see above."))
+        return _may_ask(snapshot)
+
+    def _fill(self, campaigns: tuple[Campaign, ...]) -> None:
+        before = self._selected()
+        self._campaigns = campaigns
+        table = self.query_one(Table)
+        table.styles.height = min(_LISTED, max(1, len(campaigns)))
+        table.clear()
+        state = max([9, *(len(_(campaign.state)) for campaign in campaigns)])
+        for campaign in campaigns:
+            table.add_row(
+                make_cell(
+                    f"{campaign.id:3}  {campaign.created_at[:16].replace('T', ' ')}"
+                    f"  {_(campaign.state):{state}}  {shorten(campaign.name, 53 - state)}"
+                )
+            )
+        for row, campaign in enumerate(campaigns):
+            if before is not None and before.id == campaign.id:
+                table.move_cursor(row=row)
+
+    def _selected(self) -> Campaign | None:
+        row = self.query_one(Table).cursor_row
+        return self._campaigns[row] if 0 <= row < len(self._campaigns) else None
+
+    def _show_results(self) -> None:
+        campaign = self._selected()
+        results, report = self.query_one("#results", Line), self.query_one("#report", Line)
+        if campaign is None:
+            results.show(_("No campaign on this stick yet."))
+            report.show("")
+            return
+        where = (
+            f"KALTSTART: {campaign.report}/report.html" if campaign.report else _("not written yet")
+        )
+        report.show(_("Report: {place}").format(place=where))
+        work = _name_work(campaign)
+        width = max(40, self.app.size.width - 4)
+        results.show(describe_results(campaign, width, self._ratios.get(work, ())))
+        if _may_compare(campaign) and work not in self._ratios:
+            self.kaltstart.run_once("ratios", self._read_ratios(campaign))
+
+    async def _read_ratios(self, campaign: Campaign) -> None:
+        """Reading all that a campaign measured takes a while: once, for the one that is looked at.
+
+        Until then, and where it cannot be read, its figures stand alone.
+        """
+        read = partial(self.kaltstart.port.read_side_ratios, campaign.id)
+        self._ratios[_name_work(campaign)] = await self.kaltstart.call_port(read) or ()
+        self.try_to_show(self._show_results)
+
+
+type _Work = tuple[object, ...]
+
+
+def _name_work(campaign: Campaign) -> _Work:
+    """What changes where a campaign has measured something more."""
+    return (campaign.id, campaign.created_at, *(step.state for step in campaign.steps))
+
+
+def _may_compare(campaign: Campaign) -> bool:
+    """Whether there is something, and nothing is measured meanwhile."""
+    devices = {step.device for step in campaign.steps if step.state != "planned"}
+    return campaign.state in {"done", "paused"} and len(devices) > 1
+
+
+def _may_ask(snapshot: Snapshot) -> bool:
+    status = snapshot.status
+    return status is not None and status.phase != "refused" and not snapshot.busy
+
+
+def describe_results(campaign: Campaign, width: int, side_ratios: Sequence[SideRatio] = ()) -> str:
+    """The table of all boots, the steps with their figures, and each drive's boots with proofs."""
+    has_boots = any(drive.boots for drive in campaign.drives)
+    verdicts = describe_verdicts(campaign, width)
+    comes_first = campaign.is_judged or bool(campaign.judging_problem)
+    blocks = [verdicts] if verdicts and comes_first else []
+    blocks += [_describe_matrix(campaign.drives, width)] if has_boots else []
+    if not has_boots and (campaign.planned or not campaign.steps):
+        blocks.append(_("No boot of this campaign has finished yet."))
+    if has_boots:
+        blocks += describe_boot_ratios(campaign, width)
+        blocks += draw_boots(campaign.drives, width)
+    if campaign.steps:
+        blocks += describe_comparisons(campaign, width)
+        blocks += describe_side_ratios(side_ratios, width)
+        blocks.append(describe_steps(campaign.steps, width))
+        blocks += draw_comparisons(campaign, width)
+        blocks += draw_spreads(campaign, width)
+    if has_boots or campaign.skipped:
+        longest = max([0.0, *(boot.boot_s or 0.0 for d in campaign.drives for boot in d.boots)])
+        blocks += [
+            _describe_boots(drive, longest, width)
+            for drive in campaign.drives
+            if drive.planned or drive.boots or drive.failed_reason
+        ]
+    blocks += [verdicts] if verdicts and not comes_first else []
+    return "\n\n".join(blocks)
+
+
+def describe_verdicts(campaign: Campaign, width: int) -> str:
+    """A line per drive that was judged, and below it why it is not accepted as it is.
+
+    Empty where none was.
+    """
+    if not campaign.verdicts and not campaign.judging_problem:
+        return ""
+    name = min(max([8, *(len(each.drive_serial) for each in campaign.verdicts)]), 28)
+    is_plain = campaign.is_judged or not campaign.verdicts
+    lines = [
+        _("Verdicts") if is_plain else _("Verdicts, although no step that judges drives was run")
+    ]
+    if campaign.judging_problem:
+        lines += _wrap(
+            "! " + _("Not judged: {reason}").format(reason=campaign.judging_problem), width
+        )
+    for each in campaign.verdicts:
+        verdict = each.verdict.upper() if each.verdict == "reject" else each.verdict
+        lines.append(f"  {shorten(each.drive_serial, name):{name}}  {_(verdict)}")
+        for reason in _split_reasons(each.reasons):
+            lines += _wrap(reason, width)
+    return "\n".join(lines)
+
+
+def _split_reasons(reasons: str) -> list[str]:
+    """One text per reason. Within brackets a semicolon separates parts of one."""
+    found, depth = [""], 0
+    for part in re.split(r"(; |[()])", reasons):
+        depth = max(0, depth + (part == "(") - (part == ")"))
+        if part == "; " and not depth:
+            found.append("")
+        else:
+            found[-1] += part
+    return [reason for reason in found if reason]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(drawable(text), width, initial_indent="    ", subsequent_indent="      ")
+
+
+def describe_steps(steps: tuple[Step, ...], width: int) -> str:
+    """A line per step, and one per figure below it, which ends with the cache state it met."""
+    figures = [figure for step in steps for figure in step.figures]
+    name = min(max([4, *(len(figure.name) for figure in figures)]), 26)
+    rest = width - 4 - name - 2
+    fitting = [f for f in figures if len(_bracket(f)) + 2 + len(f.cache) <= rest]
+    text = max([8, *(len(_bracket(figure)) for figure in fitting or figures)])
+    head, cache = f"{_('Steps'):{4 + name}}  {_('Figures'):{text}}  ", _("Page cache")
+    if len(head + cache) > width:
+        cache = _("Cache")
+    lines = [head + cache if figures else _("Steps")]
+    for number, step in enumerate(steps, 1):
+        reason = f": {say(step.reason)}" if step.reason else ""
+        state = step.state if step.state in {"planned", "done"} else step.state.upper()
+        what = _("{kind} on {device}").format(kind=step.kind, device=name_device(step.device))
+        lines.append(shorten(f"{number:2}. {what}: {_(state)}{reason}", width))
+        for note in step.array:
+            lines += textwrap.wrap(
+                note, width, initial_indent="    ", subsequent_indent="      ", max_lines=3
+            )
+        for figure in step.figures:
+            start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"
+            line = f"{start}  {figure.cache}"
+            # The cache state is never cut off: without it a figure says nothing.
+            is_wide = len(line) > width
+            lines += [start.rstrip(), f"{figure.cache:>{width}}"] if is_wide else [line]
+    return "\n".join(lines)
+
+
+def _bracket(figure: Figure) -> str:
+    return figure.text if figure.valid else f"({figure.text.strip()})"
+
+
+def _describe_matrix(drives: tuple[CampaignDrive, ...], width: int) -> str:
+    """Drive by cycle, in seconds; as many blocks of lines as the width demands."""
+    booted = [drive for drive in drives if drive.planned or drive.boots]
+    cycles = sorted({boot.cycle for d in drives for boot in d.boots if not boot.charted})
+    name = min(max([6, len(_("Seconds")), *(len(drive.booted) for drive in booted)]), 28)
+    at_once = max(1, (width - name - 2) // _CELL)
+    blocks = []
+    for start in range(0, len(cycles), at_once):
+        part = cycles[start : start + at_once]
+        head = "".join(f"{f'#{cycle}':>{_CELL}}" for cycle in part)
+        lines = [f"{_('Seconds'):{name}}  {head}"]
+        for drive in booted:
+            by_cycle = {boot.cycle: boot for boot in drive.boots if not boot.charted}
+            cells = "".join(f"{_show_time(by_cycle.get(cycle)):>{_CELL}}" for cycle in part)
+            lines.append(f"{shorten(drive.booted, name):{name}}  {cells}")
+        blocks.append("\n".join(lines))
+    head = "".join(f"{_(word):>{columns}}" for word, columns in _FIGURES)
+    lines = [f"{'':{name}}  {head}"]
+    for drive in booted:
+        row = "".join(
+            f"{text:>{columns}}"
+            for text, (_word, columns) in zip(_sum_up(drive), _FIGURES, strict=True)
+        )
+        lines.append(f"{shorten(drive.booted, name):{name}}  {row}")
+    return "\n\n".join([*blocks, "\n".join(lines)])
+
+
+def _sum_up(drive: CampaignDrive) -> tuple[str, ...]:
+    times = drive.times_s
+    figures = (median(times), min(times), times[0] / times[-1]) if times else ()
+    valid = sum(boot.valid for boot in drive.boots)
+    return (
+        *([show_number(figure, ".2f") for figure in figures] or ["-"] * 3),
+        str(valid),
+        str(len(drive.boots) - valid),
+    )
+
+
+def _describe_boots(drive: CampaignDrive, longest: float, width: int) -> str:
+    lines = [f"{drive.booted}  {drive.model}, {_(drive.kind)}, {name_role(drive.role)}"]
+    if drive.failed_reason:
+        lines.append("  " + _("GAVE UP: {reason}").format(reason=say(drive.failed_reason)))
+    if drive.skipped:
+        said = _("SKIPPED by a person: {count} of {planned} boots, not measured")
+        lines.append("  " + said.format(count=drive.skipped, planned=drive.planned))
+    proof = max(8, len(_("unproven")))
+    for boot in drive.boots:
+        how = f"{_(boot.power):4}  {_(boot.cold_proof):{proof}}"
+        what = f"  {boot.cycle:4}  {how}  {_show_time(boot):>8}  "
+        if boot.boot_s is None or not boot.valid:
+            lines.append(shorten(f"{what}{say(boot.cold_reason)}", width))
+            continue
+        charted = " " + _("CHARTED") if boot.charted else ""
+        lines.append(what + draw_bar(boot.boot_s, longest, width - len(what) - 8) + charted)
+    return "\n".join(lines)
+
+
+def _show_time(boot: BootRow | None) -> str:
+    if boot is None:
+        return "-"
+    if boot.boot_s is None:
+        return _("FAILED")
+    seconds = show_number(boot.boot_s, ".2f")
+    return seconds if boot.valid else f"({seconds})"

@@ -1,0 +1,1 @@
+"""The page Run: progress, charts, events, and what can be stopped or skipped."""

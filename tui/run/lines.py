@@ -1,0 +1,124 @@
+"""A campaign's progress in a few lines of the page Run. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tui.charset import shorten
+from tui.format import show_number
+from tui.language import N_, _
+from tui.model.campaigns import ARRAY, Campaign, CampaignDrive, Step
+from tui.model.engine_words import measure_roles, name_role, say
+
+_AT = {"boot": N_("boot {number} of {count}"), "step": N_("step {number} of {count}")}
+_BEHIND = {"boot": N_("{number} of {count} boots"), "step": N_("{number} of {count} steps")}
+_ENDED = {
+    "done": N_("{count} done"),
+    "failed": N_("{count} failed"),
+    "skipped": N_("{count} skipped"),
+}
+_STATES = (N_("PREPARING"), N_("RUNNING"), N_("PAUSED"), N_("DONE"))
+"""As a campaign has them, in capitals."""
+
+
+def describe_campaign(campaign: Campaign, width: int) -> str:
+    """Name, state and how far it is; a count is not torn apart where it fits into a line."""
+    parts = []
+    if campaign.planned or not campaign.steps:
+        ended = {"done": campaign.done, "failed": campaign.failed, "skipped": campaign.skipped}
+        parts.append(_describe_count("boot", campaign, campaign.planned, ended))
+    if campaign.steps:
+        ended = {state: _count(campaign.steps, state) for state in ("done", "failed", "skipped")}
+        parts.append(_describe_count("step", campaign, len(campaign.steps), ended))
+    text = _('Campaign {id} "{name}": {state}').format(
+        id=campaign.id, name=campaign.name, state=_(campaign.state.upper())
+    )
+    first = f", {parts[0]}" + ("," if len(parts) > 1 else "")
+    text += first if len(text + first) <= width else first.replace(", ", ",\n", 1)
+    text += "".join(f"\n{part}" for part in parts[1:])
+    if campaign.is_pausing:
+        text += "\n" + _("PAUSES once the current part is stored")
+    if campaign.reason:
+        text += "\n" + _("Reason: {reason}").format(reason=say(campaign.reason))
+    return text
+
+
+def _describe_count(what: str, campaign: Campaign, planned: int, ended: Mapping[str, int]) -> str:
+    behind = sum(ended.values())
+    where = _(_AT[what]).format(number=min(behind + 1, planned), count=planned)
+    if campaign.state == "done" or behind == planned:
+        where = _(_BEHIND[what]).format(number=behind, count=planned)
+    said = [
+        _(_ENDED[state]).format(count=count)
+        for state, count in ended.items()
+        if count or state != "skipped"
+    ]
+    return f"{where} ({', '.join(said)})"
+
+
+def _count(steps: tuple[Step, ...], state: str) -> int:
+    return sum(step.state == state for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A drive, or the array, with what is done on it."""
+
+    name: str
+    role: str
+    steps: tuple[Step, ...]
+    booted: CampaignDrive | None
+    """Whose boots these are."""
+
+
+def _list_subjects(campaign: Campaign) -> list[_Subject]:
+    """Each drive, and behind its backing drive the array, to which that one's boots belong."""
+    subjects = []
+    for drive in campaign.drives:
+        own = tuple(step for step in campaign.steps if step.device == drive.identity)
+        name = f"{drive.identity} {drive.model}"
+        if drive.role not in {"backing", "cache"}:
+            subjects.append(_Subject(name, drive.role, own, drive))
+            continue
+        subjects.append(_Subject(name, drive.role, own, None))
+        if drive.role == "backing":
+            on_array = tuple(step for step in campaign.steps if step.on_array)
+            subjects.append(_Subject(drive.booted, ARRAY, on_array, drive))
+    return subjects
+
+
+def describe_drives(campaign: Campaign, width: int) -> str:
+    """A line per drive: steps and boots done, last and best time."""
+    subjects, has_boots = _list_subjects(campaign), campaign.planned or not campaign.steps
+    steps = max(7, len(_("Steps")))
+    role = max(len(_("Role")), measure_roles())
+    fixed = 10 + role + (27 if has_boots else 0) + (1 + steps if campaign.steps else 0)
+    least = max(6, len(_("Drive")))
+    longest = max([least, *(len(each.name) for each in subjects)])
+    name = max(least, min(longest, width - fixed))
+    head = f"{_('Drive'):{name}}  {_('Role'):{role}}"
+    head += f" {_('Steps'):>{steps}}" if campaign.steps else ""
+    head += f" {_('Boots'):>7}  {_('Last s'):>8} {_('Best s'):>8}" if has_boots else ""
+    lines = [f"{head}  {_('Failed')}"]
+    for each in subjects:
+        boots = each.booted.boots if each.booted else ()
+        failed = sum(not boot.valid for boot in boots) + _count(each.steps, "failed")
+        line = f"{shorten(each.name, name):{name}}  {name_role(each.role):{role}}"
+        if campaign.steps:
+            over = sum(step.state not in {"planned", "running"} for step in each.steps)
+            line += f" {f'{over}/{len(each.steps)}' if each.steps else '-':>{steps}}"
+        if has_boots:
+            line += _describe_times(each.booted)
+        reason = each.booted.failed_reason if each.booted else ""
+        gave_up = "  " + _("GAVE UP: {reason}").format(reason=say(reason)) if reason else ""
+        lines.append(f"{line}  {failed or '-'}{gave_up}")
+    return "\n".join(lines)
+
+
+def _describe_times(drive: CampaignDrive | None) -> str:
+    if drive is None:
+        return f" {'-':>7}  {'-':>8} {'-':>8}"
+    times = drive.times_s
+    last, best = "-", "-"
+    if times:
+        last, best = show_number(times[-1], ".2f"), show_number(min(times), ".2f")
+    return f" {f'{len(drive.boots)}/{drive.planned}':>7}  {last:>8} {best:>8}"

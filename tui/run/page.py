@@ -1,0 +1,282 @@
+"""Page 3: the running campaign, its boots and steps, what happens next, and stopping it."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import ClassVar, override
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+
+from tui.charset import drawable, shorten
+from tui.format import show_iops, show_number, show_rate
+from tui.language import N_, _
+from tui.model.campaigns import ARRAY, Campaign
+from tui.model.engine_words import name_device, say, say_event
+from tui.model.estimate import describe_time_left
+from tui.model.snapshot import Event, Rate, Snapshot
+from tui.model.status import Progress, StepNow
+from tui.page import Page
+from tui.run.charts import draw_activity, draw_course
+from tui.run.lines import describe_campaign, describe_drives
+from tui.run.resume import describe_resumption
+from tui.run.skip import find_skippable, find_skippable_boots
+from tui.run.skip_dialog import skip_boots, skip_step
+from tui.widgets.dialog import Ask
+from tui.widgets.figures import draw_digits, draw_progress
+from tui.widgets.line import Line
+
+
+class RunPage(Page):
+    """Everything about the campaign of now on one screen."""
+
+    NAME: ClassVar[str] = "run"
+    TITLE: ClassVar[str] = N_("Run")
+    AUTO_FOCUS = "VerticalScroll"
+    HELP: ClassVar[str] = N_(
+        "The running campaign: its progress, and what happens next. Between boots the "
+        "machine powers itself off and on; samples are stored before that, so pulling the "
+        "plug loses none.\n\n"
+        "A workload is a step on one drive or on the array. It has parts; each part is "
+        'stored when it is done. "Drive now" is what the drive itself does, without what RAM '
+        "answers. The charts show its last minutes; a dot means that nothing is known. Below "
+        "them is every drive of the machine; busy is the share of time with requests in "
+        "progress.\n\n"
+        "Time left is an estimate, from what the same work took before with this stick. "
+        "During a countdown, ANY key stops it.\n\n"
+        "h  pause once the current part is stored; power stays on\n"
+        "s  stop now: the current part is measured again later\n"
+        "k  skip what runs, or while paused what is next; asks first\n"
+        "r  resume a paused campaign; asks first if that writes"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "stop", show=False),
+        Binding("h", "pause", show=False),
+        Binding("k", "skip", show=False),
+        Binding("r", "resume", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._resuming = False
+
+    @override
+    def compose_body(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Line(id="campaign")
+            yield Line(id="now")
+            yield Line(id="left")
+            yield Line(id="course", classes="gap")
+            yield Line(id="activity", classes="gap")
+            yield Line(id="drives", classes="gap")
+            yield Line(id="events", classes="gap")
+
+    @override
+    def list_keys(self, snapshot: Snapshot) -> list[tuple[str, str]]:
+        skip = [("k", _("skip step"))] if find_skippable(snapshot) else []
+        if find_skippable_boots(snapshot):
+            skip = [("k", _("skip boots"))]
+        if snapshot.busy:
+            return [("s", _("stop now")), *_list_pause_keys(snapshot.current), *skip]
+        if snapshot.paused:
+            return [("r", _("resume")), *skip]
+        return []
+
+    @override
+    def show(self, snapshot: Snapshot) -> None:
+        width = max(40, self.app.size.width - 4)
+        campaign = snapshot.current
+        about = _("No campaign yet: start one on page 2.")
+        if campaign is not None:
+            about = describe_campaign(campaign, width)
+        paused = snapshot.paused
+        if paused is not None and paused != campaign:
+            about += "\n" + _('Campaign {id} "{name}" is PAUSED: r resumes it').format(
+                id=paused.id, name=paused.name
+            )
+        self.query_one("#campaign", Line).show(about)
+        now = self.query_one("#now", Line)
+        now.show(describe_now(snapshot, width))
+        now.display = bool(now.text)
+        is_live = snapshot.busy and not snapshot.silent
+        for name, text in self._describe_live(snapshot, width).items():
+            line = self.query_one(name, Line)
+            line.show(text if is_live else "")
+            line.display = bool(line.text)
+        drives = self.query_one("#drives", Line)
+        drives.show(describe_drives(campaign, width) if campaign else "")
+        drives.display = campaign is not None
+        self.query_one("#events", Line).show(describe_events(snapshot.events, width))
+
+    def _describe_live(self, snapshot: Snapshot, width: int) -> dict[str, str]:
+        course, activity, left = snapshot.course, snapshot.activity, snapshot.time_left
+        height = self.app.size.height
+        has_step = snapshot.status is not None and snapshot.status.step is not None
+        return {
+            "#left": describe_time_left(left, has_step=has_step) if left else "",
+            "#course": draw_course(course, width=width, screen_height=height) if course else "",
+            "#activity": draw_activity(activity, width) if activity else "",
+        }
+
+    def action_stop(self) -> None:
+        """Stop safely."""
+        if self.kaltstart.snapshot.busy:
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("stop"))
+        else:
+            self.kaltstart.say(_("Nothing is running."))
+
+    def action_pause(self) -> None:
+        """Hold at the next safe point."""
+        app, campaign = self.kaltstart, self.kaltstart.snapshot.current
+        if not app.snapshot.busy or campaign is None:
+            app.say(_("Nothing is running."))
+        else:
+            app.run_flow(app.ask_engine("pause", {"campaign_id": campaign.id}))
+
+    def action_skip(self) -> None:
+        """Give up the step that runs, or what comes next, after a question."""
+        app, paused = self.kaltstart, self.kaltstart.snapshot.paused
+        drives = find_skippable_boots(app.snapshot)
+        found = find_skippable(app.snapshot)
+        if paused is not None and drives:
+            app.run_once("skip", skip_boots(app, paused, drives))
+        elif found is not None:
+            app.run_once("skip", skip_step(app, *found))
+        else:
+            app.say(_("There is no step to skip now; a paused campaign may have one."))
+
+    def action_resume(self) -> None:
+        """Go on with a paused campaign, or after all with one that is about to pause."""
+        current = self.kaltstart.snapshot.current
+        if self.kaltstart.snapshot.busy and current is not None and current.is_pausing:
+            payload = {"campaign_id": current.id}
+            self.kaltstart.run_flow(self.kaltstart.ask_engine("keep-running", payload))
+            return
+        campaign = self.kaltstart.snapshot.paused
+        if campaign is None:
+            self.kaltstart.say(_("No campaign is paused."))
+        elif not self._resuming:
+            self._resuming = True
+            self.kaltstart.run_flow(self._resume(campaign))
+
+    async def _resume(self, campaign: Campaign) -> None:
+        app = self.kaltstart
+        try:
+            app.say(_("Checking what is left to do ..."))
+            written = await app.call_port(lambda: app.port.find_written(campaign.id))
+            if written is None:
+                return
+            app.say("")
+            if written:
+                text = describe_resumption(campaign, written, app.snapshot.drives)
+                choices = (("resume", _("Resume and write")),)
+                if await app.push_screen_wait(Ask(_(" Resume "), text, choices)) is None:
+                    return
+            await app.ask_engine("resume", {"campaign_id": campaign.id})
+        finally:
+            self._resuming = False
+
+
+def _list_pause_keys(campaign: Campaign | None) -> list[tuple[str, str]]:
+    if campaign is None or campaign.state not in {"preparing", "running"}:
+        return []
+    return [("r", _("do not pause")) if campaign.is_pausing else ("h", _("pause after this part"))]
+
+
+def describe_now(snapshot: Snapshot, width: int) -> str:
+    """The countdown, the running step, its progress and what happens next."""
+    status = snapshot.status
+    if status is None or snapshot.is_overtaken:
+        return ""
+    parts = []
+    if snapshot.countdown is not None:
+        parts.append(draw_digits(snapshot.countdown.remaining_s))
+    if status.step is not None:
+        parts.append(describe_step(status.step, width))
+    if status.progress is not None:
+        parts.append(describe_progress(status.progress, width))
+    if status.step is not None and snapshot.rates:
+        parts.append(describe_rates(snapshot.rates))
+    if status.step is not None and status.temperatures:
+        parts.append(describe_temperatures(status.temperatures, width))
+    if status.next:
+        parts.append(_("Next: {what}").format(what=say(status.next)))
+    return "\n".join(parts)
+
+
+def describe_step(step: StepNow, width: int) -> str:
+    """`Step 2 of 7: lottery on LAB-SSD-1` and its part, as large as a text can be."""
+    if step.kind == ARRAY:
+        return _("The array is dismantled")
+    place = _("Step {number} of {count}: {kind} on {device}").format(
+        number=step.position, count=step.of, kind=step.kind, device=name_device(step.device)
+    )
+    part = _("preparing")
+    if step.part:
+        part = _("part {number} of {count}: {part}").format(
+            number=step.part_number, count=step.parts, part=step.part
+        )
+    both = f"{place}, {part}"
+    return both if len(both) <= width else f"{shorten(place, width)}\n  {shorten(part, width - 2)}"
+
+
+def describe_progress(progress: Progress, width: int) -> str:
+    """What is being done, how much of it is, and a bar; without a total only what."""
+    done, total = progress.done_bytes, progress.total_bytes
+    if total <= 0:
+        return f"{say(progress.label)} ..."
+    # Workloads without bytes count something else; no step of so few bytes is worth a bar.
+    amount = _("{done} of {total}").format(done=done, total=total)
+    if total >= 1e6:
+        amount = _("{done} of {total} MB").format(
+            done=show_number(done / 1e6, ",.0f"), total=show_number(total / 1e6, ",.0f")
+        )
+    return f"{say(progress.label)}: {amount}\n{draw_progress(done, total, max(10, width - 8))}"
+
+
+def describe_rates(rates: Sequence[Rate]) -> str:
+    """What the drive itself does now, or the array and its two drives."""
+    names = [_("{name} now:").format(name=_(rate.name)) for rate in rates]
+    width = max(map(len, names))
+    lines = []
+    for name, rate in zip(names, rates, strict=True):
+        does = _("read {read}; write {write}").format(
+            read=f"{show_rate(rate.read_bytes_s)}, {show_iops(rate.read_iops)}",
+            write=f"{show_rate(rate.write_bytes_s)}, {show_iops(rate.write_iops)}",
+        )
+        lines.append(f"{name:{width}} {does}")
+    return "\n".join(lines)
+
+
+def describe_temperatures(temperatures: Sequence[tuple[str, float]], width: int) -> str:
+    """How warm the drives of the running step are; with several each by its name."""
+    if len(temperatures) == 1:
+        return _("Temperature: {all}").format(all=f"{temperatures[0][1]:.0f} °C")
+    each = (f"{identity} {celsius:.0f} °C" for identity, celsius in temperatures)
+    text = _("Temperature: {all}").format(all=", ".join(each))
+    return textwrap.fill(drawable(text), width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def describe_events(events: tuple[Event, ...], width: int) -> str:
+    """The last lines of the log, each with its time of day."""
+    if not events:
+        return _("No events yet.")
+    marks = {"info": " ", "warning": "!", "error": "E"}
+    lines = []
+    for event in reversed(events):
+        line = f"{event.at[11:19]} {marks.get(event.level, '?')} {say_event(event)}"
+        # What went wrong ends with its reason, which has to be read on a narrow screen too.
+        is_short = event.level == "info"
+        lines += [shorten(line, width)] if is_short else _fold(line, width)
+    return "\n".join([_("Events, newest first (! warning, E error):"), *lines])
+
+
+def _fold(line: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=" " * 11,
+        break_on_hyphens=False,
+        max_lines=3,
+        placeholder="~",
+    )

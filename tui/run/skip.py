@@ -1,0 +1,78 @@
+"""Which step or boots can be skipped, and what is then missing from the results. Pure."""
+
+from tui.language import _
+from tui.model.campaigns import Campaign, CampaignDrive, Step
+from tui.model.engine_words import name_device
+from tui.model.snapshot import Snapshot
+
+
+def find_skippable(snapshot: Snapshot) -> tuple[Campaign, Step] | None:
+    """The step that runs, or of a paused campaign the next one, with its campaign."""
+    campaign = snapshot.current if snapshot.busy else snapshot.paused
+    if campaign is None:
+        return None
+    open_steps = [step for step in campaign.steps if step.state in {"planned", "running"}]
+    if snapshot.busy:
+        now = snapshot.status.step if snapshot.status else None
+        open_steps = [step for step in open_steps if now and step.id == now.step_id]
+    return (campaign, open_steps[0]) if open_steps else None
+
+
+def find_skippable_boots(snapshot: Snapshot) -> tuple[CampaignDrive, ...]:
+    """The drives of the paused campaign that have boots to make; whose turn it is comes first."""
+    if snapshot.paused is None:
+        return ()
+    turns = [(drive.next_position, drive) for drive in snapshot.paused.drives]
+    found = [(turn, drive) for turn, drive in turns if turn is not None]
+    return tuple(drive for _turn, drive in sorted(found, key=lambda each: each[0]))
+
+
+def describe_boots_skip(drive: CampaignDrive) -> str:
+    """The question before the boots of a drive are skipped."""
+    lines = [
+        _("Skip all remaining boots of {drive}?").format(drive=drive.booted),
+        "",
+        _("MISSING from the results: {count} of its {planned} boots.").format(
+            count=drive.open, planned=drive.planned
+        ),
+        "",
+        _(
+            "Stored boots stay. The others count as skipped by a person, never as passed: "
+            'the drive\'s verdict has a remark, and says "not measured" if it needs the '
+            "missing results. The campaign continues with the other drives' boots, and with "
+            "all steps. This cannot be undone."
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def describe_skip(campaign: Campaign, step: Step, snapshot: Snapshot) -> str:
+    """The question before it is skipped."""
+    number = campaign.steps.index(step) + 1
+    lines = [
+        _("Skip step {number} of {count}: {kind} on {device}?").format(
+            number=number,
+            count=len(campaign.steps),
+            kind=step.kind,
+            device=name_device(step.device),
+        ),
+        "",
+        _describe_missing(step, snapshot),
+        "",
+        _(
+            "What it has stored stays. The step counts as skipped by a person, never as "
+            'passed; a verdict that needs the missing results says "not measured". The '
+            "campaign continues with the next step. This cannot be undone."
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _describe_missing(step: Step, snapshot: Snapshot) -> str:
+    now = snapshot.status.step if snapshot.busy and snapshot.status else None
+    if now is None or now.step_id != step.id or not now.part:
+        return _("MISSING from the results: all parts of it that are not stored yet.")
+    return _(
+        "MISSING from the results: part {number} of {parts} ({part}), which is running, and "
+        "all after it."
+    ).format(number=now.part_number, parts=now.parts, part=now.part)

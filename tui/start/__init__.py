@@ -1,0 +1,1 @@
+"""The way to a start: release by serial number, then the request."""

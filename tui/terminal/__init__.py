@@ -1,0 +1,1 @@
+"""The terminal: its driver, priorities, repainting, and the messages of the kernel."""

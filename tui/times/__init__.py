@@ -1,0 +1,1 @@
+"""How long work takes, as this stick has seen it."""

@@ -1,0 +1,145 @@
+"""Durations of this stick's steps and boots, and those still to come. Pure."""
+
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from appliance.store.read.durations import WorkRow, WorkRows
+from tui.model.estimate import Past, Subject, TimeLeft, Work, find_time_left
+
+_COUNTED_APART = frozenset({"on", "cycles", "charts", "wake_margin"})
+"""Keys of a plan that say where or how often, not what."""
+_GRAIN_S = 10.0
+"""Finer than anything is shown, and nothing is drawn anew meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The step that is at work."""
+
+    work: Work
+    recorded_s: float
+    """Until `recorded_at`."""
+    recorded_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """All this stick knows of how long things take."""
+
+    past: tuple[Past, ...] = ()
+    planned: tuple[tuple[int, Work], ...] = ()
+    """What is left, with its campaign."""
+    running: tuple[tuple[int, Running], ...] = ()
+
+    def find_time_left(self, campaign_id: int | None, *, now: str) -> TimeLeft | None:
+        """Of one campaign, at `now`; None where nothing of it is left."""
+        planned = [work for campaign, work in self.planned if campaign == campaign_id]
+        found = next((each for campaign, each in self.running if campaign == campaign_id), None)
+        if not planned and found is None:
+            return None
+        elapsed_s = 0.0
+        if found is not None:
+            # A bench machine's clock may have been set meanwhile.
+            since_s = max(_seconds_between(found.recorded_at, now) or 0.0, 0.0)
+            elapsed_s = found.recorded_s + since_s // _GRAIN_S * _GRAIN_S
+        return find_time_left(
+            planned, self.past, running=found.work if found else None, elapsed_s=elapsed_s
+        )
+
+
+def make_durations(rows: WorkRows) -> Durations:
+    """Of all campaigns, as they stand now."""
+    plans = {campaign_id: _read_plan(text) for campaign_id, text in rows.plans.items()}
+    steps = [(row, _name_step(plans[row.campaign_id], row)) for row in rows.steps]
+    boots = [
+        (row, Work("boot", _name_boot(plans[row.campaign_id]), _name_subject(row)))
+        for row in rows.boots
+    ]
+    past = [Past(work, row.seconds) for row, work in steps if row.state == "done"]
+    interruptions: dict[int | None, list[str]] = {}
+    for campaign_id, at in rows.interruptions:
+        interruptions.setdefault(campaign_id, []).append(at)
+    for (before, _), (after, work) in pairwise(boots):
+        # From one stored boot to the next: with the power-off, the countdown and the firmware.
+        seconds = _seconds_between(before.at, after.at)
+        is_whole = before.campaign_id == after.campaign_id and not any(
+            before.at <= at <= after.at for at in interruptions.get(after.campaign_id, ())
+        )
+        if is_whole and seconds is not None:
+            past.append(Past(work, seconds))
+    return Durations(
+        tuple(past),
+        tuple(
+            (row.campaign_id, work)
+            for row, work in (*steps, *boots)
+            if row.state in {"planned", "armed"}
+        ),
+        tuple(
+            (row.campaign_id, Running(work, row.seconds, row.at))
+            for row, work in steps
+            if row.state == "running"
+        ),
+    )
+
+
+def _name_subject(row: WorkRow) -> Subject:
+    return Subject(row.identity, row.model, row.drive_class, row.size_bytes)
+
+
+def _name_step(plan: dict[str, Any], row: WorkRow) -> Work:
+    return name_work(row.kind, _find_workload(plan, row.workload_index), _name_subject(row))
+
+
+# What was planned stands as it was, and parsing costs more than all the rest.
+@lru_cache(maxsize=256)
+def _read_plan(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def _find_workload(plan: dict[str, Any], index: int) -> dict[str, Any]:
+    """Empty where the plan cannot be read."""
+    workloads = plan.get("workload", [])
+    return workloads[index] if index < len(workloads) else {}
+
+
+def _name_boot(plan: dict[str, Any]) -> str:
+    return name_settings(plan["boot"] | {"kind": "boot"}) if "boot" in plan else ""
+
+
+def name_work(kind: str, table: dict[str, Any], subject: Subject) -> Work:
+    """The work that a `[[workload]]` of a plan asks for; empty: it is not known."""
+    settings = name_settings(table) if table else ""
+    return Work(kind, settings, subject, grows=_grows_with_drive(kind, table))
+
+
+def _grows_with_drive(kind: str, table: dict[str, Any]) -> bool:
+    """What a table leaves out is as the plan's schema has it."""
+    match kind:
+        case "surface":
+            return True
+        case "verify":
+            return bool(table.get("size", "all") == "all")
+        case "selftest":
+            return bool(table.get("test", "short") == "long")
+    return False
+
+
+def name_settings(table: dict[str, Any]) -> str:
+    """A table of a plan as `Work.settings` has it: what of it decides how long it takes."""
+    return repr(sorted((key, value) for key, value in table.items() if key not in _COUNTED_APART))
+
+
+def _seconds_between(before: str, after: str) -> float | None:
+    """None where one of them is not known."""
+    try:
+        span = datetime.fromisoformat(after) - datetime.fromisoformat(before)
+    except ValueError:
+        return None
+    return span.total_seconds()
