@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
 
-from appliance.errors import KaltstartError, PlanError, StickTrouble
+from appliance.errors import KaltstartError, PlanError, StickError
 from appliance.units import printable
 
 
@@ -42,7 +42,7 @@ def _say(text: object, *, to: TextIO | None = None) -> None:
         print(printable(line), file=to)
 
 
-def _find_stick_trouble(error: Exception) -> StickTrouble | None:
+def _find_stick_trouble(error: Exception) -> StickError | None:
     """What the database says of the stick while a command stores or reads; None: a bug."""
     import sqlite3
 
@@ -190,7 +190,7 @@ def _ask(kind: str, payload: dict[str, object]) -> int:
             _say(request.answer)
             return request.exit_code or 0
         time.sleep(0.1)
-    raise StickTrouble("the engine does not answer", hint="see journalctl -u kaltstart-engine")
+    raise StickError("the engine does not answer", hint="see journalctl -u kaltstart-engine")
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -199,7 +199,7 @@ def _status(options: argparse.Namespace) -> int:
     try:
         text = (RUN / "status.json").read_text()
     except OSError as error:
-        raise StickTrouble("the engine is not running") from error
+        raise StickError("the engine is not running") from error
     status = json.loads(text)
     if options.json:
         print(json.dumps(status, indent=2))

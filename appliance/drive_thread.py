@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.progress import Progress, tell_nobody
 from appliance.run import unlimited
@@ -38,7 +38,7 @@ class LeftBehindError(BaseException):
     """Raised within the thread when it gets on. No Exception: nothing there may go on with it."""
 
 
-class DriveSilentError(StepFailed):
+class DriveSilentError(StepFailedError):
     """The drive does not answer, and nothing more is asked of it."""
 
 

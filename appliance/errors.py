@@ -66,7 +66,7 @@ class PlanError(KaltstartError):
     blame: Blame = "other"
 
 
-class Refusal(KaltstartError):
+class RefusedError(KaltstartError):
     """Safety said no: shown, stored, and nothing was written.
 
     Mostly something a person did: `blame` is the drive only where it went while it was used, or no
@@ -87,7 +87,7 @@ class Refusal(KaltstartError):
         self.blame = blame
 
 
-class StepFailed(KaltstartError):
+class StepFailedError(KaltstartError):
     """A drive or a tool failed: stored, and the campaign goes on without this step."""
 
     exit_code = 4
@@ -107,25 +107,25 @@ def blaming(blame: Blame) -> Iterator[None]:
         raise
 
 
-class StickTrouble(KaltstartError):
+class StickError(KaltstartError):
     """The stick itself is missing, full, read-only, too new, or there are two of them."""
 
     exit_code = 5
     blame: Blame = "other"
 
 
-class SparingTrouble(StickTrouble):
+class RecoverableStickError(StickError):
     """Nothing that was done is lost by it, and the database may still be good.
 
     A request that meets it is answered, and the engine goes on.
     """
 
 
-class UnreadableProgram(SparingTrouble):
+class UnreadableProgramError(RecoverableStickError):
     """What this system was started from no longer gives its programs."""
 
 
-class UnusableDatabase(SparingTrouble):
+class UnusableDatabaseError(RecoverableStickError):
     """A database of another stick that nothing can be taken over from. Nothing was changed."""
 
     def __init__(self, place: str, why: str, *, hint: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from appliance.errors import KaltstartError, StepFailed, UnreadableProgram
+from appliance.errors import KaltstartError, StepFailedError, UnreadableProgramError
 
 _ANSWER_S = 60.0
 _END_PATIENCE_S = 10
@@ -33,7 +33,7 @@ _OF_THE_MEDIUM = frozenset(
 )
 
 
-class StillRunning(KaltstartError):
+class StillRunningError(KaltstartError):
     """A process that was killed does not end: what it works on is not free yet.
 
     Nothing more may be done with its drive for now, so this is no failure of a step.
@@ -103,14 +103,14 @@ def run(
         stdout, stderr = _communicate(process, stdin, timeout_s=limit_s)
     except subprocess.TimeoutExpired:
         _kill(process, words)
-        raise StepFailed(f"no answer within {limit_s:.0f} s: {shlex.join(words)}") from None
+        raise StepFailedError(f"no answer within {limit_s:.0f} s: {shlex.join(words)}") from None
     except BaseException:
         _kill(process, words)
         raise
     done = Finished(words, process.returncode, stdout, stderr)
     if check and done.returncode != 0:
         reason = (done.stderr or done.stdout).strip().splitlines()
-        raise StepFailed(
+        raise StepFailedError(
             f"{shlex.join(words)} failed with code {done.returncode}: "
             f"{reason[-1] if reason else 'no output'}"
         )
@@ -119,10 +119,10 @@ def run(
 
 def _not_started(program: str, error: OSError) -> KaltstartError:
     if isinstance(error, FileNotFoundError):
-        return StepFailed(f"{program} is not installed", blame="other")
+        return StepFailedError(f"{program} is not installed", blame="other")
     said = f"{program} cannot be started: {error.strerror}"
     if error.errno in _OF_THE_MEDIUM:
-        return UnreadableProgram(
+        return UnreadableProgramError(
             said,
             hint=(
                 "the stick, or the drive this system was started from, has an unreadable "
@@ -130,7 +130,7 @@ def _not_started(program: str, error: OSError) -> KaltstartError:
                 "happens again, copy the content of KALTSTART and write a new stick"
             ),
         )
-    return StepFailed(said, blame="other")
+    return StepFailedError(said, blame="other")
 
 
 def _communicate(
@@ -166,15 +166,15 @@ def _end_for_certain(end: Callable[[], None]) -> None:
     """
     try:
         end()
-    except StillRunning:
+    except StillRunningError:
         raise
     except BaseException:
         end()
         raise
 
 
-def _still_running(what: str) -> StillRunning:
-    return StillRunning(
+def _still_running(what: str) -> StillRunningError:
+    return StillRunningError(
         f"{what} is still running: its drive does not answer", hint="switch the drive off and on"
     )
 

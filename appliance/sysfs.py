@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 _FS_IOC_SETFLAGS = 0x4008_6602
 """linux/fs.h; its argument is an int all the same."""
@@ -38,7 +38,9 @@ def write_text(path: Path, text: str) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise StepFailed(f"the kernel refused {text!r} for {path}: {error.strerror}") from error
+        raise StepFailedError(
+            f"the kernel refused {text!r} for {path}: {error.strerror}"
+        ) from error
 
 
 def write_variable(path: Path, content: bytes) -> None:
@@ -52,7 +54,9 @@ def write_variable(path: Path, content: bytes) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise StepFailed(f"the firmware did not accept {path.name}: {error.strerror}") from error
+        raise StepFailedError(
+            f"the firmware did not accept {path.name}: {error.strerror}"
+        ) from error
 
 
 def remove_variable(path: Path) -> None:
@@ -61,7 +65,7 @@ def remove_variable(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise StepFailed(f"the firmware kept {path.name}: {error.strerror}") from error
+        raise StepFailedError(f"the firmware kept {path.name}: {error.strerror}") from error
 
 
 def _unprotect(path: Path) -> None:

@@ -34,7 +34,7 @@ _KERNEL_LOG = "/dev/kmsg"
 _forbidden = False
 
 
-class ProcessStarted(BaseException):
+class ProcessStartedError(BaseException):
     """A test that must be pure started a process. No Exception, so nothing catches it."""
 
     @override
@@ -42,7 +42,7 @@ class ProcessStarted(BaseException):
         return f"tests/{{{','.join(sorted(_PURE))}}} start no process: {super().__str__()}"
 
 
-class KernelTold(BaseException):
+class KernelToldError(BaseException):
     """A test that must be pure opened the kernel's log of the machine that it runs on."""
 
     @override
@@ -54,9 +54,9 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
     if not _forbidden:
         return
     if event in _STARTS_A_PROCESS:
-        raise ProcessStarted(f"{event} {args[:2]}")
+        raise ProcessStartedError(f"{event} {args[:2]}")
     if event == "open" and args[0] == _KERNEL_LOG:
-        raise KernelTold(f"{event} {args[:2]}")
+        raise KernelToldError(f"{event} {args[:2]}")
 
 
 sys.addaudithook(_audit)
@@ -70,21 +70,21 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_processes(request: pytest.FixtureRequest) -> Iterator[type[ProcessStarted]]:
+def no_processes(request: pytest.FixtureRequest) -> Iterator[type[ProcessStartedError]]:
     """Forbid processes, whatever starts them, in the folders that must be pure."""
     global _forbidden  # noqa: PLW0603 - an audit hook cannot be taken out again
     _forbidden = _is_pure(request)
-    yield ProcessStarted
+    yield ProcessStartedError
     _forbidden = False
 
 
 @pytest.fixture(autouse=True)
-def no_kernel_log(request: pytest.FixtureRequest) -> Iterator[type[KernelTold]]:
+def no_kernel_log(request: pytest.FixtureRequest) -> Iterator[type[KernelToldError]]:
     """Lines of the console go nowhere in the same folders."""
     with pytest.MonkeyPatch.context() as patch:
         if _is_pure(request):
             patch.setattr(console, "_KMSG", Path(os.devnull))
-        yield KernelTold
+        yield KernelToldError
 
 
 @pytest.fixture(autouse=True)

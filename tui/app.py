@@ -27,7 +27,7 @@ from tui.messages import fit_message
 from tui.model.snapshot import Answer, Snapshot, was_parted
 from tui.page import Page, describe_countdown, describe_trouble
 from tui.pending import Pending, describe_answer, name_request
-from tui.port import LATER, KaltstartError, Kept, Port
+from tui.port import DEFERRED, KaltstartError, Kept, Port
 from tui.port.kernel_log import KernelLog
 from tui.terminal import console as terminal
 from tui.terminal import priority
@@ -64,7 +64,7 @@ def _make_page(where: str) -> Page:
 
 
 def _load_later_pages() -> None:
-    for where in (*_LATER_PAGES.values(), *LATER):
+    for where in (*_LATER_PAGES.values(), *DEFERRED):
         pkgutil.resolve_name(where)
 
 

@@ -8,7 +8,7 @@ import os
 from appliance.arrays.superblock import Kind, clear_superblock, read_superblock
 from appliance.drives.clear import clear_holders
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_
 from appliance.plan.model import MIN_BUCKETS, ArrayPlan
 from appliance.progress import Progress
@@ -51,7 +51,7 @@ def make_cache(
     """
     buckets = cache.drive.size_bytes // plan.bucket_bytes
     if buckets < MIN_BUCKETS:
-        raise StepFailed(
+        raise StepFailedError(
             f"{cache.path} holds {buckets} buckets of {plan.bucket_bytes} bytes; "
             f"bcache needs {MIN_BUCKETS}: use a smaller bucket or a larger drive"
         )
@@ -92,7 +92,7 @@ def _clear_journal(cache: Unlocked, *, buckets: int, bucket_bytes: int, tell: Pr
             os.pwrite(cache.fd, zeroes[: end_bytes - offset], offset)
         os.fsync(cache.fd)
     except OSError as error:
-        raise StepFailed(f"{cache.path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(f"{cache.path} cannot be written to: {error.strerror}") from error
 
 
 def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set_uuid: str) -> None:
@@ -105,4 +105,4 @@ def _make(role: str, member: Unlocked, *, block_bytes: int, plan: ArrayPlan, set
 def _check(member: Unlocked, kind: Kind, set_uuid: str) -> None:
     found = read_superblock(member.path)
     if found is None or found.kind != kind or not found.whole or not found.belongs_to(set_uuid):
-        raise StepFailed(f"{member.path} does not carry the superblock that was just written")
+        raise StepFailedError(f"{member.path} does not carry the superblock that was just written")

@@ -16,7 +16,7 @@ from appliance.arrays.state import check_cache, format_amount, has_cache, read_s
 from appliance.arrays.superblock import read_superblock
 from appliance.arrays.write_back import write_back_all
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
@@ -30,7 +30,7 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
     """
     known = read_superblock(f"/dev/{array.backing}")
     if known is None:
-        raise StepFailed(f"/dev/{array.backing} has lost its superblock")
+        raise StepFailedError(f"/dev/{array.backing} has lost its superblock")
     set_cache_mode(array, "writethrough")
     write_back_all(array, tell=tell)
     detach(array, tell=tell)
@@ -65,6 +65,6 @@ def detach(array: Array, *, tell: Progress) -> None:
             hint="wait, or switch the machine off and on; then resume",
         )
     if not folder.exists():
-        raise StepFailed(f"{array.path} has gone while its cache was detached")
+        raise StepFailedError(f"{array.path} has gone while its cache was detached")
     if mark_lost_cache(array):
-        raise StepFailed(f"the cache of {array.path} failed while it was detached")
+        raise StepFailedError(f"the cache of {array.path} failed while it was detached")

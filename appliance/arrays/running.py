@@ -28,7 +28,7 @@ from appliance.arrays.settings import apply_settings
 from appliance.arrays.state import has_cache
 from appliance.arrays.superblock import has_signature, read_superblock
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress, tell_nobody
@@ -65,7 +65,7 @@ def assembled(
                 mark_lost_cache(array)
             raise
         if mark_lost_cache(array):
-            raise StepFailed(f"{array.path} has lost its cache")
+            raise StepFailedError(f"{array.path} has lost its cache")
 
 
 @contextmanager
@@ -78,30 +78,30 @@ def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
         yield
     except BaseException as error:
         try:
-            let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
+            stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
         except ArrayStuckError as stuck:
             if not isinstance(error, KaltstartError):
                 raise
             both = f"{stuck.message}; before that: {error.message}"
             raise ArrayStuckError(both, hint=stuck.hint) from error
         raise
-    let_go(drives, set_uuid=set_uuid, tell=tell_nobody)
+    stop_array(drives, set_uuid=set_uuid, tell=tell_nobody)
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
     """Register both, attach, and wait until the array runs. Raises StepFailed, ArrayStuckError.
 
-    What was registered stays so on failure: `let_go` undoes it.
+    What was registered stays so on failure: `stop_array` undoes it.
     """
     for role, member in (("cache", cache), ("backing", backing)):
         if not control(member.drive.name).exists():
             tell(f"registering the {role} drive", 0, 0)
             register(member.path)
             if not control(member.drive.name).exists():
-                raise StepFailed(f"bcache did not accept {member.path}: see the kernel's log")
+                raise StepFailedError(f"bcache did not accept {member.path}: see the kernel's log")
     folder = control(backing.drive.name)
     if not set_folder(set_uuid).exists():
-        raise StepFailed(f"the kernel runs no cache set {set_uuid} with {cache.path}")
+        raise StepFailedError(f"the kernel runs no cache set {set_uuid} with {cache.path}")
     attach(folder, set_uuid=set_uuid, tell=tell)
     _wait_for_device(folder, tell)
     array = Array(
@@ -149,10 +149,10 @@ def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
     tell("attaching the cache", 0, 0)
     write(folder / "attach", set_uuid)
     if not linked(folder / "cache"):
-        raise StepFailed(f"the kernel did not attach the cache set {set_uuid}")
+        raise StepFailedError(f"the kernel did not attach the cache set {set_uuid}")
 
 
-def let_go(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> None:
+def stop_array(drives: tuple[str, ...], *, set_uuid: str, tell: Progress) -> None:
     """Stop whatever of the array is registered and wait until the drives (kernel's names) are free.
 
     Nothing is written back. Raises ArrayStuckError.
@@ -166,7 +166,7 @@ def stop(drives: tuple[str, ...], *, set_uuid: str) -> None:
     # The set first: it stops the backing drives that are attached to it itself.
     for file in (set_folder(set_uuid) / "stop", *(control(drive) / "stop" for drive in drives)):
         if file.exists():
-            with suppress(StepFailed):  # gone in the meantime
+            with suppress(StepFailedError):  # gone in the meantime
                 write(file, "1")
 
 
@@ -216,13 +216,15 @@ def _check_members(
 ) -> None:
     known = read_superblock(backing.path)
     if known is None or known.kind != "backing" or not known.belongs_to(set_uuid):
-        raise Refusal(
+        raise RefusedError(
             f"{_shown(backing)} is not the backing drive of the array {set_uuid}", blame="drive"
         )
     if known.state == "inconsistent":
-        raise StepFailed(f"{_shown(backing)} ran without its cache: what it holds is inconsistent")
+        raise StepFailedError(
+            f"{_shown(backing)} ran without its cache: what it holds is inconsistent"
+        )
     if known.lost_its_cache(set_uuid):
-        raise StepFailed(
+        raise StepFailedError(
             f"{_shown(backing)} went on alone when its cache drive failed: what is on the two no "
             "longer goes together"
         )
@@ -232,15 +234,15 @@ def _check_members(
     else:
         foreign = found.kind != "cache" or not found.belongs_to(set_uuid)
     if foreign:
-        raise Refusal(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
+        raise RefusedError(f"{_shown(cache)} is not the cache drive of the array {set_uuid}")
     if found is not None and found.whole:
         return
     if known.state == "dirty":
-        raise StepFailed(
+        raise StepFailedError(
             f"{_shown(cache)} has lost its superblock, and with it what {_shown(backing)} lacks"
         )
     if not known.is_parted(set_uuid):
-        raise Refusal(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
+        raise RefusedError(f"{_shown(cache)} no longer carries its part of the array {set_uuid}")
     # `empty_cache` was cut between taking the superblock away and making it.
     tell(N_("making the cache again"), 0, 0)
     clear_member(cache)
@@ -254,7 +256,7 @@ def _wait_for_device(folder: Path, tell: Progress) -> None:
 
     text = "waiting for the array's device"
     if not wait_until(ready, text=lambda: text, timeout_s=START_S, tell=tell):
-        raise StepFailed(
+        raise StepFailedError(
             f"the array does not run after {START_S:.0f} s, state {read(folder / 'state')}"
         )
 
@@ -268,10 +270,10 @@ def _check_links(array: Array) -> None:
     }
     for link, target in expected.items():
         if linked(link) != target:
-            raise StepFailed(f"{link} leads to {linked(link)!r} where {target!r} was expected")
+            raise StepFailedError(f"{link} leads to {linked(link)!r} where {target!r} was expected")
     slaves = {path.name for path in (BLOCK / array.name / "slaves").iterdir()}
     if slaves != {array.backing, array.cache}:
-        raise StepFailed(f"{array.path} is made of {', '.join(sorted(slaves))}")
+        raise StepFailedError(f"{array.path} is made of {', '.join(sorted(slaves))}")
 
 
 def _is_held(drive: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from appliance.arrays.control import block, control, read, set_folder, write
 from appliance.arrays.model import Array
 from appliance.arrays.state import format_amount, parse_choice, parse_dirty_threshold_pages
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.samples.variants import CacheMode
 from appliance.units import format_drive_size
@@ -72,7 +72,7 @@ def _share_bytes(array: Array) -> int:
     size = block(array.cache) / "size"
     sectors = read(size)
     if not sectors.isdigit():
-        raise StepFailed(f"{size} reports no size: the cache drive may be gone")
+        raise StepFailedError(f"{size} reports no size: the cache drive may be gone")
     return int(sectors) * 512 // _UNWRITTEN_SHARE
 
 
@@ -108,4 +108,4 @@ def _set_number(file: Path, value: int) -> None:
 
 def _check(file: Path, now: str, wanted: str) -> None:
     if now != wanted:
-        raise StepFailed(f"bcache has {now!r} in {file} where {wanted!r} was set")
+        raise StepFailedError(f"bcache has {now!r} in {file} where {wanted!r} was set")

@@ -12,7 +12,7 @@ import time
 
 from appliance.arrays.control import control, linked, read, write
 from appliance.arrays.model import Array, ArrayState, CacheCounters
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress
 
 COUNTER_TICK_S = 300 / 22
@@ -31,7 +31,7 @@ def parse_amount(text: str) -> int:
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise StepFailed(f"bcache gave {text!r} for an amount of bytes: its array may be gone")
+        raise StepFailedError(f"bcache gave {text!r} for an amount of bytes: its array may be gone")
     unit_bytes: int = 1024 ** _UNITS.index(match[3])
     return (int(match[1]) * 10 + int(match[2])) * unit_bytes // 10
 
@@ -63,9 +63,9 @@ def has_cache(array: Array) -> bool:
 def check_cache(array: Array) -> None:
     """Raises StepFailed when the array is gone, or only its disk is left."""
     if not control(array.backing).exists():
-        raise StepFailed(f"{array.path} is gone")
+        raise StepFailedError(f"{array.path} is gone")
     if not has_cache(array):
-        raise StepFailed(f"{array.path} has lost its cache")
+        raise StepFailedError(f"{array.path} has lost its cache")
 
 
 def read_state(array: Array) -> ArrayState:
@@ -96,7 +96,9 @@ def read_counters_settled(array: Array, tell: Progress) -> CacheCounters:
     counts = {name: read(folder / name) for name in _COUNTERS}
     gone = [name for name, text in counts.items() if not text.isdigit()]
     if gone:
-        raise StepFailed(f"bcache does not give {gone[0]} of {array.path}: the array may be gone")
+        raise StepFailedError(
+            f"bcache does not give {gone[0]} of {array.path}: the array may be gone"
+        )
     return CacheCounters(
         **{name: int(text) for name, text in counts.items()},
         bypassed_bytes=parse_amount(read(folder / "bypassed")),
@@ -119,4 +121,4 @@ def parse_dirty_threshold_pages(vmstat: str) -> int:
         name, _, value = line.partition(" ")
         if name == "nr_dirty_threshold":
             return int(value)
-    raise StepFailed("/proc/vmstat has no nr_dirty_threshold: unknown kernel")
+    raise StepFailedError("/proc/vmstat has no nr_dirty_threshold: unknown kernel")

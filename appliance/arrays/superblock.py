@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from appliance.arrays.model import CacheFate, label_of
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import run
 
 Kind = Literal["backing", "cache"]
@@ -68,7 +68,7 @@ def parse_super_show(text: str) -> Superblock | None:
         return None
     kind = _KINDS.get(_chosen(values.get("sb.version", "")))
     if kind is None:
-        raise StepFailed(f"a bcache superblock of an unknown kind: {values.get('sb.version')}")
+        raise StepFailedError(f"a bcache superblock of an unknown kind: {values.get('sb.version')}")
     set_uuid = values.get("cset.uuid", "").lower()
     label = values.get("dev.label", "")
     return Superblock(
@@ -105,7 +105,7 @@ def clear_superblock(member: Unlocked) -> None:
         os.pwrite(member.fd, bytes(_SUPERBLOCK_BYTES), _SUPERBLOCK_OFFSET)
         os.fsync(member.fd)
     except OSError as error:
-        raise StepFailed(f"{member.path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(f"{member.path} cannot be written to: {error.strerror}") from error
 
 
 def _chosen(value: str) -> str:

@@ -6,12 +6,12 @@ Never touches a drive that does not carry a superblock of that very array.
 from appliance.arrays.control import control
 from appliance.arrays.make import clear_member
 from appliance.arrays.replace_cache import detach
-from appliance.arrays.running import bring_up, let_go, letting_go
+from appliance.arrays.running import bring_up, letting_go, stop_array
 from appliance.arrays.settings import set_cache_mode
 from appliance.arrays.superblock import Superblock, has_signature, read_superblock
 from appliance.arrays.write_back import write_back_all
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.units import printable
 
@@ -31,7 +31,7 @@ def take_apart(
     names = tuple(each.drive.name for each in members)
     remarks: list[str] = []
     if any(control(name).exists() for name in names):
-        let_go(names, set_uuid=set_uuid, tell=tell)
+        stop_array(names, set_uuid=set_uuid, tell=tell)
     ours = {
         each.path: found
         for each in members
@@ -49,7 +49,7 @@ def take_apart(
         elif cache is not None and _is_whole_cache(ours.get(cache.path)):
             try:
                 _part(backing, cache, set_uuid=set_uuid, tell=tell)
-            except StepFailed as error:
+            except StepFailedError as error:
                 remarks.append(f"the cache could not be detached in order: {error.message}")
         elif ours[backing.path].state == "dirty":
             remarks.append("what only the cache drive had is lost, as its part of the array is")

@@ -5,7 +5,7 @@ import time
 from appliance.arrays.model import Array, ArrayState
 from appliance.arrays.settings import hurried
 from appliance.arrays.state import check_cache, format_amount, read_state
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress
 
 # Within this a disk writes back something, however scattered: 30 s pass before bcache looks for
@@ -49,7 +49,7 @@ def write_back_all(array: Array, *, tell: Progress) -> None:
                 least = now.dirty_bytes
                 moved_s = time.monotonic()
             if time.monotonic() - moved_s > _NO_PROGRESS_S:
-                raise StepFailed(
+                raise StepFailedError(
                     f"nothing was written back for {_NO_PROGRESS_S:.0f} s: "
                     f"{format_amount(now.dirty_bytes)} are only in the cache drive"
                 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from appliance import sysfs
 from appliance.caches.cachestat import PAGE_BYTES
 from appliance.caches.page_cache import drop_caches
-from appliance.errors import StepFailed, blaming
+from appliance.errors import StepFailedError, blaming
 from appliance.phrases import N_
 from appliance.progress import Progress
 from appliance.run import run
@@ -49,7 +49,7 @@ def ballast(
     try:
         yield _fill(free_ram_bytes, progress)
     except BaseException:
-        with suppress(StepFailed):  # what went wrong first is what counts
+        with suppress(StepFailedError):  # what went wrong first is what counts
             _release(this)
         raise
     _release(this)
@@ -82,13 +82,13 @@ def release_ballast() -> bool:
 def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
     """Raises StepFailed when so much can or may not be left free. Pure."""
     if free_ram_bytes < FLOOR_BYTES:
-        raise StepFailed(
+        raise StepFailedError(
             f"a ballast that leaves {free_ram_bytes} bytes of RAM free would exhaust the memory",
             hint=f"leave at least {FLOOR_BYTES >> 20}M free",
             blame="other",
         )
     if free_ram_bytes > total_bytes:
-        raise StepFailed(
+        raise StepFailedError(
             f"a ballast cannot leave {free_ram_bytes} bytes of RAM free: "
             f"the machine has {total_bytes}",
             hint="leave more RAM free, or omit the ballast",
@@ -107,7 +107,7 @@ def parse_meminfo(text: str, key: str) -> int:
     """One amount of /proc/meminfo in bytes. Pure. Raises StepFailed when it is not there."""
     found = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
     if found is None:
-        raise StepFailed(f"/proc/meminfo has no {key}", blame="other")
+        raise StepFailedError(f"/proc/meminfo has no {key}", blame="other")
     return int(found[1]) << 10
 
 
@@ -137,7 +137,7 @@ def _fill(free_ram_bytes: int, progress: Progress | None) -> int:
                     progress(N_("Filling RAM with ballast"), min(written, total), total)
                 available = read_memory("MemAvailable")
     except OSError as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"the ballast stopped at {written} bytes: {error.strerror}", blame="other"
         ) from error
     return written

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import override
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 PAGE_BYTES = mmap.PAGESIZE
 
@@ -57,7 +57,7 @@ class Pages:
         )
 
 
-class PagesUnknown(StepFailed):
+class PagesUnknownError(StepFailedError):
     """The kernel does not say what the page cache holds: nothing can be proven."""
 
 
@@ -84,7 +84,7 @@ def page_stats(path: Path, *, offset: int = 0, length: int = 0) -> Pages:
     try:
         cached, dirty, writeback = call_cachestat(fd, offset, length)
     except OSError as error:
-        raise PagesUnknown(
+        raise PagesUnknownError(
             f"what the page cache holds of {path} is not known: cachestat: {error.strerror}"
         ) from error
     finally:
@@ -132,7 +132,7 @@ def open_readable(path: Path, flags: int = 0) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     except OSError as error:
-        raise StepFailed(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
 
 
 def range_in(fd: int, extent: Extent) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def range_in(fd: int, extent: Extent) -> tuple[int, int]:
     size = os.lseek(fd, 0, os.SEEK_END)  # st_size of a block device is 0
     end = extent.offset + extent.length if extent.length else size
     if extent.offset < 0 or extent.length < 0 or not extent.offset <= end <= size:
-        raise StepFailed(f"{extent} is not within the {size} bytes of {extent.path}")
+        raise StepFailedError(f"{extent} is not within the {size} bytes of {extent.path}")
     return extent.offset, end
 
 

@@ -16,7 +16,7 @@ from typing import Self
 
 from appliance import sysfs
 from appliance.caches.cachestat import Extent, range_in
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 BUFFER_BYTES = 1 << 20
 
@@ -59,7 +59,7 @@ class DirectFile:
             self._start, self._end = range_in(self._fd, self._extent)
             self.block_bytes = _logical_block_bytes(self._fd)
             if self._start % self.block_bytes or self._extent.length % self.block_bytes:
-                raise StepFailed(
+                raise StepFailedError(
                     f"{self._extent} is not aligned to the {self.block_bytes} bytes of a block",
                     blame="other",
                 )
@@ -101,11 +101,13 @@ class DirectFile:
         except OSError as error:
             if error.errno == errno.EINVAL:
                 raise _unsupported(self._extent.path) from error
-            raise StepFailed(
+            raise StepFailedError(
                 f"{self._extent.path} cannot be read at byte {at}: {error.strerror}"
             ) from error
         if count <= 0 or (at + count < self._end and count % self.block_bytes):
-            raise StepFailed(f"{self._extent.path} ended at byte {at + count}, not {self._end}")
+            raise StepFailedError(
+                f"{self._extent.path} ended at byte {at + count}, not {self._end}"
+            )
         return min(count, self._end - at)
 
 
@@ -115,11 +117,11 @@ def _open_direct(path: Path) -> int:
     except OSError as error:
         if error.errno == errno.EINVAL:
             raise _unsupported(path) from error
-        raise StepFailed(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
 
 
-def _unsupported(path: Path) -> StepFailed:
-    return StepFailed(
+def _unsupported(path: Path) -> StepFailedError:
+    return StepFailedError(
         f"{path} cannot be read past the page cache: its file system does not support O_DIRECT",
         hint="use ext4, xfs, btrfs or the bare drive",
         blame="other",

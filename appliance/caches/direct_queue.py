@@ -16,7 +16,7 @@ from typing import Self
 
 from appliance.caches.direct import make_buffer
 from appliance.caches.queue_times import QueueTimes
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 _LIBRARY = "libaio.so.1t64"
 _PREAD = 0  # IO_CMD_PREAD, libaio.h
@@ -102,7 +102,7 @@ class DirectQueue:
         # Each of libaio's functions returns its error as a negative number; errno is not set.
         found = self._library.io_setup(self._depth, ctypes.byref(self._context))
         if found < 0:
-            raise StepFailed(f"io_setup failed: {os.strerror(-found)}", blame="other")
+            raise StepFailedError(f"io_setup failed: {os.strerror(-found)}", blame="other")
         return self
 
     def __exit__(
@@ -149,7 +149,7 @@ class DirectQueue:
         if count == -errno.EINTR:
             return []
         if count < 0:
-            raise StepFailed(f"io_getevents failed: {os.strerror(-count)}", blame="other")
+            raise StepFailedError(f"io_getevents failed: {os.strerror(-count)}", blame="other")
         events = self._events[:count]
         times = self._times.answer([event.data for event in events], now_s)
         return [self._take(event, *each) for event, each in zip(events, times, strict=True)]

@@ -19,7 +19,7 @@ from appliance.caches.cachestat import (
     PAGE_BYTES,
     Extent,
     Pages,
-    PagesUnknown,
+    PagesUnknownError,
     Target,
     as_extent,
     is_block_device,
@@ -31,7 +31,7 @@ from appliance.caches.cachestat import (
 )
 from appliance.caches.mappers import find_mappers, mounted_file_system
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.flush import flush
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
@@ -40,7 +40,7 @@ __all__ = [
     "Dropped",
     "Extent",
     "Pages",
-    "PagesUnknown",
+    "PagesUnknownError",
     "Target",
     "Warmed",
     "drop_caches",
@@ -156,7 +156,7 @@ def drop_page_cache(targets: Sequence[Target]) -> Dropped:
                 for target in targets
                 if (pages := target_stats(target)).resident_bytes
             ]
-        except PagesUnknown as error:
+        except PagesUnknownError as error:
             return Dropped(proven=False, reason=error.message, pages=Pages())
         if not [each for each in left if not _metadata_owner(*each)]:
             break
@@ -251,7 +251,7 @@ def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = No
     # Looked at only now that all is closed again: what would not stay must not count.
     try:
         resident = [target_stats(target).resident_bytes for target in targets]
-    except PagesUnknown as error:
+    except PagesUnknownError as error:
         return Warmed(
             proven=False, reason=error.message, resident_bytes=0, size_bytes=wanted, read_bytes=done
         )
@@ -302,11 +302,11 @@ def _read(path: Path, start: int, end: int, buffer: bytearray) -> Iterator[int]:
             try:
                 count = os.preadv(fd, [view[: end - start]], start)
             except OSError as error:
-                raise StepFailed(
+                raise StepFailedError(
                     f"{path} cannot be read at byte {start}: {error.strerror}"
                 ) from error
             if not count:
-                raise StepFailed(f"{path} ended at byte {start} instead of {end}")
+                raise StepFailedError(f"{path} ended at byte {start} instead of {end}")
             start += count
             yield count
     finally:

@@ -11,7 +11,7 @@ from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.start_records import note_power_action
 from appliance.campaign.states import armed_cycle
 from appliance.campaign.this_boot import ThisBoot
-from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.progress import Progress, tell_nobody
 from appliance.store.boots import select_cycles, update_disarmed
 from appliance.store.campaigns import CampaignRow, select_campaign, update_campaign_state
@@ -28,7 +28,7 @@ LastLook = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class CampaignContext:
     """Where a campaign is being run: the machine, its database, and the way to ask a person."""
 
     connection: sqlite3.Connection
@@ -45,38 +45,40 @@ class Site:
         return self.host.this_boot
 
 
-def load_campaign(site: Site, campaign_id: int) -> CampaignRow:
+def load_campaign(context: CampaignContext, campaign_id: int) -> CampaignRow:
     """The campaign as it is stored now."""
-    campaign = select_campaign(site.connection, campaign_id)
+    campaign = select_campaign(context.connection, campaign_id)
     if campaign is None:
-        raise Refusal(f"there is no campaign {campaign_id} on this stick")
+        raise RefusedError(f"there is no campaign {campaign_id} on this stick")
     return campaign
 
 
-def pause(site: Site, campaign_id: int, reason: str) -> None:
+def pause(context: CampaignContext, campaign_id: int, reason: str) -> None:
     """Stop safely: nothing is armed, nothing happens by itself until a person resumes.
 
     A campaign that is done stays done, and what comes afterwards is only noted.
     """
-    if load_campaign(site, campaign_id).state == "done":
-        record(site, "trouble-after-the-end", what=reason, campaign_id=campaign_id, level="warning")
-        disarm(site)
+    if load_campaign(context, campaign_id).state == "done":
+        record(
+            context, "trouble-after-the-end", what=reason, campaign_id=campaign_id, level="warning"
+        )
+        disarm(context)
         return
-    cycle = armed_cycle(select_cycles(site.connection, campaign_id))
-    with transaction(site.connection):
+    cycle = armed_cycle(select_cycles(context.connection, campaign_id))
+    with transaction(context.connection):
         if cycle is not None:
-            update_disarmed(site.connection, cycle.id)
-        update_campaign_state(site.connection, campaign_id, "paused", reason=reason)
-        clear_pause_asked(site.connection, campaign_id)
-        record(site, "campaign-paused", what=reason, campaign_id=campaign_id)
-    disarm(site)
-    site.host.announce("campaign-paused", id=campaign_id, reason=reason)
+            update_disarmed(context.connection, cycle.id)
+        update_campaign_state(context.connection, campaign_id, "paused", reason=reason)
+        clear_pause_asked(context.connection, campaign_id)
+        record(context, "campaign-paused", what=reason, campaign_id=campaign_id)
+    disarm(context)
+    context.host.announce("campaign-paused", id=campaign_id, reason=reason)
 
 
-def disarm(site: Site) -> None:
+def disarm(context: CampaignContext) -> None:
     """No measured boot and no waking up by itself. What cannot be taken back is noted."""
-    for reason in take_back_departure(site.host):
-        record(site, "not-disarmed", what=reason, level="warning")
+    for reason in take_back_departure(context.host):
+        record(context, "not-disarmed", what=reason, level="warning")
 
 
 def take_back_departure(host: Host) -> tuple[str, ...]:
@@ -95,17 +97,17 @@ def take_back_departure(host: Host) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def leave(site: Site, action: Callable[[], None]) -> None:
+def leave(context: CampaignContext, action: Callable[[], None]) -> None:
     """Close the database and let go of the stick; then power goes.
 
     Raises StickTrouble where it does not: nothing can be stored from then on.
     """
-    note_power_action(site.connection)
-    site.connection.close()
+    note_power_action(context.connection)
+    context.connection.close()
     try:
         action()
     except (KaltstartError, OSError) as error:
-        raise StickTrouble(
+        raise StickError(
             f"power-off failed: {error}",
             hint=(
                 "the stick was unmounted for it, so nothing more is stored; what was stored "

@@ -1,10 +1,10 @@
 """The end of a campaign: its report on the stick, its last console line."""
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.database_copy import copy_database
 from appliance.campaign.log import record
 from appliance.campaign.verdicts import judge_again, judge_campaign, tell_no_verdict
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.stick.partitions import RAW, writable_fat
 from appliance.store.boots import select_cycles
 from appliance.store.campaigns import update_campaign_state
@@ -12,7 +12,7 @@ from appliance.store.connect import transaction
 from appliance.store.steps import select_steps
 
 
-def write_report(site: Site, campaign_id: int) -> str:
+def write_report(context: CampaignContext, campaign_id: int) -> str:
     """Write the report to KALTSTART; return its folder as a person finds it there.
 
     Raises StickTrouble, or PlanError when there is no such campaign.
@@ -26,12 +26,12 @@ def write_report(site: Site, campaign_id: int) -> str:
         try:
             reports.mkdir(exist_ok=True)
         except OSError as error:
-            raise StickTrouble(
+            raise StickError(
                 f"the folder reports cannot be made on KALTSTART: {error.strerror}",
                 hint="delete or rename a file of that name, or make room",
             ) from error
         folder = export_campaign(
-            site.connection,
+            context.connection,
             campaign_id=campaign_id,
             reports=reports,
             raw=RAW,
@@ -39,35 +39,35 @@ def write_report(site: Site, campaign_id: int) -> str:
         )
         shown = str(folder.relative_to(fat))
     for what in missing:
-        record(site, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
-    record(site, "report", what=shown, campaign_id=campaign_id)
+        record(context, "report-incomplete", what=what, campaign_id=campaign_id, level="warning")
+    record(context, "report", what=shown, campaign_id=campaign_id)
     return shown
 
 
-def write_report_again(site: Site, campaign_id: int) -> str:
+def write_report_again(context: CampaignContext, campaign_id: int) -> str:
     """Judge once more, by the policy as it is now, and write the report; return its folder.
 
     Raises as `write_report` does.
     """
-    judge_again(site, campaign_id)
-    return write_report(site, campaign_id)
+    judge_again(context, campaign_id)
+    return write_report(context, campaign_id)
 
 
-def finish(site: Site, campaign_id: int) -> None:
+def finish(context: CampaignContext, campaign_id: int) -> None:
     """Close the campaign. A report that cannot be written is said and can be asked for again.
 
     No sample hangs on it, nor on the verdicts.
     """
-    cycles = select_cycles(site.connection, campaign_id)
+    cycles = select_cycles(context.connection, campaign_id)
     samples = sum(cycle.state == "done" and not cycle.charted for cycle in cycles)
-    steps = select_steps(site.connection, campaign_id)
+    steps = select_steps(context.connection, campaign_id)
     steps_done = sum(step.state == "done" for step in steps)
     failed = sum(cycle.state == "failed" for cycle in cycles)
     failed += sum(step.state == "failed" for step in steps)
-    with transaction(site.connection):
-        update_campaign_state(site.connection, campaign_id, "done")
+    with transaction(context.connection):
+        update_campaign_state(context.connection, campaign_id, "done")
         record(
-            site,
+            context,
             "campaign-done",
             samples=samples,
             steps=steps_done,
@@ -75,15 +75,15 @@ def finish(site: Site, campaign_id: int) -> None:
             campaign_id=campaign_id,
         )
     try:
-        judge_campaign(site, campaign_id)
+        judge_campaign(context, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the judging must not hide the end
-        tell_no_verdict(site, campaign_id, (f"internal error: {type(error).__name__}: {error}",))
+        tell_no_verdict(context, campaign_id, (f"internal error: {type(error).__name__}: {error}",))
     try:
-        write_report(site, campaign_id)
+        write_report(context, campaign_id)
     except Exception as error:  # noqa: BLE001  # even a bug in the report must not hide the end
-        record(site, "report-failed", what=str(error), campaign_id=campaign_id, level="error")
-        site.host.announce("step-failed", id=campaign_id, kind="report", reason=str(error))
-    copy_database(site.connection, site.host, is_end=True)
-    site.host.announce(
+        record(context, "report-failed", what=str(error), campaign_id=campaign_id, level="error")
+        context.host.announce("step-failed", id=campaign_id, kind="report", reason=str(error))
+    copy_database(context.connection, context.host, is_end=True)
+    context.host.announce(
         "campaign-done", id=campaign_id, samples=samples, steps=steps_done, failed=failed
     )

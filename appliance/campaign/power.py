@@ -16,7 +16,7 @@ from appliance import sysfs
 from appliance.campaign import watchdog
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot, read_loader_variable
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.run import run
 from appliance.stick.partitions import FAT, SAVE_FIRST, read_fat_type, unmount_all, writable_fat
 
@@ -48,7 +48,7 @@ def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
         run(["bootctl", "set-oneshot", f"{entry}.conf"])
         taken = read_loader_variable("LoaderEntryOneShot").removesuffix(".conf")
     if taken != entry:
-        raise StepFailed(f"the firmware did not keep the one-shot boot entry {entry}")
+        raise StepFailedError(f"the firmware did not keep the one-shot boot entry {entry}")
 
 
 def explain_no_entry(this_boot: ThisBoot) -> str:
@@ -66,7 +66,7 @@ def explain_no_entry(this_boot: ThisBoot) -> str:
         )
     try:
         _read_grubenv()
-    except StickTrouble as error:
+    except StickError as error:
         return error.message
     return ""
 
@@ -83,7 +83,9 @@ def disarm_entry(this_boot: ThisBoot) -> None:
             run(["bootctl", "set-oneshot", ""])
         hand_over_set("")
     if entry_is_armed(this_boot):
-        raise StepFailed("the one-shot boot entry is still set: the next start may be from a drive")
+        raise StepFailedError(
+            "the one-shot boot entry is still set: the next start may be from a drive"
+        )
 
 
 def hand_over_set(set_uuid: str) -> None:
@@ -100,7 +102,7 @@ def hand_over_set(set_uuid: str) -> None:
         return  # each boot of a campaign says the same: flash memory wears out
     sysfs.write_variable(_SET_VARIABLE, content)
     if sysfs.read_bytes(_SET_VARIABLE) != content:
-        raise StepFailed("the firmware did not keep which array the boot may start")
+        raise StepFailedError("the firmware did not keep which array the boot may start")
 
 
 def entry_is_armed(this_boot: ThisBoot) -> bool:
@@ -141,8 +143,8 @@ def _read_grubenv() -> dict[str, str]:
         raise _no_grubenv(error) from error
 
 
-def _no_grubenv(error: OSError) -> StickTrouble:
-    return StickTrouble(
+def _no_grubenv(error: OSError) -> StickError:
+    return StickError(
         f"kaltstart/grubenv on KALTSTART cannot be used: {error.strerror}",
         hint=f"BIOS machines need this file; {SAVE_FIRST}",
     )
@@ -165,7 +167,7 @@ def arm_alarm(after_s: int) -> float:
     set_to = alarm.read_text().strip()
     rtc_now = int(read_rtc_s())
     if not set_to.isdigit() or not 0 <= int(set_to) - rtc_now <= after_s + 1:
-        raise StepFailed(
+        raise StepFailedError(
             f"the clock did not accept an alarm in {after_s} s: it reports {set_to or 'nothing'}"
         )
     return float(set_to)
@@ -176,7 +178,7 @@ def read_rtc_s() -> float:
     try:
         return float((_RTC / "since_epoch").read_text())
     except (OSError, ValueError) as error:
-        raise StepFailed(f"the hardware clock cannot be read: {error}") from error
+        raise StepFailedError(f"the hardware clock cannot be read: {error}") from error
 
 
 def clear_alarm() -> None:

@@ -2,10 +2,10 @@
 
 import sqlite3
 
-from appliance.campaign.context import Site, load_campaign
+from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.log import record
 from appliance.campaign.states import max_power_actions
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.phrases import N_, Phrase
 from appliance.store.boots import select_cycles
 from appliance.store.campaigns import (
@@ -49,34 +49,34 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
     )
 
 
-def resume_campaign(site: Site, campaign_id: int) -> None:
+def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
     """Back to where it was paused, with a new limit of restarts.
 
     Raises Refusal when it is not paused, another campaign is under way, or boots are left for which
     no boot entry can be set.
     """
-    campaign = load_campaign(site, campaign_id)
+    campaign = load_campaign(context, campaign_id)
     if campaign.state != "paused":
-        raise Refusal(f"campaign {campaign_id} is {campaign.state}, not paused")
-    running = select_unfinished_campaign(site.connection)
+        raise RefusedError(f"campaign {campaign_id} is {campaign.state}, not paused")
+    running = select_unfinished_campaign(context.connection)
     if running is not None and running.state != "paused":
-        raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
-    left = sum(cycle.state == "planned" for cycle in select_cycles(site.connection, campaign_id))
-    if left and (why := site.host.power.explain_no_entry(site.this_boot)):
-        raise Refusal(why)
+        raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
+    left = sum(cycle.state == "planned" for cycle in select_cycles(context.connection, campaign_id))
+    if left and (why := context.host.power.explain_no_entry(context.this_boot)):
+        raise RefusedError(why)
     # Not each of them wants the power off, but none more than once.
     verifying = sum(
         step.kind == "verify" and step.state in {"planned", "running"}
-        for step in select_steps(site.connection, campaign_id)
+        for step in select_steps(context.connection, campaign_id)
     )
     update_max_power_actions(
-        site.connection,
+        context.connection,
         campaign_id,
         campaign.power_actions + max_power_actions(left, power_offs=verifying),
     )
     installed = all(
         row.installed_at or row.failed_reason
-        for row in select_campaign_drives(site.connection, campaign_id)
+        for row in select_campaign_drives(context.connection, campaign_id)
     )
-    update_campaign_state(site.connection, campaign_id, "running" if installed else "preparing")
-    record(site, "campaign-resumed", campaign_id=campaign_id)
+    update_campaign_state(context.connection, campaign_id, "running" if installed else "preparing")
+    record(context, "campaign-resumed", campaign_id=campaign_id)

@@ -18,12 +18,12 @@ from appliance.drives.asked_identity import check_asked
 from appliance.drives.boot_modules import find_missing_modules
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, PlanError, Refusal, StepFailed
+from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError
 from appliance.plan.read import Plan, find_conflicts, parse_plan
 from appliance.plan.workloads import ARRAY, FioPlan, VerifyPlan
 from appliance.problem import Problem
 from appliance.reference_os.install import SLOTS, needed_bytes, root_partuuid
-from appliance.run import StillRunning
+from appliance.run import StillRunningError
 from appliance.stick.partitions import Stick
 from appliance.store.boots import insert_cycle
 from appliance.store.campaigns import (
@@ -39,7 +39,7 @@ from appliance.units import printable
 from appliance.workloads.fio.workload import find_mistake_in_options
 
 
-class Refusals(Refusal):
+class RefusedForReasonsError(RefusedError):
     """Safety said no for several reasons at once; `problems` has them one by one."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -78,7 +78,7 @@ def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) 
     if refusal := check_room(plan, drives).refusal:
         problems += (Problem((), refusal, kind="conflict"),)
     if problems:
-        raise Refusals(problems)
+        raise RefusedForReasonsError(problems)
     mistakes = tuple(
         Problem(
             ("workload", index, "options"),
@@ -117,7 +117,7 @@ def start_campaign(
     plan = check_plan(text, host=host, drives=drives, stick=stick)
     running = select_unfinished_campaign(connection)
     if running is not None and running.state != "paused":
-        raise Refusal(f"campaign {running.id} is still {running.state}", hint="stop it first")
+        raise RefusedError(f"campaign {running.id} is still {running.state}", hint="stop it first")
     boot = plan.boot
     chosen = [
         (planned, find_by_identity(drives, serial=planned.serial, wwn=planned.wwn))
@@ -199,10 +199,10 @@ def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str,
     try:
         # Once more: one that spins up answers late, and what it says now guards it from here on.
         asked = host.drives.ask_identity(drive) or host.drives.ask_identity(drive)
-    except StillRunning as error:
+    except StillRunningError as error:
         if not is_released:
             return "", "", "", 0  # it fails its own steps, and no other drive's
-        raise Refusal(f"{drive.path} does not report its identity", hint=error.hint) from error
+        raise RefusedError(f"{drive.path} does not report its identity", hint=error.hint) from error
     check_asked(drive, None, asked)
     return astuple(asked) if asked else ("", "", "", 0)
 
@@ -252,7 +252,7 @@ def _free_slots(host: Host, drives: Sequence[Drive], chosen: Sequence[Drive]) ->
     free = [slot for slot in range(1, SLOTS + 1) if slot not in others]
     free.sort(key=lambda slot: slot in own)
     if len(free) < len(chosen):
-        raise Refusal(
+        raise RefusedError(
             f"only {len(free)} of {SLOTS} boot slots are free: "
             "other drives here carry reference systems",
             hint="unplug the drives that do not take part",
@@ -266,7 +266,7 @@ def _carried_slots(host: Host, drive: Drive) -> set[int]:
     if drive.file_system == "bcache":
         try:
             superblock = host.drives.read_superblock(drive.path)
-        except (StepFailed, StillRunning):
+        except (StepFailedError, StillRunningError):
             superblock = None  # what cannot be read here, no measured boot can read either
         slot = slot_of_set(superblock.set_uuid) if superblock else None
         if slot is not None:

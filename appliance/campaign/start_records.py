@@ -8,7 +8,7 @@ Whatever one of them knows and the database does not is for a person to decide.
 
 On a BIOS machine nothing but the drives remembers what a stick has forgotten. There a campaign that
 no person let run in this boot restarts the machine only while the stick shows that it remembers,
-and `advance.go_on` ends a series of boots that the stick forgets: by the drives' own counts of
+and `boots/next_boot` ends a series of boots that the stick forgets: by the drives' own counts of
 power-ons, and by the clock.
 
 Must never start anything, nor be the reason to write to a drive.
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.flush import sync_path
 from appliance.phrases import N_, Phrase
 from appliance.stick.partitions import FAT, SAVE_FIRST, writable_fat
@@ -68,7 +68,7 @@ def note_start(plan_sha256: str) -> None:
             for each in (path, path.parent, path.parent.parent):
                 sync_path(each)
         except OSError as error:
-            raise StickTrouble(
+            raise StickError(
                 f"KALTSTART cannot be written: {error.strerror}",
                 hint=f"repair it on another machine, or {SAVE_FIRST}",
             ) from error
@@ -82,7 +82,7 @@ def note_power_action(connection: sqlite3.Connection, *, ended: int | None = Non
     reason to stay, nor is a database that can no longer be read: a person may be switching off
     because of it.
     """
-    with suppress(StepFailed, sqlite3.Error):
+    with suppress(StepFailedError, sqlite3.Error):
         campaign = (
             select_unfinished_campaign(connection)
             if ended is None

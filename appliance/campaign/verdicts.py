@@ -3,7 +3,7 @@
 A policy with mistakes judges nothing: the campaign ends as it would, and says why there is none.
 """
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.errors import PlanError
 from appliance.stick.partitions import FAT
@@ -24,7 +24,7 @@ from appliance.verdict.policy_file import Policy, load_policy, problems_of
 POLICY = FAT / "policy.toml"
 
 
-def judge_campaign(site: Site, campaign_id: int) -> None:
+def judge_campaign(context: CampaignContext, campaign_id: int) -> None:
     """Make the verdicts of a campaign that is done, by the policy as it is now.
 
     What they were before stays in the diary. Never raises on a policy's mistakes: the diary, the
@@ -33,69 +33,69 @@ def judge_campaign(site: Site, campaign_id: int) -> None:
     try:
         policy = load_policy(POLICY)
     except PlanError as error:
-        tell_no_verdict(site, campaign_id, tuple(map(str, error.problems)))
+        tell_no_verdict(context, campaign_id, tuple(map(str, error.problems)))
         return
-    judged = judge(policy, gather_evidence(site.connection, campaign_id))
-    with transaction(site.connection):
-        _keep_old(site, campaign_id)
-        delete_verdicts(site.connection, campaign_id)
+    judged = judge(policy, gather_evidence(context.connection, campaign_id))
+    with transaction(context.connection):
+        _keep_old(context, campaign_id)
+        delete_verdicts(context.connection, campaign_id)
         upsert_judging(
-            site.connection,
+            context.connection,
             campaign_id,
             policy=policy.name,
             origin=policy.origin,
             text=policy.text,
         )
         for each in judged:
-            _store(site, campaign_id, policy, each)
+            _store(context, campaign_id, policy, each)
     for each in judged:
         if each.verdict is not None:
-            site.host.announce(
+            context.host.announce(
                 "verdict", id=campaign_id, drive=each.evidence.identity, verdict=each.verdict
             )
 
 
-def check_policy(site: Site) -> str:
+def check_policy(context: CampaignContext) -> str:
     """Say every mistake of `policy.toml` before a campaign hangs on it.
 
     Returns what a person has to know before it starts; empty where the policy is good.
     """
     problems = problems_of(POLICY) if POLICY.exists() else ()
     for problem in problems:
-        site.host.announce("policy", state="invalid", reason=problem)
-        record(site, "policy-invalid", what=problem, level="error")
+        context.host.announce("policy", state="invalid", reason=problem)
+        record(context, "policy-invalid", what=problem, level="error")
     if not problems:
         return ""
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     return f"no verdict will be made: {problems[0]}{more}"
 
 
-def judge_again(site: Site, campaign_id: int) -> None:
+def judge_again(context: CampaignContext, campaign_id: int) -> None:
     """The same for a report that is asked for anew, where this stick may judge at all."""
-    campaign = select_campaign(site.connection, campaign_id)
+    campaign = select_campaign(context.connection, campaign_id)
     if campaign is None or campaign.state != "done":
         return  # the report says that it is not over, or that there is none
-    if is_own_campaign(site.connection, campaign_id):
-        judge_campaign(site, campaign_id)
+    if is_own_campaign(context.connection, campaign_id):
+        judge_campaign(context, campaign_id)
         return
-    event = "verdict-kept" if select_verdicts(site.connection, campaign_id) else "no-verdict"
-    record(site, event, campaign_id=campaign_id)
+    event = "verdict-kept" if select_verdicts(context.connection, campaign_id) else "no-verdict"
+    record(context, event, campaign_id=campaign_id)
 
 
-def tell_no_verdict(site: Site, campaign_id: int, problems: tuple[str, ...]) -> None:
+def tell_no_verdict(context: CampaignContext, campaign_id: int, problems: tuple[str, ...]) -> None:
     """Why there is none: in the diary, for the report, and one console line each."""
-    with transaction(site.connection):
-        upsert_judging_problem(site.connection, campaign_id, problem="\n".join(problems))
+    with transaction(context.connection):
+        upsert_judging_problem(context.connection, campaign_id, problem="\n".join(problems))
         for problem in problems:
-            record(site, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
+            record(context, "no-verdict", what=problem, campaign_id=campaign_id, level="error")
     for problem in problems:
-        site.host.announce("no-verdict", id=campaign_id, reason=problem)
+        context.host.announce("no-verdict", id=campaign_id, reason=problem)
 
 
-def _keep_old(site: Site, campaign_id: int) -> None:
-    for row in select_verdicts(site.connection, campaign_id):
+def _keep_old(context: CampaignContext, campaign_id: int) -> None:
+    for row in select_verdicts(context.connection, campaign_id):
         record(
-            site,
+            context,
             "verdict-before",
             what=": ".join(
                 filter(None, (row.drive_serial, f"{row.verdict} at {row.at}", row.reasons))
@@ -104,13 +104,13 @@ def _keep_old(site: Site, campaign_id: int) -> None:
         )
 
 
-def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None:
+def _store(context: CampaignContext, campaign_id: int, policy: Policy, judged: Judged) -> None:
     identity = judged.evidence.identity
     if judged.verdict is None:
-        record(site, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
+        record(context, "no-verdict", drive=identity, campaign_id=campaign_id, level="warning")
         return
     insert_verdict(
-        site.connection,
+        context.connection,
         campaign_id=campaign_id,
         drive_id=judged.evidence.drive_id,
         drive_class=judged.drive_class or "",
@@ -119,7 +119,7 @@ def _store(site: Site, campaign_id: int, policy: Policy, judged: Judged) -> None
         limits=judged.limits,
     )
     record(
-        site,
+        context,
         "verdict",
         drive=identity,
         verdict=judged.verdict,

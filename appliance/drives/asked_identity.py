@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from appliance.drives.facts.health import find_complaint, number, parse_answer, part
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
 from appliance.units import printable
 
@@ -45,7 +45,7 @@ def ask_identity(drive: Drive, *, timeout_s: float | None = TIMEOUT_S) -> AskedI
         command = ["smartctl", "--json=c", "--info", *way, drive.path]
         try:
             done = run(command, check=False, timeout_s=timeout_s)
-        except StepFailed:
+        except StepFailedError:
             return None
         asked = parse_identity(done.stdout)
         if asked is not None:
@@ -107,7 +107,7 @@ def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | 
             _compare(drive, "serial number", drive.serial, now.serial)
         return
     if now is None:
-        raise Refusal(
+        raise RefusedError(
             f"{drive.path} no longer reports its identity; when the campaign began it was: "
             f"{printable(noted.serial or noted.model)!r}",
             blame="drive",
@@ -131,8 +131,8 @@ def _compare(drive: Drive, what: str, noted: str, asked: str) -> None:
         raise _make_refusal(drive, what, noted, asked)
 
 
-def _make_refusal(drive: Drive, what: str, before: str, after: str) -> Refusal:
-    return Refusal(
+def _make_refusal(drive: Drive, what: str, before: str, after: str) -> RefusedError:
+    return RefusedError(
         f"{drive.path} answers as another drive: its {what} was {printable(before)!r} and is "
         f"{printable(after)!r}",
         hint="the disk behind the bridge or in the dock was exchanged: put the released one back",

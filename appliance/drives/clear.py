@@ -15,7 +15,7 @@ from typing import Any, Literal, override
 
 from appliance.console import announce
 from appliance.drives.unlock import Unlocked, Writable, check_not_held
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
 from appliance.units import printable
 
@@ -78,7 +78,7 @@ def plan_clearing(found: Leftovers) -> tuple[ClearingStep, ...]:
     lost all that its owner could find it by. Raises Refusal when anything is in use.
     """
     if found.in_use:
-        raise Refusal(f"nothing is cleared: {'; '.join(found.in_use)}")
+        raise RefusedError(f"nothing is cleared: {'; '.join(found.in_use)}")
     steps: list[ClearingStep] = []
     for place in reversed(found.places):
         kinds = tuple(dict.fromkeys(kind for path, kind in found.signatures if path == place.path))
@@ -126,7 +126,9 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
             for node in parts
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"lsblk gave no usable description of the drive: {error!r}") from error
+        raise StepFailedError(
+            f"lsblk gave no usable description of the drive: {error!r}"
+        ) from error
     return tuple(places), tuple(dict.fromkeys(in_use))
 
 
@@ -142,7 +144,7 @@ def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str
         rows = json.loads(text)["signatures"]
         return tuple((by_name[row["device"]], printable(str(row["type"]))) for row in rows)
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"wipefs gave no usable list of signatures: {error!r}") from error
+        raise StepFailedError(f"wipefs gave no usable list of signatures: {error!r}") from error
 
 
 def describe(steps: Sequence[ClearingStep]) -> str:
@@ -176,7 +178,7 @@ def clear_holders(
     rest += [f"partition {place.path}" for place in left.places[1:]]
     rest += left.in_use
     if rest:
-        raise StepFailed(f"{target.path} was cleared, and still shows {', '.join(rest)}")
+        raise StepFailedError(f"{target.path} was cleared, and still shows {', '.join(rest)}")
     return steps
 
 
@@ -224,7 +226,7 @@ def _blank(ranges: Sequence[tuple[int, int]], path: str) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise StepFailed(f"{path} cannot be written to: {error.strerror}") from error
+        raise StepFailedError(f"{path} cannot be written to: {error.strerror}") from error
 
 
 def _descendants(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

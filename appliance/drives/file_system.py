@@ -13,7 +13,7 @@ from pathlib import Path
 
 from appliance.drives.clear import clear_holders
 from appliance.drives.unlock import Writable
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.run import run, run_watched
 
 FOLDER = Path("/run/kaltstart/bench")
@@ -63,7 +63,7 @@ def make_file_system(
     command = [*_MKFS[kind], name, target.path]
     done = run_watched(command, poll=poll)
     if done.returncode != 0:
-        raise StepFailed(f"{shlex.join(command)} failed: {done.stderr.strip()}")
+        raise StepFailedError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
 
 
 def read_file_system_uuid(path: str) -> str:
@@ -125,7 +125,7 @@ def is_of(path: str, device: str) -> bool:
 def _unmount(folder: Path) -> None:
     try:
         run(["umount", str(folder)])
-    except StepFailed as error:
+    except StepFailedError as error:
         raise StillMountedError(
             f"the file system under test cannot be unmounted: {error.message}",
             hint="wait, or unplug the drive; then resume",

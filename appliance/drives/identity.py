@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from appliance.drives.model import Drive, prefer_with_capacity
 from appliance.drives.probe import find_drives
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.units import printable
 
 
-class DriveAbsent(Refusal):
+class DriveAbsentError(RefusedError):
     """A drive that is looked for is not here; a person may have taken it out as well.
 
     One that goes while it works fails what it works on, and that is the drive's fault.
@@ -29,7 +29,7 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         if text
     )
     if not wanted:
-        raise Refusal("a drive was asked for without a serial number or WWN")
+        raise RefusedError("a drive was asked for without a serial number or WWN")
     found = prefer_with_capacity(
         [
             drive
@@ -38,10 +38,10 @@ def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = ""
         ]
     )
     if not found:
-        raise DriveAbsent(f"no drive with {wanted} is in this machine")
+        raise DriveAbsentError(f"no drive with {wanted} is in this machine")
     if len(found) > 1:
         paths = ", ".join(drive.path for drive in found)
-        raise Refusal(
+        raise RefusedError(
             f"{len(found)} drives have {wanted}: {paths}", hint="unplug all but one of them"
         )
     return found[0]
@@ -68,14 +68,16 @@ def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
     """`drive` as it stands in `now`. Pure. Raises Refusal when it is not the same one."""
     here = next((each for each in now if each.path == drive.path), None)
     if here is None:
-        raise Refusal(f"{drive.path} is gone; it was {printable(drive.identity)!r}", blame="drive")
+        raise RefusedError(
+            f"{drive.path} is gone; it was {printable(drive.identity)!r}", blame="drive"
+        )
     for what, before, after in (
         ("serial number", drive.serial, here.serial),
         ("WWN", drive.wwn, here.wwn),
         ("size", f"{drive.size_bytes}", f"{here.size_bytes}"),
     ):
         if before != after:
-            raise Refusal(
+            raise RefusedError(
                 f"{drive.path} is another drive than before: its {what} was "
                 f"{printable(before)!r} and is {printable(after)!r}"
             )

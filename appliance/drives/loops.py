@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import sysfs
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 type _Node = dict[str, Any]
 
@@ -63,7 +63,7 @@ def hang_loops(text: str, loops: Mapping[str, str]) -> str:
                 node.setdefault("children", []).append(named[loop][0])
         top = [node for node in listed["blockdevices"] if node["kname"] not in hung]
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
     return json.dumps(listed | {"blockdevices": top})
 
 

@@ -16,7 +16,7 @@ from appliance.drives.ata_identify import parse_ata_serial
 from appliance.drives.loops import hang_loops, read_loops
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import find_doubt
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import run
 
 COLUMNS = (
@@ -124,7 +124,7 @@ def parse_lsblk(text: str) -> tuple[Drive, ...]:
         nodes = json.loads(text)["blockdevices"]
         return tuple(_drive(node) for node in nodes if _is_drive(node))
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
 
 
 def _is_drive(node: _Node) -> bool:

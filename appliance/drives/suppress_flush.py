@@ -17,7 +17,7 @@ from pathlib import Path
 
 from appliance import sysfs
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 _BLOCK = Path("/sys/class/block")
 _NOTES = Path("/run/kaltstart/hushed")
@@ -30,7 +30,7 @@ _ABRUPT = frozenset({"sata", "scsi", "sas"})
 
 
 @dataclass(frozen=True, slots=True)
-class Hush:
+class FlushSwitches:
     """The switches of one drive as they were."""
 
     folder: str
@@ -40,7 +40,7 @@ class Hush:
     stops: tuple[tuple[str, str], ...]
     cache_type: str
 
-    def fall_silent(self) -> None:
+    def suppress_flush(self) -> None:
         """No flush reaches the drive from now on: neither the shutdown's nor any program's.
 
         Raises StepFailed.
@@ -51,12 +51,12 @@ class Hush:
         """As it was: the machine stays on."""
         if _inode_of(Path(self.folder)) == self.inode:
             for name, value in ((_CACHE, f"{_TEMPORARY} {self.cache_type}"), *self.stops):
-                with suppress(StepFailed):  # a drive that is gone needs no switches
+                with suppress(StepFailedError):  # a drive that is gone needs no switches
                     sysfs.write_text(Path(self.folder) / name, value)
         self._note.unlink(missing_ok=True)
 
     def keep(self) -> None:
-        """Note it for `release_hushed`. Raises OSError."""
+        """Note it for `restore_flush`. Raises OSError."""
         _NOTES.mkdir(parents=True, exist_ok=True)
         # Never half a note: a note is there, or no switch was moved.
         fresh = self._note.with_suffix(".new")
@@ -68,10 +68,10 @@ class Hush:
         return _NOTES / f"{self.inode}.json"
 
 
-def hush(drive: Drive) -> Hush | None:
+def hush(drive: Drive) -> FlushSwitches | None:
     """Arrange that `drive` is not stopped at power-off; None where that cannot be.
 
-    Everything but the flush: see `fall_silent`, to be called when the last flush has been sent.
+    Everything but the flush: see `suppress_flush`, to be called when the last flush has been sent.
     """
     if drive.transport not in _ABRUPT:
         return None
@@ -84,7 +84,7 @@ def hush(drive: Drive) -> Hush | None:
     cache_type = sysfs.read_text(folder / _CACHE)
     if not cache_type:
         return None
-    switches = Hush(str(folder), _inode_of(folder), stops, cache_type)
+    switches = FlushSwitches(str(folder), _inode_of(folder), stops, cache_type)
     try:
         switches.keep()
     except OSError:
@@ -94,13 +94,13 @@ def hush(drive: Drive) -> Hush | None:
         sysfs.write_text(folder / _CACHE, f"{_TEMPORARY} {cache_type}")
         for name, _ in stops:
             sysfs.write_text(folder / name, "0")
-    except StepFailed:
+    except StepFailedError:
         switches.take_back()
         return None
     return switches
 
 
-def release_hushed() -> tuple[str, ...]:
+def restore_flush() -> tuple[str, ...]:
     """Put back what an engine that was killed has left; the folders of the drives it was.
 
     Before any drive is written to.
@@ -109,7 +109,7 @@ def release_hushed() -> tuple[str, ...]:
     for note in sorted(_NOTES.glob("*.json")):
         kept = json.loads(note.read_text())
         stops = tuple((name, value) for name, value in kept["stops"])
-        Hush(kept["folder"], kept["inode"], stops, kept["cache_type"]).take_back()
+        FlushSwitches(kept["folder"], kept["inode"], stops, kept["cache_type"]).take_back()
         released.append(kept["folder"])
     return tuple(released)
 

@@ -20,7 +20,7 @@ from appliance.drives.identity import check_identity
 from appliance.drives.loops import find_loops_over
 from appliance.drives.model import Drive
 from appliance.drives.safety import may_write
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import run
 
 _LOCK_TRIES = 50
@@ -109,7 +109,7 @@ def unlocked(
         try:
             yield Unlocked(now, writing)
         except BaseException:
-            with suppress(StepFailed):  # what went wrong first is what counts
+            with suppress(StepFailedError):  # what went wrong first is what counts
                 _flush_and_close(writing, now)
             raise
         _flush_and_close(writing, now)
@@ -120,7 +120,7 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
     now = check_identity(drive)
     allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
     if not allowed:
-        raise Refusal(f"{now.path} {reason}")
+        raise RefusedError(f"{now.path} {reason}")
     return now
 
 
@@ -132,7 +132,7 @@ def _check_protection(drive: Drive) -> None:
     get_disk_ro() in include/linux/blkdev.h, and --setrw takes ours away only.
     """
     if sysfs.read_text(_BLOCK / Path(drive.path).name / "ro") == "1":
-        raise Refusal(
+        raise RefusedError(
             f"{drive.path} is write-protected by the drive itself: nothing was written",
             hint="look for a switch on it or its case; worn-out flash protects itself permanently",
         )
@@ -142,7 +142,7 @@ def _open(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
 
 
 def _lock(fd: int, drive: Drive) -> None:
@@ -155,7 +155,7 @@ def _lock(fd: int, drive: Drive) -> None:
             time.sleep(_LOCK_PAUSE_S)
         else:
             return
-    raise Refusal(f"{drive.path} is locked by another program")
+    raise RefusedError(f"{drive.path} is locked by another program")
 
 
 def check_not_held(path: str) -> None:
@@ -165,11 +165,11 @@ def check_not_held(path: str) -> None:
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
     except OSError as error:
-        raise Refusal(f"{path} is in use by the kernel: {error.strerror}") from error
+        raise RefusedError(f"{path} is in use by the kernel: {error.strerror}") from error
     # A loop device is no holder to the kernel.
     loops = find_loops_over(path.removeprefix("/dev/"))
     if loops:
-        raise Refusal(
+        raise RefusedError(
             f"{path} is in use: {', '.join(loops)} is on top of it", hint="detach it: losetup -d"
         )
 
@@ -180,7 +180,7 @@ def _set_read_only(
     """At the end of the block. What went wrong inside it is what counts."""
     try:
         run(["blockdev", "--setro", drive.path])
-    except StepFailed:
+    except StepFailedError:
         if error is None:
             raise
 
@@ -189,7 +189,7 @@ def _flush_and_close(fd: int, drive: Drive) -> None:
     try:
         os.fsync(fd)
     except OSError as error:
-        raise StepFailed(f"{drive.path} did not accept the write: {error.strerror}") from error
+        raise StepFailedError(f"{drive.path} did not accept the write: {error.strerror}") from error
     finally:
         os.close(fd)
 
@@ -199,5 +199,7 @@ def _look_again(drive: Drive) -> None:
     # while the lock was held for long (EVENT_RETRY_TIMEOUT_USEC in udev-manager.c). Without this
     # lsblk would go on to show what was on the drive before.
     command = ["udevadm", "trigger", "--settle", "--action=change", "--subsystem-match=block"]
-    with suppress(StepFailed):  # nothing was written wrongly; the next probe shows what is known
+    with suppress(
+        StepFailedError
+    ):  # nothing was written wrongly; the next probe shows what is known
         run([*command, f"--parent-match={drive.path}"], timeout_s=_UDEV_TIMEOUT_S)

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 # linux/rtc.h: _IOW('p', 0x0a, struct rtc_time), which is nine ints.
 _RTC_SET_TIME = 0x4024700A
@@ -27,7 +27,7 @@ def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
     try:
         time.clock_settime(time.CLOCK_REALTIME, to.timestamp())
     except (OSError, OverflowError) as error:
-        raise StepFailed(f"the system's time cannot be set: {error}") from error
+        raise StepFailedError(f"the system's time cannot be set: {error}") from error
     if not clock.exists():
         return
     try:
@@ -37,7 +37,7 @@ def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"the hardware clock cannot be set: {error.strerror}",
             hint="set it in the firmware setup; until then the time is lost at power-off",
         ) from error

@@ -6,7 +6,7 @@ The choice is kept on the stick, beside the database.
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.machine.settings_file import keep_choice, read_kept_choice
 from appliance.run import run
 from appliance.stick.partitions import DATA
@@ -50,7 +50,9 @@ BUILT_IN = "us"
 def load_layout(layout: str) -> None:
     """Have the keys mean what is printed on them. Raises Refusal or StepFailed."""
     if layout not in LAYOUTS:
-        raise Refusal(f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}')
+        raise RefusedError(
+            f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}'
+        )
     # One keymap for all virtual terminals; the terminal is only what it is asked through.
     run(["loadkeys", "--quiet", "--unicode", "--console=/dev/tty1", LAYOUTS[layout].keymap])
 

@@ -5,7 +5,7 @@ The choice is kept on the stick, beside the database.
 
 from pathlib import Path
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.machine.settings_file import keep_choice, read_kept_choice
 from appliance.stick.partitions import DATA
 
@@ -27,4 +27,4 @@ def read_kept_language(*, folder: Path = DATA) -> str:
 def check_language(language: str) -> None:
     """Raises Refusal where there is no such language."""
     if language not in LANGUAGES:
-        raise Refusal(f'there is no language "{language}"; there are {", ".join(LANGUAGES)}')
+        raise RefusedError(f'there is no language "{language}"; there are {", ".join(LANGUAGES)}')

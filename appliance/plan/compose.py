@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.units import printable
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -64,7 +64,7 @@ def compose_plan(
     ]
     for drive in drives:
         if not _can_be_named(drive.identity):
-            raise Refusal(
+            raise RefusedError(
                 f"{printable(drive.path)} reports no serial number and no WWN that a plan can name",
                 hint="remove it from the plan",
             )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.plan.compose import compose_plan
 from appliance.plan.machine_rules import find_conflicts
 from appliance.plan.model import ArrayPlan, Boot, Campaign, Plan, PlannedDrive
@@ -26,7 +26,7 @@ __all__ = [
     "Boot",
     "Campaign",
     "Plan",
-    "PlanRefusal",
+    "PlanRefusedError",
     "PlannedDrive",
     "compose_plan",
     "decode_plan",
@@ -39,7 +39,7 @@ __all__ = [
 MAX_PLAN_BYTES = MAX_BYTES
 
 
-class PlanRefusal(Refusal):
+class PlanRefusedError(RefusedError):
     """A plan whose only mistakes are about releases: wrong ones, or missing ones for workloads."""
 
 
@@ -79,7 +79,7 @@ def _raise_problems(problems: Sequence[Problem], *, text: str, name: str) -> Non
     located = locate(problems, text=text, name=name)
     if all(each.kind == "release" for each in located):
         told = "; ".join(map(str, located))
-        raise PlanRefusal(told, hint="nothing was written", problems=tuple(located))
+        raise PlanRefusedError(told, hint="nothing was written", problems=tuple(located))
     raise tell_problems(name, located)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance.drives.clear import clear_holders
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed, blame_of
+from appliance.errors import StepFailedError, blame_of
 from appliance.phrases import N_
 from appliance.progress import Progress
 from appliance.reference_os.session_set import write_session_set
@@ -126,7 +126,9 @@ def write_reference_os(
         _copy_root(Path(partition_path(path, 1)), progress=progress)
         _make_session_set(partition_path(path, 2), boot_set_bytes=boot_set_bytes, progress=progress)
     except OSError as error:
-        raise StepFailed(f"{path}: {error.strerror or error}", blame=blame_of(error)) from error
+        raise StepFailedError(
+            f"{path}: {error.strerror or error}", blame=blame_of(error)
+        ) from error
 
 
 def _make_partitions(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.report.csv_files import (
     render_json,
@@ -283,8 +283,8 @@ def _explained(reports: Path) -> Iterator[None]:
         raise _make_trouble(reports, str(error)) from error
 
 
-def _make_trouble(reports: Path, why: str) -> StickTrouble:
-    return StickTrouble(
+def _make_trouble(reports: Path, why: str) -> StickError:
+    return StickError(
         f"the report cannot be written to {reports}: {why}",
         hint=(
             "free space on the partition KALTSTART, or remove the stick's write protection; "

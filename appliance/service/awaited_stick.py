@@ -17,7 +17,7 @@ from uuid import UUID
 from appliance import sysfs
 from appliance.campaign.host import Host
 from appliance.drives.own_uuid import parse_table_uuid
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import Stick
@@ -124,7 +124,7 @@ class AwaitedStick:
         """
         found = select_first_event(connection)
         if self._first_event is not None and found != self._first_event:
-            raise StickTrouble(
+            raise StickError(
                 N_("the database on the stick that is back is not the one that was in use"),
                 hint=N_("switch off and on: nothing was stored there"),
             )
@@ -164,11 +164,11 @@ class AwaitedStick:
         if self.is_gone():
             raise self.describe_loss()
 
-    def describe_loss(self) -> StickTrouble:
+    def describe_loss(self) -> StickError:
         """What people are told once it is gone."""
-        return StickTrouble(PULLED, hint=_BACK_IN if self._is_knowable() else _NO_NUMBER)
+        return StickError(PULLED, hint=_BACK_IN if self._is_knowable() else _NO_NUMBER)
 
-    def wait(self, tell: Callable[[StickTrouble], None]) -> bool:
+    def wait(self, tell: Callable[[StickError], None]) -> bool:
         """Until the stick is back, and programs can be read from it: then True.
 
         False where the power key was pressed, and the machine goes off. Of a stick that was never
@@ -186,7 +186,7 @@ class AwaitedStick:
             try:
                 if self._is_back(disks):
                     return True
-            except StickTrouble as error:
+            except StickError as error:
                 tell(error)
             except (OSError, ValueError, struct.error):
                 continue  # it is just coming: its partitions are not there yet
@@ -204,7 +204,7 @@ class AwaitedStick:
         if not same:
             return False
         if len(same) > 1:
-            raise StickTrouble(
+            raise StickError(
                 N_("several disks have the serial number of the stick that was pulled out"),
                 hint=N_("leave only that stick plugged in"),
             )
@@ -213,7 +213,7 @@ class AwaitedStick:
             return False
         data = _partition_name(name, self._data_number)
         if read_known(self._host, name, data=data) != self._known:
-            raise StickTrouble(
+            raise StickError(
                 N_("the stick that was plugged in is not the one that was pulled out"),
                 hint=_BACK_IN,
             )

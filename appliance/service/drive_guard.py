@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
@@ -18,7 +18,7 @@ from appliance.drive_thread import DriveThread
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import is_unguarded
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.progress import Progress, tell_nobody
 from appliance.service.drive_watch import DriveList
 from appliance.stick.partitions import Stick, find_root_disks
@@ -38,16 +38,16 @@ def close_guard_without_stick(host: Host) -> None:
     spared = find_root_disks()
     for drive in host.drives.find() if spared else ():
         if is_unguarded(drive, spared=spared):
-            with suppress(StepFailed), _side_work(host, drive, tell_nobody) as hand:
+            with suppress(StepFailedError), _side_work(host, drive, tell_nobody) as hand:
                 hand.do(partial(host.drives.close_guard, drive), _CLOSING)
 
 
 class MachineDrives:
     """All drives of this machine but the stick."""
 
-    def __init__(self, site: Site, stick: Stick, listed: DriveList) -> None:
-        self._site = site
-        self._host = site.host
+    def __init__(self, context: CampaignContext, stick: Stick, listed: DriveList) -> None:
+        self._site = context
+        self._host = context.host
         self._stick = stick
         self._listed = listed
         self._noted: tuple[Drive, ...] = ()
@@ -91,7 +91,7 @@ class MachineDrives:
         try:
             with _side_work(self._host, drive, tell) as hand:
                 hand.do(partial(self._host.drives.close_guard, drive), _CLOSING)
-        except StepFailed:
+        except StepFailedError:
             self._deaf.add(drive)
             self._warn("not-guarded", drive=name)
         else:
@@ -122,7 +122,7 @@ class MachineDrives:
         for row in select_campaign_drives(self._site.connection, campaign_id):
             try:
                 find_by_identity(drives, serial=row.serial, wwn=row.wwn)
-            except Refusal:
+            except RefusedError:
                 continue
             return True
         return False

@@ -19,11 +19,11 @@ from typing import Any
 from appliance import sysfs
 from appliance.campaign.status import write_json
 from appliance.drives.facts.details import Contents, parse_contents
-from appliance.drives.facts.query import DEADLINE_S, Answer, Asker
+from appliance.drives.facts.query import DEADLINE_S, Answer, DriveQuery
 from appliance.drives.model import Drive
 from appliance.drives.probe import list_block_devices, read_drives, read_number
 from appliance.drives.safety import may_offer
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.progress import Progress
 from appliance.stick.partitions import DATABASE, RUN, Stick, find_stick
 from appliance.store.connect import open_read_only
@@ -49,8 +49,8 @@ type Key = tuple[str, str]
 class DriveList:
     """All drives of this machine, live. Its methods are for the engine's thread."""
 
-    def __init__(self, asker: Asker | None = None) -> None:
-        self._asker = asker or Asker()
+    def __init__(self, asker: DriveQuery | None = None) -> None:
+        self._asker = asker or DriveQuery()
         self._lock = threading.Lock()
         self._stick: Stick | None = None
         self._is_quiet = False
@@ -272,7 +272,7 @@ def compose_row(
     }
 
 
-def list_once(asker: Asker | None = None) -> list[dict[str, Any]]:
+def list_once(asker: DriveQuery | None = None) -> list[dict[str, Any]]:
     """The rows of all drives, asked here and now, each for its deadline at most.
 
     Where an engine keeps the list, its answers are taken: it knows when asking would disturb.
@@ -284,7 +284,7 @@ def list_once(asker: Asker | None = None) -> list[dict[str, Any]]:
         known = json.loads(DRIVES.read_text())["drives"]
         return merge_rows(drives, known, stick=_find_stick(drives))
     contents = parse_contents(text)
-    asker = asker or Asker()
+    asker = asker or DriveQuery()
     keyed = {drive.path: drive for drive in drives}
     while True:
         asker.step(keyed, may_ask=True)
@@ -297,7 +297,7 @@ def list_once(asker: Asker | None = None) -> list[dict[str, Any]]:
 def _find_stick(drives: Sequence[Drive]) -> Drive | None:
     try:
         return find_stick(drives).drive
-    except StickTrouble:
+    except StickError:
         return None
 
 

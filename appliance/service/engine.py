@@ -15,9 +15,15 @@ from appliance.arrays.running import release_arrays
 from appliance.caches.memory_limit import release_bounded
 from appliance.campaign.boots.attempts import settle_armed
 from appliance.campaign.boots.install import prepare
-from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import rehearse
-from appliance.campaign.context import Site, leave, load_campaign, pause, take_back_departure
+from appliance.campaign.context import (
+    CampaignContext,
+    leave,
+    load_campaign,
+    pause,
+    take_back_departure,
+)
 from appliance.campaign.drives.conditions import store_conditions
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.health import store_health
@@ -52,8 +58,8 @@ from appliance.campaign.steps.queue import has_steps_left, run_steps
 from appliance.campaign.stick_room import check_room
 from appliance.campaign.verdicts import check_policy
 from appliance.drives.file_system import release_mounts
-from appliance.drives.suppress_flush import release_hushed
-from appliance.errors import KaltstartError, SparingTrouble, StepFailed, StickTrouble
+from appliance.drives.suppress_flush import restore_flush
+from appliance.errors import KaltstartError, RecoverableStickError, StepFailedError, StickError
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.plan.read import parse_plan
 from appliance.progress import tell_nobody
@@ -134,7 +140,7 @@ def _work_until_gone(appliance: "Appliance") -> None:
             show_trouble(appliance.status, appliance.host, loss)
             close_stick(appliance.connection)
             return
-        if isinstance(error, StickTrouble):
+        if isinstance(error, StickError):
             appliance.stop_for_trouble(error)
             show_trouble(appliance.status, appliance.host, error)
         else:
@@ -176,7 +182,7 @@ class Appliance:
         self.host = host
         self.this_boot = host.this_boot
         self.screen = Screen(status, connection, host, look=self.awaited.raise_if_gone)
-        self.site = Site(
+        self.context = CampaignContext(
             connection,
             host,
             SilentDrives(host),
@@ -184,8 +190,8 @@ class Appliance:
             is_stopped=self.screen.is_stopped,
             tell=self.screen.waiting_progress(),
         )
-        self._machine_drives = MachineDrives(self.site, stick, drives)
-        self.machine = Machine(self.site, stick)
+        self._machine_drives = MachineDrives(self.context, stick, drives)
+        self.machine = Machine(self.context, stick)
         self._beat_s = 0.0
         self._let_run_by_person: set[int] = set()
         """Campaigns that somebody started or resumed in this boot."""
@@ -195,7 +201,7 @@ class Appliance:
         self._release_leftovers()
         self._machine_drives.close_guard()
         self.machine.restore_keyboard()
-        forget_overwritten_arrays(self.site, self.host.drives.find())
+        forget_overwritten_arrays(self.context, self.host.drives.find())
         self._void_old_requests()
         self._machine_drives.note()
         self.machine.publish()
@@ -236,14 +242,14 @@ class Appliance:
             self.host.power.clear_alarm()
             self.host.power.hand_over_set("")
             forget_finished(self.connection)
-        except (StepFailed, OSError) as error:
+        except (StepFailedError, OSError) as error:
             self._warn("not-disarmed", what=str(error))
 
     def _release_leftovers(self) -> None:
         """What an engine that crashed in this very boot has left behind."""
         try:
             with side_work(self.host, "what was left behind", tell=tell_nobody) as hand:
-                for folder in hand.do(release_hushed, _LEFT):
+                for folder in hand.do(restore_flush, _LEFT):
                     self._warn("switches-released", what=folder)
                 if hand.do(self.host.release_ballast, _LEFT):
                     record(self, "ballast-released")
@@ -271,7 +277,7 @@ class Appliance:
     def _resume_after_start(self, campaign: CampaignRow) -> None:
         self.status.campaign_id = campaign.id
         try:
-            settle_armed(self.site, campaign.id)
+            settle_armed(self.context, campaign.id)
         except KaltstartError as error:
             # The same at each later start: a person has to see it, and to be answered.
             self._pause_for(campaign.id, error)
@@ -281,27 +287,29 @@ class Appliance:
         count_power_action(self.connection, campaign.id)
         if campaign.power_actions >= campaign.max_power_actions:
             pause(
-                self.site, campaign.id, N_("too many restarts; something makes the machine restart")
+                self.context,
+                campaign.id,
+                N_("too many restarts; something makes the machine restart"),
             )
             return
         if lost := find_lost_actions(campaign):
-            pause(self.site, campaign.id, describe_lost_actions(lost))
+            pause(self.context, campaign.id, describe_lost_actions(lost))
             return
         note_power_action(self.connection)
         if absence := describe_absence(
             self.connection, campaign.id, boot_id=self.this_boot.boot_id
         ):
-            pause(self.site, campaign.id, absence)
+            pause(self.context, campaign.id, absence)
             return
         boots_left = next_cycle(select_cycles(self.connection, campaign.id)) is not None
-        works_here = not boots_left and has_steps_left(self.site, campaign.id)
+        works_here = not boots_left and has_steps_left(self.context, campaign.id)
         counts_down = works_here or campaign.state == "preparing"
         if is_pause_asked(self.connection, campaign.id):
             counts_down = False  # it pauses before it does anything
         if counts_down and self.screen.countdown(
             "resume", Phrase(N_("go on with campaign {number}"), number=campaign.id), _AUTOSTART_S
         ):
-            pause(self.site, campaign.id, name_stop(self.connection, campaign.id))
+            pause(self.context, campaign.id, name_stop(self.connection, campaign.id))
             return
         self._run_campaign(campaign.id)
 
@@ -311,11 +319,11 @@ class Appliance:
         keep_in_ram()  # a step drops what is not held there, and the stick may be pulled out
         try:
             self.host.power.restart_after_panic(wanted=self._may_restart(campaign_id))
-            with self.drives.quiet(self.site.tell) as late:
+            with self.drives.quiet(self.context.tell) as late:
                 self._machine_drives.record_late(late, campaign_id)
                 self._advance(campaign_id)
         except StoppedByPersonError as error:
-            pause(self.site, campaign_id, error.reason)
+            pause(self.context, campaign_id, error.reason)
         except KaltstartError as error:
             self._pause_for(campaign_id, error)
         finally:
@@ -330,46 +338,46 @@ class Appliance:
     def _pause_for(self, campaign_id: int, error: KaltstartError) -> None:
         try:
             with telling_stick_trouble(), self._waiting_for(error):
-                pause(self.site, campaign_id, str(error))
-        except StickTrouble as second:
+                pause(self.context, campaign_id, str(error))
+        except StickError as second:
             # Of two troubles with the stick the first one says more.
-            raise (error if isinstance(error, StickTrouble) else second) from second
+            raise (error if isinstance(error, StickError) else second) from second
 
     def _waiting_for(self, error: Exception) -> AbstractContextManager[None]:
         """For other programs that hold the database, where nobody has waited for them in vain."""
-        is_trouble = isinstance(error, StickTrouble)
+        is_trouble = isinstance(error, StickError)
         return impatient(self.connection) if is_trouble else nullcontext()
 
     def _advance(self, campaign_id: int) -> None:
-        hold_if_asked(self.site, campaign_id)
+        hold_if_asked(self.context, campaign_id)
         if not self._machine_drives.any_needed_is_here(campaign_id):
-            pause(self.site, campaign_id, N_("none of the campaign's drives is in this machine"))
+            pause(self.context, campaign_id, N_("none of the campaign's drives is in this machine"))
             return
-        self._machine_drives.close_guard(tell=self.site.tell)
-        is_new = load_campaign(self.site, campaign_id).state == "preparing"
+        self._machine_drives.close_guard(tell=self.context.tell)
+        is_new = load_campaign(self.context, campaign_id).state == "preparing"
         if is_new:
             self.screen.show("preparing", "Reading the drives' health", campaign_id=campaign_id)
-            store_health(self.site, campaign_id, "before")
+            store_health(self.context, campaign_id, "before")
         store_conditions(
-            self.site, campaign_id, fixed=self.machine.fixed, drives=self.host.drives.find()
+            self.context, campaign_id, fixed=self.machine.fixed, drives=self.host.drives.find()
         )
         if is_new:
             prepare(
-                self.site, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
+                self.context, campaign_id, stick=self.stick, progress=self.screen.writing_progress()
             )
-        outcome = rehearse(self.site, campaign_id) or go_on(self.site, campaign_id)
+        outcome = rehearse(self.context, campaign_id) or start_next_boot(self.context, campaign_id)
         if outcome is Outcome.LEAVING:
             self.host.power.wait_for_the_end()
         if outcome is Outcome.FINISHED:
-            run_steps(self.site, campaign_id, stick=self.stick, show=self.screen.step_progress())
+            run_steps(self.context, campaign_id, stick=self.stick, show=self.screen.step_progress())
             self._finish(campaign_id)
 
     def _finish(self, campaign_id: int) -> None:
         self.screen.show("finishing", "Reading the drives' health")
-        store_health(self.site, campaign_id, "after")
+        store_health(self.context, campaign_id, "after")
         self.screen.show("finishing", "Writing the report")
-        finish(self.site, campaign_id)
-        on_finish = load_campaign(self.site, campaign_id).on_finish
+        finish(self.context, campaign_id)
+        on_finish = load_campaign(self.context, campaign_id).on_finish
         if on_finish == "tui":
             return
         if on_finish == "reboot" and not self._may_restart(campaign_id):
@@ -389,7 +397,7 @@ class Appliance:
             note_power_action(self.connection, ended=campaign_id)
             if self.screen.is_stopped():
                 return
-            leave(self.site, action)
+            leave(self.context, action)
             self.host.power.wait_for_the_end()
 
     def _may_restart(self, campaign_id: int) -> bool:
@@ -399,7 +407,7 @@ class Appliance:
         """
         if campaign_id in self._let_run_by_person:
             return True
-        campaign = load_campaign(self.site, campaign_id)
+        campaign = load_campaign(self.context, campaign_id)
         return is_start_remembered(self.connection, campaign, self.this_boot.boot_id)
 
     def pause_after_bug(self, error: Exception) -> None:
@@ -415,7 +423,7 @@ class Appliance:
         with suppress(Exception):
             self.screen.show("idle", said[:1].upper() + said[1:])
 
-    def stop_for_trouble(self, error: StickTrouble) -> None:
+    def stop_for_trouble(self, error: StickError) -> None:
         """Nothing happens by itself from here on, whatever the stick still takes.
 
         What could not be taken back is added to the hint of `error`.
@@ -437,7 +445,7 @@ class Appliance:
     def _pause_unfinished(self, reason: str) -> None:
         campaign = select_unfinished_campaign(self.connection)
         if campaign is not None and campaign.state != "paused":
-            pause(self.site, campaign.id, reason)
+            pause(self.context, campaign.id, reason)
 
     # The plan on the stick
 
@@ -446,8 +454,8 @@ class Appliance:
 
         Not while a paused campaign waits for a person: its drives may be the plan's.
         """
-        warning = check_policy(self.site)
-        plan = find_stick_plan(self.site, self.status, stick=self.stick)
+        warning = check_policy(self.context)
+        plan = find_stick_plan(self.context, self.status, stick=self.stick)
         if plan is None or plan.is_known or not autostart or not plan.autostart:
             return
         if not self._is_first_start(plan.toml):
@@ -468,9 +476,9 @@ class Appliance:
             return
         try:
             self._note_start(plan.toml)
-        except StickTrouble as error:
+        except StickError as error:
             # Nothing is written to a drive before the stick keeps that it was started.
-            pause(self.site, campaign_id, str(error))
+            pause(self.context, campaign_id, str(error))
             return
         self._warn_of_room(campaign_id, plan.toml)
         self._run_anew(campaign_id)
@@ -500,7 +508,7 @@ class Appliance:
         """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
         try:
             note_start(hash_plan(text))
-        except StepFailed as error:
+        except StepFailedError as error:
             self._warn("not-noted", what=str(error))
 
     def _leave_to_person(self, said: str) -> None:
@@ -517,7 +525,7 @@ class Appliance:
         if text == self.status.plan["toml"]:
             self.status.plan["is_known"] = True
         self.host.announce(
-            "campaign-start", id=campaign_id, name=load_campaign(self.site, campaign_id).name
+            "campaign-start", id=campaign_id, name=load_campaign(self.context, campaign_id).name
         )
         image = f"Kaltstart {VERSION}"
         record(self, "campaign-start", what=image, campaign_id=campaign_id)
@@ -562,8 +570,8 @@ class Appliance:
             carry_out(asked)
         except KaltstartError as error:
             # Of the other requests it says that nothing can be stored, so no answer either.
-            if isinstance(error, StickTrouble) and not (
-                isinstance(error, SparingTrouble) or HANDLERS[request.kind].writes_files
+            if isinstance(error, StickError) and not (
+                isinstance(error, RecoverableStickError) or HANDLERS[request.kind].writes_files
             ):
                 raise
             reasons = reasons_of(error)
@@ -574,11 +582,11 @@ class Appliance:
         """A new campaign, as far as it goes in this boot."""
         campaign_id = self._admit(plan_toml)
         self._let_run_by_person.add(campaign_id)
-        with suppress(StickTrouble):  # a person starts it, and sees it start
+        with suppress(StickError):  # a person starts it, and sees it start
             self._note_start(plan_toml)
         said = (
             Phrase(N_("campaign {number} started"), number=campaign_id),
-            check_policy(self.site),
+            check_policy(self.context),
             self._warn_of_room(campaign_id, plan_toml),
         )
         accept(join_phrases(said))
@@ -586,20 +594,20 @@ class Appliance:
 
     def resume(self, campaign_id: int, accept: Accept) -> None:
         """Let a paused one go on, as far as it goes in this boot."""
-        resume_campaign(self.site, campaign_id)
+        resume_campaign(self.context, campaign_id)
         self._let_run_by_person.add(campaign_id)
         accept(Phrase(N_("campaign {number} goes on"), number=campaign_id))
         self._run_anew(campaign_id)
 
     def merge(self, file_name: str, accept: Accept) -> None:
         """Take over the campaigns of another stick's database."""
-        take_over(self.site, self.screen, file_name, accept=accept)
+        take_over(self.context, self.screen, file_name, accept=accept)
 
     def switch_off(self, accept: Accept, *, restart: bool) -> NoReturn:
         """The machine, at once."""
         self.host.power.clear_alarm()
         accept(N_("switching off"))
-        leave(self.site, self.host.power.reboot if restart else self.host.power.power_off)
+        leave(self.context, self.host.power.reboot if restart else self.host.power.power_off)
         self.host.power.wait_for_the_end()
 
     def _obey_power_key(self) -> None:
@@ -611,7 +619,7 @@ class Appliance:
             self.host.power.clear_alarm()
         except (KaltstartError, OSError) as error:
             self._warn("not-disarmed", what=str(error))
-        leave(self.site, self.host.power.power_off)
+        leave(self.context, self.host.power.power_off)
         self.host.power.wait_for_the_end()
 
     def take_apart(self, set_uuid: str) -> None:
@@ -620,16 +628,16 @@ class Appliance:
         progress = self.screen.step_progress()
         place = StepPosition(1, 1, "array", "array")
         try:
-            with self.drives.quiet(self.site.tell):
+            with self.drives.quiet(self.context.tell):
                 said = take_apart_left_behind(
-                    self.site,
+                    self.context,
                     set_uuid,
                     stick=self.stick,
                     tell=lambda label, done, total: progress(place, label, done, total),
                 )
         except StoppedByPersonError:
             said = "stopped; it can be dismantled later"
-        except StickTrouble:
+        except StickError:
             raise
         except KaltstartError as error:
             said = f"the array cannot be dismantled: {error}"

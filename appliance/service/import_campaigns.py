@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appliance.caches.ballast import read_memory
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
-from appliance.errors import Refusal, UnusableDatabase
+from appliance.errors import RefusedError, UnusableDatabaseError
 from appliance.service.screen import Screen
 from appliance.stick.partitions import FAT
 from appliance.store.merge import MergeCounts, merge_database
@@ -19,7 +19,9 @@ from appliance.units import printable
 SUFFIX = ".sqlite"
 
 
-def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[str], None]) -> None:
+def take_over(
+    context: CampaignContext, screen: Screen, file_name: str, *, accept: Callable[[str], None]
+) -> None:
     """Take over what is new in this file of KALTSTART, and store the answer with it.
 
     Raises Refusal where it is no database right there, UnusableDatabase where nothing can be taken
@@ -27,19 +29,19 @@ def take_over(site: Site, screen: Screen, file_name: str, *, accept: Callable[[s
     """
     shown = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):
-        raise Refusal(f"{shown} is not a database", hint=f"its name must end in {SUFFIX}")
+        raise RefusedError(f"{shown} is not a database", hint=f"its name must end in {SUFFIX}")
 
     def note(counts: MergeCounts) -> None:
         said = f"{describe_counts(counts)} ({shown})"
-        record(site, "merged", what=said)
+        record(context, "merged", what=said)
         accept(said)
 
     screen.show("idle", "Importing campaigns", campaign_id=None)
     try:
         room_bytes = read_memory("MemAvailable")
-        merge_database(site.connection, FAT / file_name, room_bytes=room_bytes, note=note)
-    except UnusableDatabase as error:
-        raise UnusableDatabase(shown, error.why, hint=error.what_to_do) from error
+        merge_database(context.connection, FAT / file_name, room_bytes=room_bytes, note=note)
+    except UnusableDatabaseError as error:
+        raise UnusableDatabaseError(shown, error.why, hint=error.what_to_do) from error
     finally:
         screen.show("idle", "Ready", campaign_id=None)
 

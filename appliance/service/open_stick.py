@@ -10,7 +10,7 @@ from appliance.campaign.database_copy import copy_database
 from appliance.campaign.host import Host
 from appliance.campaign.log import Diary, record
 from appliance.campaign.status import Status, write_status
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.stick import fat
 from appliance.stick.partitions import (
     DATABASE,
@@ -53,8 +53,8 @@ def open_stick(
         stick = find_stick(host.drives.find_settled())
     try:
         repaired = mount_data(stick)
-    except StickTrouble:
-        with suppress(StickTrouble):  # the first trouble says more
+    except StickError:
+        with suppress(StickError):  # the first trouble says more
             mount_fat(stick)  # a person can copy a damaged stick's database there
         raise
     mended = [] if FAT.is_mount() else [*fat.mend_fat(stick.fat_path)]
@@ -115,7 +115,7 @@ def _telling_unreadable() -> Iterator[None]:
         with telling_stick_trouble():
             yield
     except sqlite3.Error as error:
-        raise StickTrouble(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
+        raise StickError(f"the database cannot be read: {error}", hint=RESTORE_HINT) from error
 
 
 def _note_mended(diary: Diary, mended: Sequence[Mended]) -> None:
@@ -139,7 +139,7 @@ def _restore_seed() -> tuple[str, ...]:
     try:
         with writable_fat() as place:
             fat.restore_seed(place)
-    except (StickTrouble, OSError) as error:
+    except (StickError, OSError) as error:
         return (f"kaltstart/grubenv is missing on KALTSTART and cannot be put back: {error}",)
     return ("kaltstart/grubenv was missing on KALTSTART and was put back",)
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.host import Host
 from appliance.campaign.log import refuse
-from appliance.campaign.start import Refusals, check_plan, hash_plan, reasons_of
+from appliance.campaign.start import RefusedForReasonsError, check_plan, hash_plan, reasons_of
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import check_room
 from appliance.errors import KaltstartError, PlanError
@@ -30,7 +30,7 @@ class StickPlan:
     """It was run or declined before."""
 
 
-def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | None:
+def find_stick_plan(context: CampaignContext, status: Status, *, stick: Stick) -> StickPlan | None:
     """The plan of `plan.toml`; None where there is none or it is not valid, which is recorded.
 
     Tells the interface what there is, too.
@@ -40,27 +40,27 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
         if misnamed:
             problem = f"{misnamed}: its name must be {_PLAN.name}; it was not read"
             status.plan |= {"state": "invalid", "problems": [problem]}
-            refuse(site, (problem,))
+            refuse(context, (problem,))
         return None
     try:
         text = read_plan(_PLAN)
     except KaltstartError as error:
         status.plan |= {"state": "invalid", "problems": list(reasons_of(error))}
-        refuse(site, reasons_of(error))
+        refuse(context, reasons_of(error))
         return None
-    is_known = knows_plan(site.connection, hash_plan(text))
+    is_known = knows_plan(context.connection, hash_plan(text))
     problems: tuple[str, ...] = ()
-    drives = site.host.drives.find()
+    drives = context.host.drives.find()
     try:
-        plan = check_plan(text, host=site.host, drives=drives, stick=stick)
-    except Refusals as error:
+        plan = check_plan(text, host=context.host, drives=drives, stick=stick)
+    except RefusedForReasonsError as error:
         # Nothing in it has to be corrected: a drive is missing, or holds too little.
         plan, problems = parse_plan(text), reasons_of(error)
     except KaltstartError as error:
         problems = reasons_of(error)
         status.plan |= {"state": "invalid", "toml": text, "problems": list(problems)}
         if not is_known:
-            refuse(site, problems)
+            refuse(context, problems)
         return None
     doubts = find_doubtful_releases(plan, drives) if plan.campaign.autostart else ()
     autostart = plan.campaign.autostart and not doubts
@@ -76,10 +76,10 @@ def find_stick_plan(site: Site, status: Status, *, stick: Stick) -> StickPlan | 
     }
     if problems:
         if not is_known:
-            refuse(site, problems)
+            refuse(context, problems)
         return None
     if doubts and not is_known:
-        refuse(site, doubts)
+        refuse(context, doubts)
     return StickPlan(
         toml=text,
         name=plan.campaign.name,
@@ -107,7 +107,7 @@ def check_stick_plan_again(status: Status, *, host: Host, stick: Stick) -> None:
     try:
         plan = check_plan(status.plan["toml"], host=host, drives=drives, stick=stick)
         status.plan["warnings"] = list(check_room(plan, drives).warnings)
-    except Refusals as error:
+    except RefusedForReasonsError as error:
         problems = reasons_of(error)
     except PlanError as error:
         status.plan["state"] = "invalid"

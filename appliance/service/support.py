@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from appliance import VERSION
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.flush import sync_path
 from appliance.run import run
 from appliance.stick.partitions import DATA, DATABASE, MIN_FREE_BYTES, RUN, writable_fat
@@ -72,7 +72,7 @@ def write_bundle() -> Path:
                 sync_path(path)
             sync_path(folder)
         except OSError as error:
-            raise StickTrouble(
+            raise StickError(
                 f"the log cannot be written to KALTSTART: {error.strerror}",
                 hint="make room there, or read the stick on another machine",
             ) from error

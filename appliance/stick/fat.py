@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import run
 
 SEED = Path("/usr/share/kaltstart/fat")
@@ -45,7 +45,7 @@ def mend_fat(path: str) -> tuple[str, ...]:
         # Sectors and clusters as in the image: see Environment= in mkosi.conf.
         layout = ["-F", "32", "-S", "512", "-s", "4"]
         run(["mkfs.vfat", *layout, "-n", _LABEL, path], timeout_s=300)
-    except StepFailed as error:
+    except StepFailedError as error:
         return (f"KALTSTART holds no file system and none can be made: {error.message}",)
     note = (
         "KALTSTART held no file system and was made anew, empty; all results are on "

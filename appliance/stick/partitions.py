@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.flush import flush
 from appliance.run import run
 from appliance.stick.root_device import ROOT
@@ -82,11 +82,9 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
     if not sticks:
-        raise StickTrouble(
-            "the Kaltstart stick was not found", hint="plug it in again, then restart"
-        )
+        raise StickError("the Kaltstart stick was not found", hint="plug it in again, then restart")
     if len(sticks) > 1:
-        raise StickTrouble(
+        raise StickError(
             f"there are {len(sticks)} Kaltstart sticks "
             f"({', '.join(drive.path for drive in sticks)}), "
             "and which one started this machine cannot be told",
@@ -94,7 +92,7 @@ def find_stick(drives: Sequence[Drive]) -> Stick:
         )
     disks = find_root_disks()
     if disks and disks != {sticks[0].name} and not _is_back(sticks[0], disks):
-        raise StickTrouble(
+        raise StickError(
             f"the Kaltstart stick {sticks[0].path} is not the one that this machine was started "
             f"from, which was {', '.join(f'/dev/{name}' for name in sorted(disks))}",
             hint="switch off, leave one stick plugged in, switch on again",
@@ -143,7 +141,7 @@ def _partition_paths(drive: Drive) -> dict[str, str]:
 def make_data_partition(stick: Stick) -> None:
     """Fill the rest of the stick with kaltstart-data. Raises StickTrouble."""
     if stick.drive.read_only:
-        raise StickTrouble(
+        raise StickError(
             "the stick is write-protected",
             hint=("move its write-protection switch, or use another stick"),
         )
@@ -160,8 +158,8 @@ def make_data_partition(stick: Stick) -> None:
             ],
             timeout_s=300,
         )
-    except StepFailed as error:
-        raise StickTrouble(
+    except StepFailedError as error:
+        raise StickError(
             f"the partition kaltstart-data cannot be made on the stick: {error.message}",
             hint="the stick must be 64 MiB larger than the image; use a larger one",
         ) from error
@@ -176,12 +174,12 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     """
     repaired = ""
     if not stick.data_path:
-        raise StickTrouble(
+        raise StickError(
             "the stick has no partition kaltstart-data",
             hint="start a machine from it once, without a plan",
         )
     if stick.drive.read_only:
-        raise StickTrouble(
+        raise StickError(
             "the stick is write-protected",
             hint=("move its write-protection switch, or use another stick"),
         )
@@ -199,13 +197,13 @@ def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
             options = "ro,noload,noatime" if left else "noatime,errors=remount-ro"
             options = f"{_NOTHING_RUNS},{options}"
             run(["mount", "-t", "ext4", "-o", options, stick.data_path, str(DATA)])
-        except StepFailed as error:
-            raise StickTrouble(
+        except StepFailedError as error:
+            raise StickError(
                 f"the stick's data partition {stick.data_path} cannot be used: {error.message}",
                 hint="copy its content on another machine, then write the stick again",
             ) from error
         if left:
-            raise StickTrouble(
+            raise StickError(
                 f"the stick's data partition {stick.data_path} is damaged, and fsck.ext4 cannot "
                 f"repair it by itself (code {checked.returncode}): it is mounted read-only",
                 hint=(
@@ -241,7 +239,7 @@ def rescue_database() -> Path:
                         copy.flush()
                         os.fsync(copy.fileno())
         except OSError as error:
-            raise StickTrouble(
+            raise StickError(
                 f"the database cannot be copied to KALTSTART: {error}",
                 hint="make room there, or read the stick on another machine",
             ) from error
@@ -250,7 +248,7 @@ def rescue_database() -> Path:
 
 def _check_usable(min_free_bytes: int) -> None:
     if os.statvfs(DATA).f_flag & os.ST_RDONLY:
-        raise StickTrouble(
+        raise StickError(
             "the stick's data partition is read-only",
             hint=(
                 "the stick is worn out, write-protected or damaged, so nothing can be stored on it"
@@ -258,7 +256,7 @@ def _check_usable(min_free_bytes: int) -> None:
         )
     free = os.statvfs(DATA).f_bavail * os.statvfs(DATA).f_frsize
     if free < min_free_bytes:
-        raise StickTrouble(
+        raise StickError(
             f"the stick's data partition is full: {free >> 10} KiB left, "
             f"{min_free_bytes >> 20} MiB needed",
             hint="copy old results to a computer and delete them from kaltstart-data",
@@ -276,7 +274,7 @@ def hold_alone(lock: Path, *, held: str, hint: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Refusal(held, hint=hint) from None
+        raise RefusedError(held, hint=hint) from None
     return descriptor
 
 
@@ -285,17 +283,17 @@ def mount_fat(stick: Stick) -> None:
     if FAT.is_mount():
         return
     FAT.mkdir(parents=True, exist_ok=True)
-    trouble: StepFailed | None = None
+    trouble: StepFailedError | None = None
     for kind, options in _FAT_TYPES:
         all_options = f"ro,{_NOTHING_RUNS},{options}"
         try:
             run(["mount", "-t", kind, "-o", all_options, stick.fat_path, str(FAT)])
-        except StepFailed as error:
+        except StepFailedError as error:
             trouble = trouble or error
         else:
             return
     if trouble is not None:
-        raise StickTrouble(
+        raise StickError(
             f"the stick's partition KALTSTART cannot be read: {trouble.message}",
             hint=f"repair it on another machine, or {SAVE_FIRST}",
         ) from trouble
@@ -313,8 +311,8 @@ def writable_fat() -> Iterator[Path]:
     """KALTSTART, writable for as long as the block lasts. Raises StickTrouble."""
     try:
         run(["mount", "-o", "remount,rw", str(FAT)])
-    except StepFailed as error:
-        raise StickTrouble(
+    except StepFailedError as error:
+        raise StickError(
             f"KALTSTART cannot be written: {error.message}",
             hint=f"repair it on another machine, or {SAVE_FIRST}",
         ) from error
@@ -354,7 +352,7 @@ def unmount_dead() -> None:
     for folder in find_dead_mounts():
         run(["umount", "--lazy", str(folder)], check=False)
     if left := find_dead_mounts():
-        raise StickTrouble(
+        raise StickError(
             f"{left[0]} of the stick that was pulled out cannot be unmounted",
             hint="switch off and on: what was stored is kept",
         )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 
 ROOT = "root"
 """What systemd calls the verified root of the appliance (systemd-veritysetup-generator(8))."""
@@ -87,7 +87,7 @@ def give_back(table: VerityTable, *, data: str, hashes: str) -> None:
     except OSError as error:
         with suppress(OSError):
             _ask(_TABLE_CLEAR, flags=0)
-        raise StickTrouble(
+        raise StickError(
             f"the kernel does not take the stick that is back for its programs: {error.strerror}",
             hint="switch off and on with the power key: what was stored is kept",
         ) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, override
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.store.schema import (
     APPLICATION_ID,
     VERSIONS,
@@ -118,14 +118,14 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
         check_schema(connection)
         connection.execute("PRAGMA journal_mode = DELETE")
         migrate(connection, name=str(path))
-    except StickTrouble:
+    except StickError:
         if connection is not None:
             connection.close()
         raise
     except sqlite3.DatabaseError as error:
         if connection is not None:
             connection.close()
-        raise StickTrouble(
+        raise StickError(
             f"the database {path} cannot be used: {error}", hint=_advise(error)
         ) from error
     return connection
@@ -137,7 +137,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
         connection = _connect(f"{path.as_uri()}?mode=ro")
         _check_version(connection, name=str(path))
     except sqlite3.DatabaseError as error:
-        raise StickTrouble(f"the database {path} cannot be read: {error}") from error
+        raise StickError(f"the database {path} cannot be read: {error}") from error
     return connection
 
 
@@ -201,17 +201,17 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
     application_id, version = header.application_id, header.version
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     if tables and application_id != APPLICATION_ID:
-        raise StickTrouble(
+        raise StickError(
             f"{name} is not a database of Kaltstart",
             hint=f"move it away; if it is a damaged one, {RESTORE_HINT}",
         )
     if version < 0:
-        raise StickTrouble(
+        raise StickError(
             f"{name} has schema version {version}, which no version writes: it is damaged",
             hint="move it to another folder; a new one will be made",
         )
     if version > SCHEMA_VERSION:
-        raise StickTrouble(
+        raise StickError(
             f"{name} has schema version {version}; "
             f"this program knows versions up to {SCHEMA_VERSION}",
             hint=(
@@ -233,7 +233,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
         return
     changed = find_changed(connection, version)
     if changed:
-        raise StickTrouble(
+        raise StickError(
             f"the database is damaged: {changed[0]} differs from its definition", hint=RESTORE_HINT
         )
 
@@ -300,17 +300,17 @@ def telling_stick_trouble() -> Iterator[None]:
         raise trouble from error
 
 
-def find_stick_trouble(error: sqlite3.Error) -> StickTrouble | None:
+def find_stick_trouble(error: sqlite3.Error) -> StickError | None:
     """What `error` says of the stick, whichever statement or row it came with; None: a bug."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-        return StickTrouble(
+        return StickError(
             "nothing can be stored: another program keeps the database locked",
             hint=f"{_LET_GO}; what was stored is kept, and the campaign can go on from there "
             "after a restart",
         )
     if not _is_of_the_stick(error):
         return None
-    return StickTrouble(
+    return StickError(
         f"nothing can be stored any more: {error}",
         hint="switch the machine off, check that the stick is plugged in firmly and not full, and "
         "switch it on: what was stored is kept, and the campaign can continue from there",

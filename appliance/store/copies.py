@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.store.checksums import find_damaged
 from appliance.store.connect import (
@@ -49,7 +49,7 @@ def check_whole(connection: sqlite3.Connection) -> None:
             raise
         found = str(error)
     if found != "ok":
-        raise StickTrouble(f"the database is damaged: {found}", hint=RESTORE_HINT)
+        raise StickError(f"the database is damaged: {found}", hint=RESTORE_HINT)
 
 
 def is_copy_due(connection: sqlite3.Connection) -> bool:
@@ -81,7 +81,7 @@ def keep_copy(connection: sqlite3.Connection, *, is_end: bool = False) -> str:
         )
     try:
         check_whole(connection)
-    except StickTrouble as error:
+    except StickError as error:
         return error.message
     if find_damaged(connection, tables=("boot_sample", "result")):
         return "rows of the database are damaged"
@@ -171,7 +171,7 @@ def _read_end(path: Path) -> list[sqlite3.Row]:
     try:
         with closing(open_read_only(path)) as copy:
             return _select_end(copy)
-    except (sqlite3.Error, StickTrouble):
+    except (sqlite3.Error, StickError):
         return []
 
 
@@ -207,7 +207,7 @@ def newest_event(path: Path) -> int:
         with closing(open_read_only(path)) as connection:
             check_whole(connection)
             return _newest_own(connection)
-    except (sqlite3.Error, StickTrouble):
+    except (sqlite3.Error, StickError):
         return -1
 
 
@@ -216,7 +216,7 @@ def _count_copied(path: Path) -> int:
     try:
         with closing(open_read_only(path)) as copy:
             return int(copy.execute(_SAMPLES).fetchone()[0])
-    except (sqlite3.Error, StickTrouble):
+    except (sqlite3.Error, StickError):
         return -1
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.phrases import N_, Phrase
 from appliance.store.checksums import (
     DAMAGED,
@@ -236,8 +236,8 @@ def _check(connection: sqlite3.Connection) -> list[str]:
     return [] if found == ["ok"] else found
 
 
-def _damaged(problem: str) -> StickTrouble:
-    return StickTrouble(f"the database is damaged: {problem}", hint=RESTORE_HINT)
+def _damaged(problem: str) -> StickError:
+    return StickError(f"the database is damaged: {problem}", hint=RESTORE_HINT)
 
 
 def _find_spoilt(connection: sqlite3.Connection) -> list[_Spoilt]:

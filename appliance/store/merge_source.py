@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import UnusableDatabase
+from appliance.errors import UnusableDatabaseError
 from appliance.store.connect import SCHEMA_VERSION, GuardedConnection, find_header, migrate
 from appliance.store.schema import APPLICATION_ID, find_own_schema, select_schema
 from appliance.store.schema_size import exceeds_schema
@@ -156,7 +156,7 @@ def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise UnusableDatabase(printable(str(source)), str(error), hint=hint) from error
+        raise UnusableDatabaseError(printable(str(source)), str(error), hint=hint) from error
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
                 raise _make_unusable(source, _NOT_OURS)
             version = header.version
             if version > SCHEMA_VERSION:
-                raise UnusableDatabase(
+                raise UnusableDatabaseError(
                     printable(str(source)), "a newer Kaltstart wrote it", hint=_OTHER_WAY_ROUND
                 )
             # A view, a generated column or a check may go on for ever or fill the memory.
@@ -207,7 +207,7 @@ def _check_room(file: sqlite3.Connection, source: Path, room_bytes: int) -> None
     )
     needed = _HELD * pages * page_bytes
     if needed > room_bytes:
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             printable(str(source)),
             f"importing it needs {needed >> 20} MiB of memory, and {room_bytes >> 20} MiB are free",
             hint="import it on a machine with more memory",
@@ -238,8 +238,8 @@ def _list_real_columns(memory: sqlite3.Connection) -> tuple[tuple[str, str], ...
     )
 
 
-def _make_unusable(source: Path, why: str) -> UnusableDatabase:
-    return UnusableDatabase(printable(str(source)), why, hint=_COPY_AGAIN)
+def _make_unusable(source: Path, why: str) -> UnusableDatabaseError:
+    return UnusableDatabaseError(printable(str(source)), why, hint=_COPY_AGAIN)
 
 
 def _identify(row: sqlite3.Row) -> Identity:

@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.flush import sync_path
 from appliance.store.connect import DAMAGED_FILE, GuardedConnection, decode_text, find_header
 from appliance.store.copies import check_whole, find_better, find_copies, find_newest
@@ -26,10 +26,10 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
     """
     better = _look_at(database)
     if better == ():
-        raise StickTrouble("the database is not damaged; nothing was changed")
+        raise StickError("the database is not damaged; nothing was changed")
     newest = find_newest(find_copies(database) if better is None else better)
     if newest is None:
-        raise StickTrouble(
+        raise StickError(
             "there is no intact copy of the database; nothing was changed",
             hint="copy the damaged one to KALTSTART with `python3 -m appliance rescue`",
         )
@@ -50,7 +50,7 @@ def restore_copy(database: Path) -> tuple[Path, Path]:
         fresh.replace(database)
         sync_path(database.parent)
     except (OSError, sqlite3.Error) as error:
-        raise StickTrouble(f"the copy cannot be put in place: {error}") from error
+        raise StickError(f"the copy cannot be put in place: {error}") from error
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
@@ -75,13 +75,13 @@ def _look_at(database: Path) -> tuple[Path, ...] | None:
             if find_header(connection).application_id != APPLICATION_ID:
                 return None  # empty, or another program's
             return find_better(connection)
-    except StickTrouble:
+    except StickError:
         return None
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in DAMAGED_FILE or (code == sqlite3.SQLITE_IOERR and not _can_be_read(database)):
             return None
-        raise StickTrouble(
+        raise StickError(
             f"it is unknown whether the database is damaged: {error}; nothing was changed",
             hint="stop what else uses it, and try again",
         ) from error

@@ -11,7 +11,7 @@ from typing import override
 
 from appliance.drives.clear import Place, list_places
 from appliance.drives.own_uuid import is_own
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import run
 from appliance.units import printable
 from appliance.workloads.drive_ends import DriveEnds, read_ends
@@ -92,7 +92,7 @@ def parse_signatures(
             if row["type"] not in _GPT
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"wipefs gave no usable list of signatures: {error!r}") from error
+        raise StepFailedError(f"wipefs gave no usable list of signatures: {error!r}") from error
     return tuple(sorted(set(found)))
 
 

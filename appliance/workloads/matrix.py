@@ -14,13 +14,13 @@ from typing import get_args, override
 from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.page_cache import (
     Extent,
-    PagesUnknown,
+    PagesUnknownError,
     drop_page_cache,
     kept_open,
     page_stats,
     warm_page_cache,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import MatrixPlan, Operation
 from appliance.samples.model import CacheState, PageCache, Result
 from appliance.samples.variants import MatrixVariant, parse_part
@@ -217,7 +217,7 @@ class MatrixWorkload(Workload):
             return "cold", True, "the file is new"
         try:
             resident = page_stats(target, length=size_bytes).resident_bytes
-        except PagesUnknown as error:
+        except PagesUnknownError as error:
             return "partial", False, error.message
         reason = f"cachestat: {resident} of {size_bytes} bytes in RAM before it"
         if not resident:
@@ -290,7 +290,7 @@ def _automatic_sizes(bench: Bench, target: Path, free_ram_bytes: int) -> dict[st
         for name in AUTOMATIC_SIZES
     }
     if not min(sizes.values()):
-        raise StepFailed(
+        raise StepFailedError(
             f"no test file fits: {bench.device} has room for {room} bytes", blame="other"
         )
     return sizes

@@ -10,7 +10,7 @@ from appliance.progress import Progress
 _POLL_S = 0.2
 
 
-class Watch:
+class ProgressMeter:
     """Seldom enough to cost nothing in a timed loop."""
 
     def __init__(self, progress: Progress, what: str) -> None:

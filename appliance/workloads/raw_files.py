@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def stick_trouble(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StickTrouble(
+        raise StickError(
             f"{path} cannot be written: {error.strerror or error}",
             hint="the stick is full or failing",
         ) from error

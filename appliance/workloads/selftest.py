@@ -20,7 +20,7 @@ from appliance.drives.facts.selftest import (
     name_device,
     parse_selftest,
 )
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.plan.workloads import SelftestPlan
 from appliance.run import run
 from appliance.samples.model import CacheState, Result
@@ -100,7 +100,7 @@ class SelftestWorkload(Workload):
         entry = end.entry
         if entry.passed is None:
             marker.unlink(missing_ok=True)
-            raise StepFailed(f"the self-test was ended early: {printable(entry.status)}")
+            raise StepFailedError(f"the self-test was ended early: {printable(entry.status)}")
         where = "" if entry.lba is None else f", first at LBA {entry.lba}"
         results = [Result(part, "selftest_passed", float(entry.passed), _STATE)]
         notes = [f"{printable(entry.status)}{where}"]
@@ -114,7 +114,7 @@ class SelftestWorkload(Workload):
         """Start it, or find the one an engine before this one has started."""
         state = _ask(bench)
         if state.supported is False:
-            raise StepFailed("the drive has no self-test")
+            raise StepFailedError("the drive has no self-test")
         boot_id = _BOOT_ID.read_text().strip()
         earlier = _read_marker(marker)
         is_open = earlier is not None and state.entries == earlier.entries_before
@@ -126,7 +126,7 @@ class SelftestWorkload(Workload):
             _abort(bench)
             state = _ask(bench)
         if state.running:
-            raise StepFailed(
+            raise StepFailedError(
                 "the drive is already running a self-test",
                 hint="wait until it ends, then start again",
             )
@@ -140,7 +140,7 @@ class SelftestWorkload(Workload):
             # smartctl also complains of other things than what it was asked to do.
             state = _ask(bench)
             if not state.running and state.entries == begun.entries_before:
-                raise StepFailed(f"the self-test did not begin: {printable(refusal)}")
+                raise StepFailedError(f"the self-test did not begin: {printable(refusal)}")
         return begun
 
     def _await_end(self, bench: Bench, begun: _Begun) -> _End:
@@ -153,7 +153,7 @@ class SelftestWorkload(Workload):
         while state.running:
             now_s = time.monotonic()
             if now_s - begun.at_s > limit_s:
-                raise StepFailed(
+                raise StepFailedError(
                     f"the self-test did not end within {limit_s / 60:.0f} minutes; the drive "
                     f"says that it takes {estimate_s / 60:.0f}"
                 )
@@ -178,7 +178,7 @@ class SelftestWorkload(Workload):
         while not state.running and state.entries == begun.entries_before:
             now_s = time.monotonic()
             if now_s - begun_s > _SIGN_S:
-                raise StepFailed(
+                raise StepFailedError(
                     f"no sign that the self-test ran: for {_SIGN_S:.0f} s the drive neither said"
                     " that it tests itself nor changed its log"
                 )
@@ -200,7 +200,7 @@ def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running:
     # A log that is full of equal lines does not change by one more.
     if was_running and state.entries and state.last is not None:
         return state.last
-    raise StepFailed("the drive does not report how its self-test ended")
+    raise StepFailedError("the drive does not report how its self-test ended")
 
 
 def _abort(bench: Bench) -> None:
@@ -212,7 +212,7 @@ def _ask(bench: Bench) -> SelftestState:
     said = run([*SMARTCTL, *name_device(bench.device)], check=False, timeout_s=_ANSWER_S).stdout
     state = parse_selftest(said)
     if state.reason:
-        raise StepFailed(f"the self-test cannot be queried: {printable(state.reason)}")
+        raise StepFailedError(f"the self-test cannot be queried: {printable(state.reason)}")
     return state
 
 

@@ -10,7 +10,7 @@ import pytest
 from appliance.drives.loops import find_loops_over, hang_loops, read_loops
 from appliance.drives.probe import ask_lsblk
 from appliance.drives.unlock import check_not_held
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 
 _SIZE_BYTES = 4 << 20
 
@@ -44,7 +44,7 @@ def test_the_one_above_is_seen_and_named(pair: tuple[Path, Path]) -> None:
     assert below.name not in loops, "its file's file system is mounted, and says so itself"
     assert loops[above.name] == below.name
     assert find_loops_over(below.name) == (above.name,)
-    with pytest.raises(Refusal, match=f"{above.name} is on top of it"):
+    with pytest.raises(RefusedError, match=f"{above.name} is on top of it"):
         check_not_held(str(below))
     check_not_held(str(above))
 

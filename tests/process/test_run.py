@@ -9,9 +9,9 @@ import pytest
 
 from appliance import run as run_module
 from appliance.drive_thread import DriveSilentError, DriveThread, Signs, Silence
-from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
+from appliance.errors import StepFailedError, StickError, UnreadableProgramError
 from appliance.progress import tell_nobody
-from appliance.run import StillRunning, run, run_watched, unlimited
+from appliance.run import StillRunningError, run, run_watched, unlimited
 
 
 def test_input_output_and_code() -> None:
@@ -21,7 +21,7 @@ def test_input_output_and_code() -> None:
 
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    with pytest.raises(StepFailed, match=r"no answer within 1 s: sh -c"):
+    with pytest.raises(StepFailedError, match=r"no answer within 1 s: sh -c"):
         run(["sh", "-c", 'echo $$ > "$1"; exec sleep 600', "sh", str(pid_file)], timeout_s=1)
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
@@ -31,7 +31,7 @@ def test_what_does_not_even_end_when_killed_is_said(monkeypatch: pytest.MonkeyPa
     # A process that waits for its drive cannot be had here; one that keeps the pipes open is waited
     # for in the same way.
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0.5)
-    with pytest.raises(StillRunning, match="does not answer"):
+    with pytest.raises(StillRunningError, match="does not answer"):
         run(["sh", "-c", "sleep 5 & sleep 600"], timeout_s=1)
 
 
@@ -41,7 +41,7 @@ def test_in_a_thread_that_is_watched_a_command_takes_what_it_takes(
     monkeypatch.setattr(run_module, "_ANSWER_S", 0.2)
     with unlimited():
         assert run(["sh", "-c", "cat; sleep 1; echo said"], stdin="given ").stdout == "given said\n"
-    with pytest.raises(StepFailed, match="no answer within 0 s"):
+    with pytest.raises(StepFailedError, match="no answer within 0 s"):
         run(["sleep", "600"])
 
 
@@ -84,9 +84,11 @@ def test_a_program_that_is_damaged_is_trouble_with_what_it_was_read_from(
     program = tmp_path / "program"
     program.write_bytes(bytes(4096))
     program.chmod(0o755)
-    with pytest.raises(UnreadableProgram, match=r"program cannot be started: Exec format") as told:
+    with pytest.raises(
+        UnreadableProgramError, match=r"program cannot be started: Exec format"
+    ) as told:
         start([str(program)])
-    assert isinstance(told.value, StickTrouble), "no drive is to be given up for it"
+    assert isinstance(told.value, StickError), "no drive is to be given up for it"
     assert "plugged in firmly" in told.value.hint
 
 
@@ -98,6 +100,6 @@ def test_a_program_that_is_damaged_is_trouble_with_what_it_was_read_from(
 def test_a_program_that_cannot_be_had_fails_the_step_and_not_the_drive(
     start: Callable[[list[str]], object], program: str, said: str
 ) -> None:
-    with pytest.raises(StepFailed, match=said) as told:
+    with pytest.raises(StepFailedError, match=said) as told:
         start([program])
     assert told.value.blame == "other"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance import run as run_module
-from appliance.run import StillRunning, run_watched
+from appliance.run import StillRunningError, run_watched
 
 # The command's number is that of its group; what it starts does not listen to SIGTERM.
 _STUBBORN = """trap '' TERM; echo $$ > "$1"; sleep 600 & sleep 600 & """
@@ -66,7 +66,7 @@ def test_a_process_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) ->
     # As if the kernel could not deliver the signal: what waits for a drive looks like this.
     monkeypatch.setattr(run_module, "_GROUP_PATIENCE_S", 0)
     monkeypatch.setattr(os, "killpg", lambda _group, _signal: None)
-    with pytest.raises(StillRunning, match="a process of true is still running"):
+    with pytest.raises(StillRunningError, match="a process of true is still running"):
         run_watched(["true"], poll=lambda: None)
 
 

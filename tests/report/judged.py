@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.verdicts import judge_campaign
 from appliance.drives.facts.health import Counter, Health, parse_health
@@ -179,11 +179,11 @@ type Lines = list[tuple[str, dict[str, object]]]
 """Of the console: event and fields."""
 
 
-def make_site(connection: sqlite3.Connection, lines: Lines | None = None) -> Site:
+def make_site(connection: sqlite3.Connection, lines: Lines | None = None) -> CampaignContext:
     """Where a campaign is judged: no machine is needed for it. Console lines go to `lines`."""
     world = World(Path("/nowhere"), boot_id="boot-9", lines=[] if lines is None else lines)
     host = world.host()
-    return Site(connection, host, SilentDrives(host), countdown=lambda *_: False)
+    return CampaignContext(connection, host, SilentDrives(host), countdown=lambda *_: False)
 
 
 def add_conditions(connection: sqlite3.Connection, links: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import PlanError, StickTrouble
+from appliance.errors import PlanError, StickError
 from appliance.report import export
 from appliance.report.export import export_campaign
 from appliance.store.connect import open_read_only
@@ -224,7 +224,7 @@ def test_stick_trouble_leaves_nothing_half_done(  # noqa: PLR0917
 ) -> None:
     before = list(lab.iterdump())
     monkeypatch.setattr(where, name, failure)
-    with pytest.raises(StickTrouble, match=message) as trouble:
+    with pytest.raises(StickError, match=message) as trouble:
         export_campaign(lab, campaign_id=1, reports=tmp_path / "reports", raw=raw)
     assert trouble.value.exit_code == 5
     assert "\n" not in str(trouble.value)
@@ -243,7 +243,7 @@ def test_a_stick_that_fills_up_keeps_the_report_it_had(
     before = {name: (report / name).read_bytes() for name in FILES}
     lab.execute("UPDATE boot_sample SET boot_s = 77.777 WHERE cycle_id = 1")
     monkeypatch.setattr(shutil, "copyfile", _fail_to_copy)
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         export_campaign(lab, campaign_id=1, reports=report.parent, raw=raw)
     assert {name: (report / name).read_bytes() for name in _list(report)} == before
 

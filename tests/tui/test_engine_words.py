@@ -8,7 +8,7 @@ import pytest
 
 from appliance.campaign.status import write_json
 from appliance.drives.facts.query import Answer
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase, join_phrases, list_phrases
 from appliance.service.drive_watch import compose_row
 from appliance.store.campaigns import update_campaign_state
@@ -88,7 +88,7 @@ _SILENT = Phrase(
         ),
         (_LINK, "verbunden mit 1.5 Gb/s, obwohl es 6.0 Gb/s kann; der Anschluss kann 3.0 Gb/s"),
         (
-            str(StepFailed(_SILENT, hint="try it again")),
+            str(StepFailedError(_SILENT, hint="try it again")),
             "Laufwerk A und Laufwerk B antwortet seit 15 s nicht (es läuft nichts) (try it again)",
         ),
         ("sda: read error on sector 8; gave up", "sda: read error on sector 8; gave up"),

@@ -16,7 +16,7 @@ from tests.tui.test_adjust_plan import adjust, is_filled, keep_it
 from tests.tui.test_compose_array import pick_array
 from tui.app import KaltstartApp
 from tui.model.draft import PlanValue
-from tui.model.more_settings import SETTINGS, Further, FurtherSetting, parse_typed
+from tui.model.more_settings import SETTINGS, FurtherSetting, MoreSettings, parse_typed
 from tui.plan.array import ArraySettings
 from tui.plan.compose import ComposeDialog
 from tui.plan.more_settings import FurtherDialog
@@ -205,4 +205,4 @@ def test_what_is_no_plain_number_reaches_the_plan_as_it_was_typed(
 
 def test_an_emptied_value_is_the_default() -> None:
     empty: Mapping[FurtherSetting, PlanValue] = dict.fromkeys(SETTINGS, "")
-    assert Further(DEFAULTS, {"boot": {"wake_margin": 45}}).take(empty).tables == {}
+    assert MoreSettings(DEFAULTS, {"boot": {"wake_margin": 45}}).take(empty).tables == {}

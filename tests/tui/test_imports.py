@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tui
-from tui.port import LATER
+from tui.port import DEFERRED
 
 ROOT = Path(tui.__file__).parent
 PORT = ROOT / "port"
@@ -44,6 +44,6 @@ def test_only_the_port_knows_the_engine_and_blocking_libraries() -> None:
 
 def test_the_port_does_not_load_what_is_slow_to_start() -> None:
     for source in PORT.glob("*.py"):
-        if source.stem not in {each.rpartition(".")[2] for each in LATER}:
+        if source.stem not in {each.rpartition(".")[2] for each in DEFERRED}:
             names = imported(source, at_once=True)
             assert not any(each.startswith("appliance.report") for each in names), source

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from appliance.errors import PlanError
-from appliance.plan.read import PlanRefusal, parse_plan
+from appliance.plan.read import PlanRefusedError, parse_plan
 from tests.plan_examples import (
     STEADY,
     VALID,
@@ -97,7 +97,7 @@ def find_asked_for(text: str) -> set[str]:
     problems: tuple[str, ...] = ()
     try:
         parse_plan(text)
-    except (PlanError, PlanRefusal) as error:
+    except (PlanError, PlanRefusedError) as error:
         problems = tuple(map(str, error.problems))
     found = [_ASKED_FOR.search(each) for each in problems]
     assert all(found), problems

@@ -8,7 +8,7 @@ import pytest
 from appliance import cli
 from appliance.campaign import this_boot
 from appliance.campaign.this_boot import ThisBoot
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.stick import partitions as stick
 from appliance.store.connect import open_database
 from appliance.store.requests import update_request
@@ -20,8 +20,8 @@ _SHOWN = "\\x1b[2JWD-1\\x9b5n"
 def test_what_an_error_quotes_of_a_drive_is_printed_as_escapes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    error = Refusal(f"drive {_DRIVE} is gone", hint=f"plug in\n{_DRIVE}")
-    assert cli._tell(error) == Refusal.exit_code
+    error = RefusedError(f"drive {_DRIVE} is gone", hint=f"plug in\n{_DRIVE}")
+    assert cli._tell(error) == RefusedError.exit_code
     assert capsys.readouterr().err == f"drive {_SHOWN} is gone\nWhat to do: plug in\n{_SHOWN}\n"
 
 

@@ -7,16 +7,17 @@ import pytest
 from appliance.errors import (
     KaltstartError,
     PlanError,
-    Refusal,
-    StepFailed,
-    StickTrouble,
+    RefusedError,
+    StepFailedError,
+    StickError,
     blame_of,
 )
 from appliance.problem import Problem
 
 
 @pytest.mark.parametrize(
-    ("kind", "exit_code"), [(PlanError, 2), (Refusal, 3), (StepFailed, 4), (StickTrouble, 5)]
+    ("kind", "exit_code"),
+    [(PlanError, 2), (RefusedError, 3), (StepFailedError, 4), (StickError, 5)],
 )
 def test_exit_codes_are_those_of_the_contract(kind: type[KaltstartError], exit_code: int) -> None:
     error = kind("what happened", hint="what to do")
@@ -35,8 +36,8 @@ def test_a_problem_is_told_with_its_place() -> None:
 
 
 def test_a_refusal_blames_no_drive_by_itself() -> None:
-    assert Refusal("it is mounted").blame == "other"
-    assert StepFailed("it does not answer").blame == "drive"
+    assert RefusedError("it is mounted").blame == "other"
+    assert StepFailedError("it does not answer").blame == "drive"
 
 
 def test_a_plan_error_carries_every_problem() -> None:

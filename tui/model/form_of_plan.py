@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tui.model.draft import PlanTable
 from tui.model.drives import DriveRow
-from tui.model.more_settings import Further
+from tui.model.more_settings import MoreSettings
 from tui.model.templates import Template
 
 
@@ -16,7 +16,7 @@ class Outline:
     name: str
     array: PlanTable | None
     on_finish: str
-    further: Further
+    further: MoreSettings
     drives: tuple[DriveRow, ...]
     """All that are here: those of the plan first, in its order."""
     obstacles: tuple[str, ...] = ()

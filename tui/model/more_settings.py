@@ -62,7 +62,7 @@ UNUSED = {"boot": N_("no boot timing chosen"), "array": N_("no array composed")}
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class MoreSettings:
     """What they are set to, beside their defaults."""
 
     defaults: Mapping[str, Mapping[str, Any]]
@@ -73,7 +73,7 @@ class Further:
     @classmethod
     def from_plan(
         cls, defaults: Mapping[str, Mapping[str, Any]], plan: Mapping[str, Any]
-    ) -> "Further":
+    ) -> "MoreSettings":
         """Those of a plan; its other keys are left out."""
         set_there = {
             each: plan[each.table][each.key]
@@ -82,13 +82,13 @@ class Further:
         }
         return cls(defaults, {}).take(set_there)
 
-    def take(self, values: Mapping[FurtherSetting, PlanValue]) -> "Further":
+    def take(self, values: Mapping[FurtherSetting, PlanValue]) -> "MoreSettings":
         """With these values and no others; an empty one is the default."""
         tables: dict[str, dict[str, PlanValue]] = {}
         for setting, value in values.items():
             if value not in ("", self.default_of(setting)):
                 tables.setdefault(setting.table, {})[setting.key] = value
-        return Further(self.defaults, tables)
+        return MoreSettings(self.defaults, tables)
 
     def default_of(self, setting: FurtherSetting) -> PlanValue:
         """As a plan has it; empty where its absence has a meaning of its own."""

@@ -11,7 +11,7 @@ from tui.language import _
 from tui.model.draft import ComposedCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.form_of_plan import Outline
-from tui.model.more_settings import Further
+from tui.model.more_settings import MoreSettings
 from tui.model.templates import Template
 from tui.plan.all_keys import KeysDialog
 from tui.plan.form import CampaignForm
@@ -19,12 +19,12 @@ from tui.plan.workload_row import WorkloadRow
 from tui.widgets.dialog import CHANGED
 from tui.widgets.line import Line
 
-type Fits = Callable[[ComposedCampaign | None], Awaitable[bool]]
+type FormCheck = Callable[[ComposedCampaign | None], Awaitable[bool]]
 """Whether that is all of the kept plan it was begun with; None: it does not even make a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doing:
+class ComposeActions:
     """What the form leaves to others."""
 
     check: Callable[[ComposedCampaign], Awaitable[Sequence[Mistake]]]
@@ -48,13 +48,13 @@ class ComposeDialog(CampaignForm):
     def __init__(
         self,
         drives: tuple[DriveRow, ...],
-        doing: Doing,
+        doing: ComposeActions,
         *,
         can_wake: bool,
-        further: Further,
+        further: MoreSettings,
         template: Template | None = None,
         kept: Outline | None = None,
-        fits: Fits | None = None,
+        fits: FormCheck | None = None,
     ) -> None:
         """Begun with nothing, a template, or a kept plan: then with what says whether it `fits`."""
         super().__init__(drives, can_wake=can_wake, further=further, template=template, kept=kept)
@@ -73,7 +73,7 @@ class ComposeDialog(CampaignForm):
             self.query_one("#problem", Line).show(_("Checking ..."))
             self.app.run_worker(flow, group="check", exit_on_error=False)
 
-    async def _leave_unless(self, fits: Fits, composed: ComposedCampaign | None) -> None:
+    async def _leave_unless(self, fits: FormCheck, composed: ComposedCampaign | None) -> None:
         """What the form cannot show must not be lost by keeping what it does show."""
         fitting = await fits(composed)
         # Until it is known to be all of it, nothing of it is kept or started.

@@ -17,7 +17,7 @@ from tui.model import roles
 from tui.model.draft import ComposedCampaign, Mistake, PlanTable
 from tui.model.drives import DriveRow
 from tui.model.form_of_plan import Outline
-from tui.model.more_settings import Further
+from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role, Roles
 from tui.model.templates import Template
 from tui.plan.array import (
@@ -58,7 +58,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         drives: tuple[DriveRow, ...],
         *,
         can_wake: bool,
-        further: Further,
+        further: MoreSettings,
         template: Template | None,
         kept: Outline | None,
     ) -> None:
@@ -145,7 +145,7 @@ class CampaignForm(Dialog[ComposedCampaign]):
         dialog = FurtherDialog(line.further, unused=unused, mistakes=line.mistakes)
         self.app.push_screen(dialog, self._take_further)
 
-    def _take_further(self, further: Further | None) -> None:
+    def _take_further(self, further: MoreSettings | None) -> None:
         if further is not None:
             self.query_one(FurtherLine).take(further)
 

@@ -14,8 +14,8 @@ from tui.model.draft import Mistake, PlanValue
 from tui.model.more_settings import (
     SETTINGS,
     UNUSED,
-    Further,
     FurtherSetting,
+    MoreSettings,
     parse_typed,
     show_value,
 )
@@ -28,13 +28,13 @@ from tui.widgets.line import Line
 class FurtherLine(Line):
     """Not to be focused: the way from field to field stays as short as it is."""
 
-    def __init__(self, further: Further) -> None:
+    def __init__(self, further: MoreSettings) -> None:
         super().__init__(id="further")
         self.further = further
         self.mistakes: tuple[Mistake, ...] = ()
         self.take(further)
 
-    def take(self, further: Further) -> None:
+    def take(self, further: MoreSettings) -> None:
         """Other settings, not checked yet."""
         self.further = further
         self.show_mistakes(())
@@ -54,13 +54,13 @@ def is_further(mistake: Mistake) -> bool:
     return any(each.is_blamed_by(mistake) for each in SETTINGS)
 
 
-class FurtherDialog(Dialog[Further]):
+class FurtherDialog(Dialog[MoreSettings]):
     """The page of these settings; they are checked with the whole plan."""
 
     AUTO_FOCUS = "#further-autostart"
 
     def __init__(
-        self, further: Further, *, unused: Collection[str], mistakes: Sequence[Mistake]
+        self, further: MoreSettings, *, unused: Collection[str], mistakes: Sequence[Mistake]
     ) -> None:
         """`unused`: tables that the campaign lacks as it is."""
         super().__init__(_(" More settings "))

@@ -18,7 +18,7 @@ from tui.model.snapshot import Snapshot
 from tui.model.status import PlannedDrive, StickPlan
 from tui.model.templates import Template, find_templates
 from tui.page import Page
-from tui.plan.compose import ComposeDialog, Doing, Fits
+from tui.plan.compose import ComposeActions, ComposeDialog, FormCheck
 from tui.plan.saved_plans import keep_plan, load_plan
 from tui.plan.template_picker import TemplatesDialog, to_campaign
 from tui.port.releases import find_released
@@ -208,7 +208,7 @@ class PlanPage(Page):
             self.kaltstart.say(f"{problem} {_('Nothing was started.')}")
         return bool(problem)
 
-    async def _adjust(self, kept: Outline, fits: Fits) -> None:
+    async def _adjust(self, kept: Outline, fits: FormCheck) -> None:
         await self._compose_campaign(kept=kept, fits=fits)
 
     async def _compose_campaign(
@@ -216,11 +216,11 @@ class PlanPage(Page):
         template: Template | None = None,
         *,
         kept: Outline | None = None,
-        fits: Fits | None = None,
+        fits: FormCheck | None = None,
     ) -> None:
         app = self.kaltstart
         status = app.snapshot.status
-        doing = Doing(
+        doing = ComposeActions(
             check=self._check,
             show_times=self._show_times,
             keep=partial(keep_plan, app),

@@ -10,9 +10,9 @@ from tui.model.draft import ComposedCampaign
 from tui.model.drives import DriveRow
 from tui.model.form_of_plan import Outline
 from tui.pending import describe_answer
-from tui.plan.compose import Fits
+from tui.plan.compose import FormCheck
 from tui.plan.saved_plan_list import KeptPlansDialog
-from tui.port.plans import KeptPlan
+from tui.port.plans import SavedPlan
 from tui.widgets.dialog import Ask
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 type Release = Callable[[Sequence[DriveRow]], Awaitable[bool]]
 """Whether somebody released each of them, one by one."""
-type Compose = Callable[[Outline, Fits], Awaitable[None]]
+type Compose = Callable[[Outline, FormCheck], Awaitable[None]]
 """Lets somebody adjust it in the form, and start what comes of it."""
 
 
@@ -77,7 +77,7 @@ async def load_plan(app: "KaltstartApp", *, release: Release, compose: Compose) 
         await _delete(app, names[number], plan.name)
 
 
-def _ask_what(plan: KeptPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
+def _ask_what(plan: SavedPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
     delete = ("delete", _("Delete"))
     adjust = ("adjust", _("Edit"))
     if plan.problems:
@@ -96,7 +96,7 @@ def _ask_what(plan: KeptPlan, written: Sequence[Sequence[DriveRow]]) -> Ask:
     return Ask(title, f"{plan.summary}.\n\n{told}", (("start", label), adjust, delete))
 
 
-async def _adjust(app: "KaltstartApp", plan: KeptPlan, compose: Compose) -> None:
+async def _adjust(app: "KaltstartApp", plan: SavedPlan, compose: Compose) -> None:
     """In the form, if that can show all of it."""
     outline = await asyncio.to_thread(app.port.outline_plan, plan.toml, app.snapshot.drives)
     lost = list(outline.obstacles)

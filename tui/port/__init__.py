@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.plan.model import DEFAULTS
 from appliance.plan.workloads import MAX_DRIVES
 from appliance.samples.diskstats import parse_stat
@@ -32,14 +32,14 @@ from tui.model.drives import DriveRow
 from tui.model.form_of_plan import Outline
 from tui.model.io_history import Counters
 from tui.model.machine import parse_machine
-from tui.model.more_settings import Further
+from tui.model.more_settings import MoreSettings
 from tui.model.raw import RawOutput, RawPiece
 from tui.model.snapshot import Snapshot
 from tui.port.databases import FoundDatabase, Offered, list_databases, read_offer
 from tui.port.drives import parse_drives
 from tui.port.drives_at_risk import find_written
 from tui.port.form_of_plan import find_lost, outline_plan
-from tui.port.plans import KeptPlan, list_plans, read_kept_plan, release_in
+from tui.port.plans import SavedPlan, list_plans, read_kept_plan, release_in
 from tui.port.raw import RawOutputs
 from tui.port.run_files import (
     READY,
@@ -60,7 +60,7 @@ __all__ = ["LATER", "REQUEST_LABELS", "KaltstartError", "Kept", "Port"]
 REQUEST_LABELS = {kind.value: kind.label for kind in requests.Kind}
 """What people call a kind of request, to be translated where it is drawn."""
 
-LATER = ("tui.port.compose", "tui.port.side_ratios")
+DEFERRED = ("tui.port.compose", "tui.port.side_ratios")
 """What no page needs before somebody presses a key; with much of the engine, or the report's rules,
 behind it."""
 
@@ -221,7 +221,7 @@ class Port:
             )
         except sqlite3.Error as error:
             told = _("the request could not be stored: {reason}").format(reason=error)
-            raise StickTrouble(told) from error
+            raise StickError(told) from error
         finally:
             connection.close()
 
@@ -251,7 +251,7 @@ class Port:
             return estimate_plan(self.database, toml, found.drives if found else ())
         except sqlite3.Error as error:
             told = _("past steps cannot be read: {reason}").format(reason=error)
-            raise StickTrouble(told) from error
+            raise StickError(told) from error
 
     def find_written(self, campaign_id: int) -> tuple[str, ...]:
         """What a paused campaign still writes to, by raw identities. Raises KaltstartError."""
@@ -259,7 +259,7 @@ class Port:
             return find_written(self.database, campaign_id)
         except sqlite3.Error as error:
             told = _("the campaign cannot be read: {reason}").format(reason=error)
-            raise StickTrouble(told) from error
+            raise StickError(told) from error
 
     def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
         """What several drives of a campaign measured alike. Raises KaltstartError."""
@@ -269,7 +269,7 @@ class Port:
             return read_side_ratios(self.database, campaign_id)
         except sqlite3.Error as error:
             told = _("the campaign cannot be read: {reason}").format(reason=error)
-            raise StickTrouble(told) from error
+            raise StickError(told) from error
 
     def list_raw(self, campaign_id: int) -> tuple[RawOutput, ...]:
         """The raw output that is kept of a campaign. Raises KaltstartError."""
@@ -291,7 +291,7 @@ class Port:
         """The plans kept on the stick, by the names of their files."""
         return list_plans(self.run / "fat/plans")
 
-    def read_kept_plan(self, name: str) -> KeptPlan:
+    def read_kept_plan(self, name: str) -> SavedPlan:
         """One of them, with all that is wrong with it."""
         return read_kept_plan(self.run / "fat/plans", name)
 
@@ -311,9 +311,9 @@ class Port:
         """What the file of a plan of this name is called."""
         return f"{slug(name).lower()}.toml"
 
-    def further(self) -> Further:
+    def further(self) -> MoreSettings:
         """What of a plan no row of the form sets, at its defaults."""
-        return Further(DEFAULTS, {})
+        return MoreSettings(DEFAULTS, {})
 
     def max_drives(self) -> int:
         """How many drives a plan takes."""

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import StickTrouble, UnusableDatabase
+from appliance.errors import StickError, UnusableDatabaseError
 from appliance.store.connect import open_read_only
 from appliance.store.merge_source import count_campaigns, find_offer, select_identities
 from tui.charset import one_line
@@ -65,7 +65,7 @@ def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
     except FileNotFoundError:
         return ()
     except OSError as error:
-        raise StickTrouble(
+        raise StickError(
             _("KALTSTART cannot be read: {reason}").format(reason=error.strerror)
         ) from error
     found.sort(key=lambda each: each[0].casefold())
@@ -76,7 +76,7 @@ def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
     shown = one_line(name)
     try:
         count = count_campaigns(folder / name)
-    except UnusableDatabase as error:
+    except UnusableDatabaseError as error:
         return FoundDatabase(name, shown, size_bytes, problem=one_line(_(error.why)))
     return FoundDatabase(name, shown, size_bytes, campaigns=count)
 
@@ -91,12 +91,12 @@ def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
             connection.close()
     except sqlite3.Error as error:
         told = _("the database cannot be read: {reason}").format(reason=error)
-        raise StickTrouble(told) from error
+        raise StickError(told) from error
     try:
         offer = find_offer(folder / name, known)
-    except UnusableDatabase as error:
+    except UnusableDatabaseError as error:
         told = _("KALTSTART: {name} cannot be used: {reason}")
-        raise StickTrouble(
+        raise StickError(
             told.format(name=one_line(name), reason=one_line(_(error.why))),
             hint=_(error.what_to_do),
         ) from error

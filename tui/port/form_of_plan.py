@@ -13,7 +13,7 @@ from tui.language import _
 from tui.model.draft import PlanValue
 from tui.model.drives import DriveRow
 from tui.model.form_of_plan import Outline
-from tui.model.more_settings import Further
+from tui.model.more_settings import MoreSettings
 from tui.model.roles import Role
 from tui.model.templates import Settings, Template
 from tui.port.plans import release_in
@@ -54,7 +54,7 @@ def outline_plan(toml: str, drives: Sequence[DriveRow]) -> Outline:
         name,
         array,
         campaign["on_finish"],
-        Further.from_plan(DEFAULTS, plan),
+        MoreSettings.from_plan(DEFAULTS, plan),
         (*own, *(each for each in drives if each not in own)),
         tuple(dict.fromkeys(obstacles)),
     )

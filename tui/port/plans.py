@@ -18,7 +18,7 @@ _HEADER = re.compile(r"\s*\[\[\s*drive\s*\]\]\s*(?:#.*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlan:
+class SavedPlan:
     """One of them, as far as it can be read."""
 
     name: str
@@ -49,13 +49,13 @@ def list_plans(folder: Path) -> tuple[str, ...]:
         return ()
 
 
-def read_kept_plan(folder: Path, name: str) -> KeptPlan:
+def read_kept_plan(folder: Path, name: str) -> SavedPlan:
     """The plan in that file. Whatever is wrong with it is among its problems."""
     shown = one_line(name)
     try:
         text = read_plan(folder / name)
     except KaltstartError as error:
-        return KeptPlan(shown, problems=_reasons(error))
+        return SavedPlan(shown, problems=_reasons(error))
     found: tuple[Problem, ...] = ()
     try:
         parse_plan(text, name=name)
@@ -65,14 +65,14 @@ def read_kept_plan(folder: Path, name: str) -> KeptPlan:
         own_releases = _find_identities(text, key="erase")
         plan = parse_plan(release_in(text, _find_identities(text)), name=name)
     except ValueError as error:
-        return KeptPlan(shown, text, problems=_show(found) or _reasons(error))
+        return SavedPlan(shown, text, problems=_show(found) or _reasons(error))
     except KaltstartError as error:
         # Those that only a release is missing for are asked for; lines are those of the file.
         real = {(each.path, each.text) for each in error.problems}
         own = [each for each in found if (each.path, each.text) in real]
-        return KeptPlan(shown, text, problems=_show(own) or _reasons(error))
+        return SavedPlan(shown, text, problems=_show(own) or _reasons(error))
     written = {each.identity for each in plan.written_drives}
-    return KeptPlan(
+    return SavedPlan(
         shown,
         text,
         summary=one_line(describe_plan(plan).partition(";")[0]),

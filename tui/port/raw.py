@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from appliance.errors import KaltstartError, StickTrouble
+from appliance.errors import KaltstartError, StickError
 from appliance.store.connect import open_read_only
 from appliance.store.read.outputs import (
     select_health_output,
@@ -51,7 +51,7 @@ class RawOutputs:
             finally:
                 connection.close()
         except (sqlite3.Error, OSError) as error:
-            raise StickTrouble(
+            raise StickError(
                 _("the raw output cannot be listed: {reason}").format(reason=error)
             ) from error
 
@@ -126,7 +126,7 @@ class RawOutputs:
             raise KaltstartError(told) from error
         except OSError as error:
             told = _("{place} cannot be read: {reason}")
-            raise StickTrouble(
+            raise StickError(
                 told.format(place=_place(output), reason=error.strerror or error)
             ) from error
 
@@ -137,7 +137,7 @@ class RawOutputs:
                 return select_health_output(connection, int(output.raw_key))
             sample = select_sample(connection, int(output.raw_key))
         except sqlite3.Error as error:
-            raise StickTrouble(
+            raise StickError(
                 _("the database cannot be read: {reason}").format(reason=error)
             ) from error
         finally:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.event_texts import find_words
 from appliance.plan.workloads import JUDGING_KINDS
 from appliance.statistics.stats import find_quartiles
@@ -74,7 +74,7 @@ class StoredReader:
         if not stamp:
             if self._seen and self._clock() - self._read_at < _LEAVING_S:
                 return
-            raise StickTrouble(
+            raise StickError(
                 _("the stick's database is not there any more: was the stick pulled out?")
                 if self._seen
                 else _("there is no database on the stick yet")

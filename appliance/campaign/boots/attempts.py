@@ -12,11 +12,11 @@ from appliance.campaign.boots.spare_sample import (
     read_kept,
     read_kept_text,
 )
-from appliance.campaign.context import Site, disarm, load_campaign
+from appliance.campaign.context import CampaignContext, disarm, load_campaign
 from appliance.campaign.drives.booted_array import compare_settings, select_booted_array
 from appliance.campaign.log import record
 from appliance.campaign.states import armed_cycle
-from appliance.errors import Blame, KaltstartError, Refusal
+from appliance.errors import Blame, KaltstartError, RefusedError
 from appliance.plan.read import parse_plan
 from appliance.store.boots import (
     BootSample,
@@ -37,49 +37,49 @@ from appliance.store.connect import transaction
 from appliance.store.power_offs import take_back_power_offs
 
 
-def settle_armed(site: Site, campaign_id: int) -> None:
+def settle_armed(context: CampaignContext, campaign_id: int) -> None:
     """The appliance started although a measured boot was due.
 
     Note the failed attempt, give up after the last.
     """
     # Where the engine was restarted and the power did not go, a later start is not its end.
-    take_back_power_offs(site.connection, site.this_boot.boot_id)
-    campaign = load_campaign(site, campaign_id)
-    cycle = armed_cycle(select_cycles(site.connection, campaign_id))
+    take_back_power_offs(context.connection, context.this_boot.boot_id)
+    campaign = load_campaign(context, campaign_id)
+    cycle = armed_cycle(select_cycles(context.connection, campaign_id))
     if cycle is None:
         return
-    if cycle.armed_boot_id == site.this_boot.boot_id:
+    if cycle.armed_boot_id == context.this_boot.boot_id:
         # This very boot armed it, and the engine was restarted before power went.
-        update_disarmed(site.connection, cycle.id)
-        disarm(site)
+        update_disarmed(context.connection, cycle.id)
+        disarm(context)
         return
     kept = read_kept()
-    is_of_it = kept is not None and _is_of(site, kept, cycle)
+    is_of_it = kept is not None and _is_of(context, kept, cycle)
     doubt = ""
     if kept is not None and is_of_it and kept.sample is not None:
-        doubt = _find_doubt(site, campaign, find_drive_row(site, cycle), kept.root)
+        doubt = _find_doubt(context, campaign, find_drive_row(context, cycle), kept.root)
         if not doubt:
-            _take_over(site, campaign, cycle, kept, kept.sample)
+            _take_over(context, campaign, cycle, kept, kept.sample)
             return
     if doubt:
         reason = f"its sample was kept on KALTSTART and is not used: {doubt}"
     elif kept is not None and is_of_it:
         reason = f"its sample could not be stored: {kept.reason}"
-    elif site.host.power.entry_is_armed(site.this_boot):
+    elif context.host.power.entry_is_armed(context.this_boot):
         reason = "the boot loader did not take the one-shot entry"
-        site.host.power.disarm_entry(site.this_boot)
+        context.host.power.disarm_entry(context.this_boot)
     else:
         reason = (
             "the measured boot did not come back: power cut, crash or hang, or its entry was lost"
         )
     # Nobody saw what happened: a machine that hangs looks the same as a drive that does.
-    selected = site.host.power.read_selected_entry()
+    selected = context.host.power.read_selected_entry()
     detail = f"{cycle.entry}: {reason}" + (f"; the loader started {selected}" if selected else "")
-    fail_attempt(site, campaign, cycle, reason=reason, detail=detail, blame="other")
-    pass_over_kept(site, campaign_id, doubt or "no boot that was due left it")
+    fail_attempt(context, campaign, cycle, reason=reason, detail=detail, blame="other")
+    pass_over_kept(context, campaign_id, doubt or "no boot that was due left it")
 
 
-def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
+def pass_over_kept(context: CampaignContext, campaign_id: int, why: str) -> None:
     """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
 
     Before each arming: what is found afterwards, that boot has left. Raises StickTrouble.
@@ -87,26 +87,26 @@ def pass_over_kept(site: Site, campaign_id: int, why: str) -> None:
     if not is_kept():
         return
     kept = read_kept()
-    if kept is None or (kept.sample and not knows_sample(site.connection, kept.boot_id)):
+    if kept is None or (kept.sample and not knows_sample(context.connection, kept.boot_id)):
         left = json.dumps(asdict(kept)) if kept else f"its content is no sample: {read_kept_text()}"
         record(
-            site, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
+            context, "sample-unused", why=why, sample=left, campaign_id=campaign_id, level="warning"
         )
     forget_kept()
 
 
-def _is_of(site: Site, kept: KeptSample, cycle: CycleRow) -> bool:
+def _is_of(context: CampaignContext, kept: KeptSample, cycle: CycleRow) -> bool:
     """Whether it was left by the boot that was armed."""
     return (
         cycle.left_at is not None
         and kept.entry == cycle.entry
-        and kept.boot_id not in {cycle.armed_boot_id, site.this_boot.boot_id}
-        and not knows_sample(site.connection, kept.boot_id)
+        and kept.boot_id not in {cycle.armed_boot_id, context.this_boot.boot_id}
+        and not knows_sample(context.connection, kept.boot_id)
     )
 
 
 def _find_doubt(
-    site: Site, campaign: CampaignRow, row: CampaignDriveRow, root: KeptRoot | None
+    context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, root: KeptRoot | None
 ) -> str:
     """Why a kept sample may not be of the boot that was armed; empty where nothing says so.
 
@@ -117,7 +117,7 @@ def _find_doubt(
     if not row.install_uuid or root.table_uuid != row.install_uuid:
         return "it was started from another reference OS"
     try:
-        array = select_booted_array(site.connection, campaign.id, row)
+        array = select_booted_array(context.connection, campaign.id, row)
         _check_kept_drive(root.drive, row)
         if array is None:
             return "it was started from an array" if root.cache or root.set_uuid else ""
@@ -137,29 +137,33 @@ def _check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
     is_same_wwn = not row.wwn or kept.wwn == row.wwn
     is_model = row.released_model in {kept.model, kept.bare_model or kept.model}
     if not (is_named and is_same_wwn and is_model and kept.size_bytes == row.released_size_bytes):
-        raise Refusal(f"it was not started from drive {row.identity}")
+        raise RefusedError(f"it was not started from drive {row.identity}")
 
 
 def _take_over(
-    site: Site, campaign: CampaignRow, cycle: CycleRow, kept: KeptSample, sample: BootSample
+    context: CampaignContext,
+    campaign: CampaignRow,
+    cycle: CycleRow,
+    kept: KeptSample,
+    sample: BootSample,
 ) -> None:
     """A sample that the database did not take when it was measured.
 
     Whether its drive kept or lost its power on the way, nobody has asked it.
     """
     why = f"the sample was kept on KALTSTART ({kept.reason})"
-    with transaction(site.connection):
+    with transaction(context.connection):
         insert_sample(
-            site.connection,
+            context.connection,
             cycle.id,
             sample,
             cold_proof="unproven",
             cold_reason=f"{why}, and the drive's power-cycle count was not read",
         )
         record(
-            site,
+            context,
             "sample-kept",
-            drive=find_drive_row(site, cycle).identity,
+            drive=find_drive_row(context, cycle).identity,
             cycle=cycle.cycle,
             what=kept.reason,
             campaign_id=campaign.id,
@@ -169,7 +173,7 @@ def _take_over(
 
 
 def fail_attempt(
-    site: Site,
+    context: CampaignContext,
     campaign: CampaignRow,
     cycle: CycleRow,
     *,
@@ -178,17 +182,17 @@ def fail_attempt(
     blame: Blame = "drive",
 ) -> None:
     """One attempt of an armed cycle gave no sample; after the last one the drive is given up."""
-    drive = find_drive_row(site, cycle)
-    with transaction(site.connection):
+    drive = find_drive_row(context, cycle)
+    with transaction(context.connection):
         update_attempt_failed(
-            site.connection,
+            context.connection,
             cycle.id,
             reason=reason,
             max_attempts=campaign.max_attempts,
             blame=blame,
         )
         record(
-            site,
+            context,
             "attempt-failed",
             drive=drive.identity,
             cycle=cycle.cycle,
@@ -200,15 +204,15 @@ def fail_attempt(
         )
         if cycle.attempts >= campaign.max_attempts and not cycle.charted:
             update_drive_failed(
-                site.connection, campaign.id, cycle.drive_id, reason=reason, blame=blame
+                context.connection, campaign.id, cycle.drive_id, reason=reason, blame=blame
             )
     if cycle.attempts >= campaign.max_attempts:
-        site.host.announce(
+        context.host.announce(
             "step-failed", id=campaign.id, drive=drive.identity, cycle=cycle.cycle, reason=reason
         )
 
 
-def find_drive_row(site: Site, cycle: CycleRow) -> CampaignDriveRow:
+def find_drive_row(context: CampaignContext, cycle: CycleRow) -> CampaignDriveRow:
     """The drive of a boot, as the campaign knows it."""
-    drives = select_campaign_drives(site.connection, cycle.campaign_id)
+    drives = select_campaign_drives(context.connection, cycle.campaign_id)
     return next(drive for drive in drives if drive.drive_id == cycle.drive_id)

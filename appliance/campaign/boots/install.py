@@ -3,14 +3,14 @@
 from functools import partial
 
 from appliance.campaign.boots.install_array import install_on_array
-from appliance.campaign.context import Site, load_campaign
+from appliance.campaign.context import CampaignContext, load_campaign
 from appliance.campaign.drives.array import find_members
 from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.ownership import DriveMarks, check_drive_marks
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record
 from appliance.campaign.steps.attempt import hold_if_asked
-from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
@@ -28,7 +28,9 @@ from appliance.store.campaigns import (
 from appliance.store.connect import transaction
 
 
-def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -> None:
+def prepare(
+    context: CampaignContext, campaign_id: int, *, stick: Stick, progress: Progress
+) -> None:
     """Install on every drive with boots to make that does not have it yet.
 
     A drive that fails is left out of the boots. Where there is an array, it stands in the place of
@@ -36,23 +38,23 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
     skipped. Raises PausedByPersonError between two drives, and behind the last; Refusal where no
     boot entry could be set afterwards.
     """
-    campaign = load_campaign(site, campaign_id)
+    campaign = load_campaign(context, campaign_id)
     plan = parse_plan(campaign.plan_toml)
     boot = plan.boot
     to_boot = {
         cycle.drive_id
-        for cycle in select_cycles(site.connection, campaign_id)
+        for cycle in select_cycles(context.connection, campaign_id)
         if cycle.state == "planned"
     }
-    if to_boot and (why := site.host.power.explain_no_entry(site.this_boot)):
-        raise Refusal(why)  # somebody formatted KALTSTART while the campaign was paused
-    for row in select_campaign_drives(site.connection, campaign_id):
+    if to_boot and (why := context.host.power.explain_no_entry(context.this_boot)):
+        raise RefusedError(why)  # somebody formatted KALTSTART while the campaign was paused
+    for row in select_campaign_drives(context.connection, campaign_id):
         if boot is None or row.drive_id not in to_boot or row.installed_at or row.failed_reason:
             continue
-        hold_if_asked(site, campaign_id)
+        hold_if_asked(context, campaign_id)
         try:
             _install(
-                site,
+                context,
                 campaign_id,
                 row,
                 stick=stick,
@@ -60,37 +62,37 @@ def prepare(site: Site, campaign_id: int, *, stick: Stick, progress: Progress) -
                 array=plan.array if row.role == "backing" else None,
                 progress=progress,
             )
-        except StickTrouble:
+        except StickError:
             raise  # a drive is not to be given up for what the stick does
         except KaltstartError as error:
-            with transaction(site.connection):
+            with transaction(context.connection):
                 update_drive_failed(
-                    site.connection,
+                    context.connection,
                     campaign_id,
                     row.drive_id,
                     reason=error.message,
                     blame=error.blame,
                 )
                 record(
-                    site,
+                    context,
                     "install-failed",
                     drive=row.identity,
                     what=str(error),
                     campaign_id=campaign_id,
                     level="error",
                 )
-            site.host.announce(
-                "refused" if isinstance(error, Refusal) else "step-failed",
+            context.host.announce(
+                "refused" if isinstance(error, RefusedError) else "step-failed",
                 id=campaign_id,
                 drive=row.identity,
                 reason=error.message,
             )
-    update_campaign_state(site.connection, campaign_id, "running")
-    hold_if_asked(site, campaign_id)
+    update_campaign_state(context.connection, campaign_id, "running")
+    hold_if_asked(context, campaign_id)
 
 
 def _install(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     row: CampaignDriveRow,
     *,
@@ -100,16 +102,16 @@ def _install(
     progress: Progress,
 ) -> None:
     if not row.released:
-        raise Refusal(f"drive {row.identity} is not released for writing")
+        raise RefusedError(f"drive {row.identity} is not released for writing")
 
     def tell(label: str, done_bytes: int, total_bytes: int) -> None:
         progress(f"{row.identity}: {label}", done_bytes, total_bytes)
 
     if array is not None:
-        members = find_members(site, campaign_id, tell=site.tell)
-        with drive_work(site, campaign_id, members, tell=tell) as hand:
+        members = find_members(context, campaign_id, tell=context.tell)
+        with drive_work(context, campaign_id, members, tell=tell) as hand:
             install_uuid = install_on_array(
-                site,
+                context,
                 campaign_id,
                 row,
                 stick=stick,
@@ -119,20 +121,20 @@ def _install(
             )
     else:
         # Looked up anew for each drive: /dev/sdX may be another one by now.
-        drive = await_drive(site.host, partial(find_released_drive, row=row), tell=site.tell)
-        record(site, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
-        note = partial(record, site, campaign_id=campaign_id)
-        with drive_work(site, campaign_id, [(row, drive)], tell=tell) as hand:
-            released = site.host.drives.unlocked(
+        drive = await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell)
+        record(context, "install", drive=row.identity, path=drive.path, campaign_id=campaign_id)
+        note = partial(record, context, campaign_id=campaign_id)
+        with drive_work(context, campaign_id, [(row, drive)], tell=tell) as hand:
+            released = context.host.drives.unlocked(
                 drive,
                 stick=stick.drive,
                 released_identity=row.identity,
                 noted=noted_identity(row),
             )
             with hand.entered(released, N_("unlocking the drive")) as target:
-                check_drive_marks(site, campaign_id, row, target.drive, hand=hand)
+                check_drive_marks(context, campaign_id, row, target.drive, hand=hand)
                 marks = DriveMarks(
-                    site=site,
+                    context=context,
                     campaign_id=campaign_id,
                     drive_id=row.drive_id,
                     path=target.path,
@@ -151,4 +153,4 @@ def _install(
                 # From the first write on: what was refused before it is nobody's mark.
                 with marks.noted_if_cut(install_uuid):
                     hand.do(install, N_("clearing the drive"))
-    update_installed(site.connection, campaign_id, row.drive_id, install_uuid=install_uuid)
+    update_installed(context.connection, campaign_id, row.drive_id, install_uuid=install_uuid)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 
 from appliance.arrays.settings import set_cache_mode
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.array import open_array
 from appliance.campaign.log import record
 from appliance.drive_thread import DriveThread
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.reference_os.install import make_install_uuid, write_reference_os
 from appliance.stick.partitions import Stick
@@ -23,7 +23,7 @@ from appliance.store.campaigns import CampaignDriveRow
 
 
 def install_on_array(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     row: CampaignDriveRow,
     *,
@@ -40,10 +40,10 @@ def install_on_array(
     # What goes through the cache stays in it, so nothing does.
     past_the_cache = replace(plan, cache_mode="none")
     with open_array(
-        site, campaign_id, stick=stick, plan=past_the_cache, may_make=True, hand=hand
+        context, campaign_id, stick=stick, plan=past_the_cache, may_make=True, hand=hand
     ) as opened:
         array = opened.array
-        record(site, "install", backing=row.identity, path=array.path, campaign_id=campaign_id)
+        record(context, "install", backing=row.identity, path=array.path, campaign_id=campaign_id)
         install_uuid = make_install_uuid()
         write = partial(
             write_reference_os,
@@ -70,7 +70,7 @@ def _locked(path: str) -> Iterator[None]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(f"{path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{path} cannot be opened: {error.strerror}") from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield

@@ -10,12 +10,12 @@ from contextlib import suppress
 from functools import partial
 
 from appliance.campaign.boots.attempts import fail_attempt
-from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, go_on
+from appliance.campaign.boots.next_boot import Outcome, find_forgotten_power_ons, start_next_boot
 from appliance.campaign.boots.sample import find_root_disk, take_sample
 from appliance.campaign.boots.spare_sample import KeptDrive, KeptRoot, KeptSample, keep_sample
 from appliance.campaign.boots.store_sample import Due, store_sample
 from appliance.campaign.console_keys import Consoles, Keyboards
-from appliance.campaign.context import Countdown, Site, leave, pause
+from appliance.campaign.context import CampaignContext, Countdown, leave, pause
 from appliance.campaign.database_copy import copy_when_due
 from appliance.campaign.drives.booted_array import (
     BootedArray,
@@ -33,14 +33,14 @@ from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.states import armed_cycle
-from appliance.drives.identity import DriveAbsent
+from appliance.drives.identity import DriveAbsentError
 from appliance.drives.model import Drive
 from appliance.errors import (
     KaltstartError,
-    Refusal,
-    StepFailed,
-    StickTrouble,
-    UnreadableProgram,
+    RefusedError,
+    StepFailedError,
+    StickError,
+    UnreadableProgramError,
 )
 from appliance.plan.model import ArrayPlan
 from appliance.plan.read import parse_plan
@@ -78,7 +78,7 @@ def measure_boot(host: Host) -> None:
     """Measure this boot, store the sample, go on with the campaign."""
     this_boot = host.this_boot
     if this_boot.slot is None:
-        raise Refusal(
+        raise RefusedError(
             "this is not a measured boot",
             hint="the appliance starts measured boots automatically",
         )
@@ -98,7 +98,7 @@ def measure_boot(host: Host) -> None:
         return
     with host.open_consoles() as consoles:
         keyboards = host.open_keyboards()
-        site = Site(
+        context = CampaignContext(
             connection,
             host,
             SilentDrives(host),
@@ -108,11 +108,11 @@ def measure_boot(host: Host) -> None:
         try:
             with telling_stick_trouble():
                 if repaired:
-                    record(site, "data-repaired", what=repaired, level="warning")
-                _store(site, this_boot.slot, drives, sample, keyboards)
-        except (StickTrouble, sqlite3.Error) as error:
+                    record(context, "data-repaired", what=repaired, level="warning")
+                _store(context, this_boot.slot, drives, sample, keyboards)
+        except (StickError, sqlite3.Error) as error:
             # Where the sample was stored before, what is kept here is known by its boot.
-            said = error.message if isinstance(error, StickTrouble) else str(error)
+            said = error.message if isinstance(error, StickError) else str(error)
             host.announce("refused", reason=said)
             _keep(host, stick, drives, sample, reason=said)
             _give_back(host, connection.close)
@@ -130,7 +130,7 @@ def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
         drives = host.drives.find_settled()
         try:
             return drives, find_stick(drives)
-        except StickTrouble as error:
+        except StickError as error:
             if host.clock.monotonic_s() >= give_up_s:
                 raise
             if error.message != told:
@@ -140,45 +140,45 @@ def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
 
 
 def _store(
-    site: Site,
+    context: CampaignContext,
     slot: int,
     drives: Sequence[Drive],
     sample: BootSample | KaltstartError,
     keyboards: Keyboards,
 ) -> None:
     """Store the sample, or why there is none, and go on with the campaign."""
-    due = _find_due(site, slot)
+    due = _find_due(context, slot)
     if due is None:
-        record(site, "unexpected-boot", slot=slot, level="warning")
-        _give_back(site.host, site.connection.close)
+        record(context, "unexpected-boot", slot=slot, level="warning")
+        _give_back(context.host, context.connection.close)
         return
     campaign, cycle, row = due
     forgotten = ""
     try:
         if cycle.left_at is None:
-            raise StepFailed(
+            raise StepFailedError(
                 "the machine restarted before the power-off was requested", blame="other"
             )
         if isinstance(sample, KaltstartError):
             raise sample
-        booted = _find_booted(site, campaign, row, drives)
+        booted = _find_booted(context, campaign, row, drives)
     except KaltstartError as error:
         fail_attempt(
-            site,
+            context,
             campaign,
             cycle,
             reason=error.message,
             detail=error.message,
             # The programs of this system lie on the drive under test.
-            blame="drive" if isinstance(error, UnreadableProgram) else error.blame,
+            blame="drive" if isinstance(error, UnreadableProgramError) else error.blame,
         )
     else:
-        count = store_sample(site, due, booted, sample)
-        copy_when_due(site.connection, site.host)
-        forgotten = find_forgotten_power_ons(site, row, campaign.id, count)
+        count = store_sample(context, due, booted, sample)
+        copy_when_due(context.connection, context.host)
+        forgotten = find_forgotten_power_ons(context, row, campaign.id, count)
     if forgotten:
-        pause(site, campaign.id, forgotten)
-    _go_on(site, campaign.id, keyboards, is_forgetful=bool(forgotten))
+        pause(context, campaign.id, forgotten)
+    _go_on(context, campaign.id, keyboards, is_forgetful=bool(forgotten))
 
 
 def _try_sample(host: Host, slot: int) -> BootSample | KaltstartError:
@@ -255,37 +255,37 @@ def _give_back(host: Host, let_go: Callable[[], None]) -> None:
         host.power.power_off()
 
 
-def _find_due(site: Site, slot: int) -> Due | None:
+def _find_due(context: CampaignContext, slot: int) -> Due | None:
     """The cycle this boot was to be, if it was armed for this slot and kind of boot."""
-    campaign = select_unfinished_campaign(site.connection)
+    campaign = select_unfinished_campaign(context.connection)
     if campaign is None or campaign.state != "running":
         return None
-    cycle = armed_cycle(select_cycles(site.connection, campaign.id))
-    if cycle is None or cycle.charted != site.this_boot.charted:
+    cycle = armed_cycle(select_cycles(context.connection, campaign.id))
+    if cycle is None or cycle.charted != context.this_boot.charted:
         return None
-    drives = select_campaign_drives(site.connection, campaign.id)
+    drives = select_campaign_drives(context.connection, campaign.id)
     row = next((row for row in drives if row.drive_id == cycle.drive_id), None)
-    entry = entry_name(slot, charted=site.this_boot.charted)
+    entry = entry_name(slot, charted=context.this_boot.charted)
     if row is None or row.slot != slot or cycle.entry != entry:
         return None
     return campaign, cycle, row
 
 
 def _find_booted(
-    site: Site, campaign: CampaignRow, row: CampaignDriveRow, drives: Sequence[Drive]
+    context: CampaignContext, campaign: CampaignRow, row: CampaignDriveRow, drives: Sequence[Drive]
 ) -> BootedDrives:
     """The drives this boot really came from, where they are those it was to come from.
 
     Raises Refusal, StepFailed.
     """
-    array = select_booted_array(site.connection, campaign.id, row)
+    array = select_booted_array(context.connection, campaign.id, row)
     plan = parse_plan(campaign.plan_toml).array if array is not None else None
     try:
         members = [(row, find_released_drive(drives, row))]
-        with drive_work(site, campaign.id, members, tell=tell_nobody) as hand:
-            look = partial(_look_at_booted, site.host, row, drives, array=array, plan=plan)
+        with drive_work(context, campaign.id, members, tell=tell_nobody) as hand:
+            look = partial(_look_at_booted, context.host, row, drives, array=array, plan=plan)
             return hand.do(look, "looking at what this system was started from")
-    except DriveAbsent as error:
+    except DriveAbsentError as error:
         error.blame = "drive"  # this very system was started from it
         raise
 
@@ -303,31 +303,33 @@ def _look_at_booted(
     check_root(disk, booted, row)
     if array is not None:
         if read_table_uuid(disk) != row.install_uuid:
-            raise Refusal(
+            raise RefusedError(
                 f"the array of drive {row.identity} carries another reference OS",
                 blame="drive",
             )
         if plan is None:
-            raise Refusal("the plan of this campaign has no [array]")
+            raise RefusedError("the plan of this campaign has no [array]")
         check_settings(booted.drive, set_uuid=array.set_uuid, plan=plan)
     return booted
 
 
-def _go_on(site: Site, campaign_id: int, keyboards: Keyboards, *, is_forgetful: bool) -> None:
+def _go_on(
+    context: CampaignContext, campaign_id: int, keyboards: Keyboards, *, is_forgetful: bool
+) -> None:
     """The next boot; off, where the power key was pressed; or back to the appliance.
 
     For the report, or because somebody stopped the campaign. Off too, where the stick forgets and
     keeps the boot entry: it may forget that it was taken, and a restart would come here again.
     """
-    outcome = Outcome.FORGOTTEN if is_forgetful else go_on(site, campaign_id)
+    outcome = Outcome.FORGOTTEN if is_forgetful else start_next_boot(context, campaign_id)
     if outcome is Outcome.LEAVING:
         return
-    with transaction(site.connection):
-        count_power_action(site.connection, campaign_id)
-    comes_again = outcome is Outcome.FORGOTTEN and site.this_boot.firmware == "bios"
+    with transaction(context.connection):
+        count_power_action(context.connection, campaign_id)
+    comes_again = outcome is Outcome.FORGOTTEN and context.this_boot.firmware == "bios"
     is_off = comes_again or keyboards.is_power_pressed()
-    power = site.host.power
-    leave(site, power.power_off if is_off else power.reboot)
+    power = context.host.power
+    leave(context, power.power_off if is_off else power.reboot)
 
 
 def _ask(consoles: Consoles, keyboards: Keyboards) -> Countdown:

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import partial
 
 from appliance.campaign.boots.attempts import find_drive_row, pass_over_kept
-from appliance.campaign.context import COUNTDOWN_S, Site, leave, load_campaign, pause
+from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign, pause
 from appliance.campaign.drives.booted_array import BootedDrives, select_booted_array
 from appliance.campaign.drives.find import await_drive, find_booted_drives, find_released_drive
 from appliance.campaign.drives.work import drive_work
@@ -21,8 +21,8 @@ from appliance.campaign.start_records import describe_lost_actions, find_lost_ac
 from appliance.campaign.states import next_cycle
 from appliance.drive_thread import DriveSilentError
 from appliance.drives.facts.power_cycles import PowerCycles
-from appliance.drives.identity import DriveAbsent
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.drives.identity import DriveAbsentError
+from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.reference_os.install import entry_name
 from appliance.store.boots import (
@@ -55,60 +55,62 @@ class Outcome(Enum):
     FINISHED = "no boot is left to make"
 
 
-def go_on(site: Site, campaign_id: int) -> Outcome:
+def start_next_boot(context: CampaignContext, campaign_id: int) -> Outcome:
     """Arm the next measured boot and let power go."""
     while True:
-        campaign = load_campaign(site, campaign_id)
-        cycle = next_cycle(select_cycles(site.connection, campaign_id))
+        campaign = load_campaign(context, campaign_id)
+        cycle = next_cycle(select_cycles(context.connection, campaign_id))
         if cycle is None:
             return Outcome.FINISHED
-        if hold := _find_hold(site, campaign):
+        if hold := _find_hold(context, campaign):
             outcome, reason = hold
-            pause(site, campaign_id, reason)
+            pause(context, campaign_id, reason)
             return outcome
-        row = find_drive_row(site, cycle)
+        row = find_drive_row(context, cycle)
         try:
-            departure = _look(site, campaign_id, row)
-        except (Refusal, DriveSilentError) as error:
-            _fail(site, cycle, row, error)
+            departure = _look(context, campaign_id, row)
+        except (RefusedError, DriveSilentError) as error:
+            _fail(context, cycle, row, error)
             continue
-        except StepFailed as error:
-            pause(site, campaign_id, error.message)
+        except StepFailedError as error:
+            pause(context, campaign_id, error.message)
             return Outcome.PAUSED
-        if forgotten := find_forgotten_power_ons(site, row, campaign_id, departure.power_cycles):
-            pause(site, campaign_id, forgotten)
+        if forgotten := find_forgotten_power_ons(context, row, campaign_id, departure.power_cycles):
+            pause(context, campaign_id, forgotten)
             return Outcome.FORGOTTEN
-        return _arm_and_leave(site, campaign, cycle, row, departure)
+        return _arm_and_leave(context, campaign, cycle, row, departure)
 
 
-def _find_hold(site: Site, campaign: CampaignRow) -> tuple[Outcome, str] | None:
+def _find_hold(context: CampaignContext, campaign: CampaignRow) -> tuple[Outcome, str] | None:
     """Whether and why the campaign pauses before its next boot.
 
     What the stick forgets is asked here as well as at the appliance's start: a measured boot is
     followed by the next one, and the appliance may not start in between.
     """
-    if is_pause_wanted(site.connection, site.host, campaign.id):
+    if is_pause_wanted(context.connection, context.host, campaign.id):
         return Outcome.PAUSED, PAUSED
     if campaign.power_actions >= campaign.max_power_actions:
         limit = N_("{count} restarts are the limit of this campaign")
         return Outcome.PAUSED, Phrase(limit, count=campaign.power_actions)
     if lost := find_lost_actions(campaign):
         return Outcome.FORGOTTEN, describe_lost_actions(lost)
-    if absence := describe_absence(site.connection, campaign.id, boot_id=site.this_boot.boot_id):
+    if absence := describe_absence(
+        context.connection, campaign.id, boot_id=context.this_boot.boot_id
+    ):
         return Outcome.FORGOTTEN, absence
-    if why := site.host.power.explain_no_entry(site.this_boot):
+    if why := context.host.power.explain_no_entry(context.this_boot):
         return Outcome.PAUSED, why
     return None
 
 
 def find_forgotten_power_ons(
-    site: Site, row: CampaignDriveRow, campaign_id: int, count: PowerCycles
+    context: CampaignContext, row: CampaignDriveRow, campaign_id: int, count: PowerCycles
 ) -> str:
     """Why the machine must not go off again by itself, by the drive's own count; or empty.
 
     It is the only memory of a BIOS machine beside its clock.
     """
-    known = select_known_count(site.connection, campaign_id, row.drive_id)
+    known = select_known_count(context.connection, campaign_id, row.drive_id)
     if known is None or count.count is None or not count.is_of_power:
         return ""
     more = count.count - known.power_cycles
@@ -135,42 +137,47 @@ class _Departure:
     cache_power_cycles: int | None
 
 
-def _look(site: Site, campaign_id: int, row: CampaignDriveRow) -> _Departure:
+def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> _Departure:
     """The drives of the next boot, and their counts. Raises Refusal, StepFailed."""
-    array = select_booted_array(site.connection, campaign_id, row)
-    members = [(row, await_drive(site.host, partial(find_released_drive, row=row), tell=site.tell))]
+    array = select_booted_array(context.connection, campaign_id, row)
+    members = [
+        (row, await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell))
+    ]
     if array is not None:
-        with suppress(Refusal):  # said below, and that it is the cache
+        with suppress(RefusedError):  # said below, and that it is the cache
             cache = await_drive(
-                site.host, partial(find_released_drive, row=array.cache), tell=site.tell
+                context.host, partial(find_released_drive, row=array.cache), tell=context.tell
             )
             members.append((array.cache, cache))
-    with drive_work(site, campaign_id, members, tell=site.tell) as hand:
+    with drive_work(context, campaign_id, members, tell=context.tell) as hand:
         booted = await_drive(
-            site.host, partial(find_booted_drives, site.host, row=row, array=array), hand=hand
+            context.host, partial(find_booted_drives, context.host, row=row, array=array), hand=hand
         )
         counts = [
             hand.do(
-                partial(site.host.drives.read_power_cycles, drive), "reading its power-cycle count"
+                partial(context.host.drives.read_power_cycles, drive),
+                "reading its power-cycle count",
             )
             for drive in booted.all
         ]
     return _Departure(booted, counts[0], counts[1].count if len(counts) > 1 else None)
 
 
-def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartError) -> None:
+def _fail(
+    context: CampaignContext, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartError
+) -> None:
     """The boot cannot be made."""
     # What this very system was started from has gone by itself.
-    was_used = isinstance(error, DriveAbsent) and row.slot == site.this_boot.slot
-    with transaction(site.connection):
+    was_used = isinstance(error, DriveAbsentError) and row.slot == context.this_boot.slot
+    with transaction(context.connection):
         update_cycle_failed(
-            site.connection,
+            context.connection,
             cycle.id,
             reason=error.message,
             blame="drive" if was_used else error.blame,
         )
         record(
-            site,
+            context,
             "cycle-failed",
             drive=row.identity,
             cycle=cycle.cycle,
@@ -178,7 +185,7 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
             campaign_id=cycle.campaign_id,
             level="warning",
         )
-    site.host.announce(
+    context.host.announce(
         "step-failed",
         id=cycle.campaign_id,
         drive=row.identity,
@@ -188,7 +195,7 @@ def _fail(site: Site, cycle: CycleRow, row: CampaignDriveRow, error: KaltstartEr
 
 
 def _arm_and_leave(
-    site: Site,
+    context: CampaignContext,
     campaign: CampaignRow,
     cycle: CycleRow,
     row: CampaignDriveRow,
@@ -197,19 +204,19 @@ def _arm_and_leave(
     array = departure.booted.array
     entry = entry_name(row.slot, charted=cycle.charted)
     # Of a stick that does not let go of it the next start could not tell whose it is.
-    pass_over_kept(site, campaign.id, "the boot that left it is not waited for")
-    with transaction(site.connection):
+    pass_over_kept(context, campaign.id, "the boot that left it is not waited for")
+    with transaction(context.connection):
         update_armed(
-            site.connection,
+            context.connection,
             cycle.id,
             entry=entry,
-            boot_id=site.this_boot.boot_id,
+            boot_id=context.this_boot.boot_id,
             power_cycles_before=departure.power_cycles.count,
             cache_power_cycles_before=departure.cache_power_cycles,
         )
-        count_power_action(site.connection, campaign.id)
+        count_power_action(context.connection, campaign.id)
         record(
-            site,
+            context,
             "cycle-armed",
             drive=row.identity,
             **{"charted" if cycle.charted else "cycle": cycle.cycle},
@@ -218,9 +225,11 @@ def _arm_and_leave(
             level="info",
         )
     try:
-        site.host.power.arm_entry(site.this_boot, entry, set_uuid=array.set_uuid if array else "")
+        context.host.power.arm_entry(
+            context.this_boot, entry, set_uuid=array.set_uuid if array else ""
+        )
     except KaltstartError as error:
-        pause(site, campaign.id, str(error))
+        pause(context, campaign.id, str(error))
         return Outcome.PAUSED
     off = cycle.power == "cold"
     then = Phrase(
@@ -230,20 +239,22 @@ def _arm_and_leave(
         number=cycle.cycle,
         drive=row.identity,
     )
-    if site.countdown("power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)):
-        pause(site, campaign.id, name_stop(site.connection, campaign.id))
+    if context.countdown(
+        "power-off" if off else "reboot", then, max(COUNTDOWN_S, campaign.settle_s)
+    ):
+        pause(context, campaign.id, name_stop(context.connection, campaign.id))
         return Outcome.PAUSED
-    if off and site.host.power.can_wake():
+    if off and context.host.power.can_wake():
         try:
-            alarm_at = site.host.power.arm_alarm(
+            alarm_at = context.host.power.arm_alarm(
                 int(campaign.wake_margin_s or DEFAULT_WAKE_MARGIN_S)
             )
-            update_alarm(site.connection, cycle.id, alarm_at=timestamp(alarm_at))
-        except (StepFailed, OSError) as error:
-            record(site, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
-    update_left(site.connection, cycle.id)
-    if site.is_stopped():
-        pause(site, campaign.id, name_stop(site.connection, campaign.id))
+            update_alarm(context.connection, cycle.id, alarm_at=timestamp(alarm_at))
+        except (StepFailedError, OSError) as error:
+            record(context, "no-alarm", what=str(error), campaign_id=campaign.id, level="warning")
+    update_left(context.connection, cycle.id)
+    if context.is_stopped():
+        pause(context, campaign.id, name_stop(context.connection, campaign.id))
         return Outcome.PAUSED
-    leave(site, site.host.power.power_off if off else site.host.power.reboot)
+    leave(context, context.host.power.power_off if off else context.host.power.reboot)
     return Outcome.LEAVING

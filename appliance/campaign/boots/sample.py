@@ -6,7 +6,7 @@ Does nothing but measure; runs from the drive under test.
 from pathlib import Path
 
 from appliance.campaign.host import Clock, Host
-from appliance.errors import StepFailed, blame_of, blaming
+from appliance.errors import StepFailedError, blame_of, blaming
 from appliance.reference_os.install import mount_session_set, root_partuuid
 from appliance.reference_os.session_set import read_session_set
 from appliance.run import run
@@ -37,7 +37,7 @@ def take_sample(host: Host, slot: int) -> BootSample:
         stats = _read_stats(disk)
         io_quiet_s = _wait_for_quiet(disk, clock)
     except (OSError, ValueError) as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"the session set on /dev/{disk} cannot be read: {error}",
             blame=blame_of(error) if isinstance(error, OSError) else "drive",
         ) from error
@@ -66,14 +66,14 @@ def find_root_disk(slot: int) -> str:
     try:
         mounted = (_DEVICES / _MOUNTED_ROOT.readlink().name).resolve(strict=True)
     except OSError as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"what this boot's root was mounted from is not known: {error.filename}: "
             f"{error.strerror}",
             blame="other",
         ) from error
     named = (_BY_PARTUUID / root_partuuid(slot)).resolve()
     if mounted.name != named.name:
-        raise StepFailed(
+        raise StepFailedError(
             f"this boot's root was mounted from {mounted.name}, and its UUID leads to {named}",
             hint="unplug the drive that must not be booted",
             blame="other",
@@ -89,7 +89,7 @@ def _wait_for_startup() -> Startup:
         shown = run(["systemctl", "show", *(f"--property={name}" for name in PROPERTIES)])
     startup = parse_startup(shown.stdout)
     if startup is None:
-        raise StepFailed("systemd does not report when start-up finished", blame="other")
+        raise StepFailedError("systemd does not report when start-up finished", blame="other")
     return startup
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Self
 
 from appliance.drives.model import Drive
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.stick.partitions import FAT, writable_fat
 from appliance.store.boots import BootSample
 from appliance.workloads.raw_files import seal, sync_folder, unseal, write_durably
@@ -76,7 +76,7 @@ def keep_sample(kept: KeptSample) -> None:
             path.parent.mkdir(exist_ok=True)
             write_durably(path, seal(asdict(kept)))
     except OSError as error:
-        raise StickTrouble(f"KALTSTART does not accept the sample either: {error}") from error
+        raise StickError(f"KALTSTART does not accept the sample either: {error}") from error
 
 
 def read_kept() -> KeptSample | None:
@@ -113,7 +113,7 @@ def forget_kept() -> None:
             with suppress(OSError):
                 sync_folder((fat / _NAME).parent)
     except OSError as error:
-        raise StickTrouble(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
+        raise StickError(f"{_NAME} cannot be removed from KALTSTART: {error}") from error
 
 
 def _parse(found: dict[str, object]) -> KeptSample:

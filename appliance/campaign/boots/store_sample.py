@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.booted_array import BootedDrives
 from appliance.campaign.log import record
 from appliance.drives.facts.power_cycles import ColdProof, PowerCycles, join_proofs, judge_coldness
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_
 from appliance.run import run
 from appliance.stick.partitions import RAW
@@ -35,24 +35,26 @@ Due = tuple[CampaignRow, CycleRow, CampaignDriveRow]
 """The cycle a boot was to be, with its campaign and its drive."""
 
 
-def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample) -> PowerCycles:
+def store_sample(
+    context: CampaignContext, due: Due, booted: BootedDrives, sample: BootSample
+) -> PowerCycles:
     """Commit the sample, then whether it was cold, then the chart of a charted boot.
 
     Returns how often the drive was switched on, by its own count.
     """
-    host = site.host
+    host = context.host
     campaign, cycle, row = due
     # Both by the hardware clock, which may be wrong, but is wrong in the same way twice.
     skew_s = None
     if cycle.alarm_at:
         # Neither a clock that cannot be read nor a time that the stick has spoilt costs the sample.
-        with suppress(StepFailed, ValueError):
+        with suppress(StepFailedError, ValueError):
             started_at = host.power.read_rtc_s() - host.clock.monotonic_s()
             skew_s = started_at - parse_timestamp(cycle.alarm_at)
     sample = replace(sample, wake_skew_s=skew_s)
-    with transaction(site.connection):
+    with transaction(context.connection):
         insert_sample(
-            site.connection,
+            context.connection,
             cycle.id,
             sample,
             cold_proof="unproven",
@@ -67,7 +69,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             PowerCycles(before, reason=after.reason or N_("the count before is not known")),
             after,
             power=cycle.power,
-            boot_id_changed=cycle.armed_boot_id != site.this_boot.boot_id,
+            boot_id_changed=cycle.armed_boot_id != context.this_boot.boot_id,
         )
         if after.is_of_power and None not in (before, after.count) and after.count != before:
             lost_power.append(drive.identity)
@@ -78,9 +80,9 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
         if valid
         else f"drive {', '.join(lost_power)} lost power before a boot that was to be warm"
     )
-    with transaction(site.connection):
+    with transaction(context.connection):
         update_cold_proof(
-            site.connection,
+            context.connection,
             cycle.id,
             cold_proof=proof.proof,
             cold_reason=printable(reason),
@@ -89,7 +91,7 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
             valid=valid,
         )
         record(
-            site,
+            context,
             "cycle-done",
             drive=row.identity,
             cycle=cycle.cycle,
@@ -98,10 +100,10 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
         )
     total = max(
         planned.cycle
-        for planned in select_cycles(site.connection, campaign.id)
+        for planned in select_cycles(context.connection, campaign.id)
         if planned.charted == cycle.charted
     )
-    site.host.announce(
+    context.host.announce(
         "cycle-done",
         id=campaign.id,
         drive=row.identity,
@@ -112,11 +114,11 @@ def store_sample(site: Site, due: Due, booted: BootedDrives, sample: BootSample)
         **({"charted": 1} if cycle.charted else {}),
     )
     if cycle.charted:
-        _keep_chart(site, campaign, cycle)
+        _keep_chart(context, campaign, cycle)
     return afters[0]
 
 
-def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
+def _keep_chart(context: CampaignContext, campaign: CampaignRow, cycle: CycleRow) -> None:
     """Copy bootchart's picture to the stick. A chart that is missing is noted.
 
     The campaign goes on.
@@ -125,11 +127,11 @@ def _keep_chart(site: Site, campaign: CampaignRow, cycle: CycleRow) -> None:
         run(["systemctl", "stop", "kaltstart-bootchart.service"], timeout_s=_CHART_TIMEOUT_S)
         charts = sorted(_CHARTS.glob("bootchart-*.svg"))
         if not charts or not charts[-1].stat().st_size:
-            raise StepFailed("systemd-bootchart left no chart")
+            raise StepFailedError("systemd-bootchart left no chart")
         folder = RAW / f"cycle-{cycle.id}"
         folder.mkdir(parents=True, exist_ok=True)
         # Power is about to go.
         write_durably(folder / "bootchart.svg", charts[-1].read_bytes())
         sync_folder(RAW)
     except (KaltstartError, OSError) as error:
-        record(site, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")
+        record(context, "no-chart", what=str(error), campaign_id=campaign.id, level="warning")

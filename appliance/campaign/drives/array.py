@@ -16,7 +16,7 @@ from appliance.arrays.running import assembled, release_arrays
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import has_signature
 from appliance.arrays.tear_down import take_apart
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.find import await_drive, find_released_drive, noted_identity
 from appliance.campaign.drives.ownership import DriveMarks, check_drive_marks, forget_marks
 from appliance.campaign.log import record
@@ -26,7 +26,7 @@ from appliance.drives.file_system import release_mounts
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, Refusal, StepFailed, blaming
+from appliance.errors import KaltstartError, RefusedError, StepFailedError, blaming
 from appliance.phrases import N_
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
@@ -62,31 +62,31 @@ class OpenArray:
     cache: Unlocked
 
 
-def select_members(site: Site, campaign_id: int) -> MemberRows:
+def select_members(context: CampaignContext, campaign_id: int) -> MemberRows:
     """The campaign's drives with the roles backing and cache."""
-    rows = {row.role: row for row in select_campaign_drives(site.connection, campaign_id)}
+    rows = {row.role: row for row in select_campaign_drives(context.connection, campaign_id)}
     return MemberRows(backing=rows["backing"], cache=rows["cache"])
 
 
-def find_member(site: Site, row: CampaignDriveRow, *, tell: Progress) -> Drive:
+def find_member(context: CampaignContext, row: CampaignDriveRow, *, tell: Progress) -> Drive:
     """The live drive. Raises Refusal when it is not here or not released."""
     if not row.released:
-        raise Refusal(f"drive {row.identity} is not released for writing")
-    return await_drive(site.host, partial(find_released_drive, row=row), tell=tell)
+        raise RefusedError(f"drive {row.identity} is not released for writing")
+    return await_drive(context.host, partial(find_released_drive, row=row), tell=tell)
 
 
-def find_members(site: Site, campaign_id: int, *, tell: Progress) -> list[Member]:
+def find_members(context: CampaignContext, campaign_id: int, *, tell: Progress) -> list[Member]:
     """Those of the array's drives that are here and released."""
     found = []
-    for row in select_members(site, campaign_id).both:
-        with suppress(Refusal):
-            found.append((row, find_member(site, row, tell=tell)))
+    for row in select_members(context, campaign_id).both:
+        with suppress(RefusedError):
+            found.append((row, find_member(context, row, tell=tell)))
     return found
 
 
 @contextmanager
 def open_array(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     *,
     stick: Stick,
@@ -101,22 +101,22 @@ def open_array(
     ArrayStuckError.
     """
     release(hand)
-    members = select_members(site, campaign_id)
-    backing = find_member(site, members.backing, tell=hand.tell)
+    members = select_members(context, campaign_id)
+    backing = find_member(context, members.backing, tell=hand.tell)
     with blaming("other"):  # it is the backing drive whose installation or step fails
-        cache = find_member(site, members.cache, tell=hand.tell)
-    row = select_array(site.connection, campaign_id)
+        cache = find_member(context, members.cache, tell=hand.tell)
+    row = select_array(context.connection, campaign_id)
     if row is None or row.state != "made":
         if not may_make:
-            raise Refusal("the array this step began on is no longer there")
+            raise RefusedError("the array this step began on is no longer there")
         if row is not None:
-            take_apart_array(site, row, stick=stick, hand=hand)
-            members = select_members(site, campaign_id)  # with what was left on them
+            take_apart_array(context, row, stick=stick, hand=hand)
+            members = select_members(context, campaign_id)  # with what was left on them
     with ExitStack() as stack:
-        unlock = partial(_unlock, site, stack=stack, stick=stick, hand=hand)
+        unlock = partial(_unlock, context, stack=stack, stick=stick, hand=hand)
         targets = unlock(members.backing, backing), unlock(members.cache, cache)
         if row is None or row.state != "made":
-            set_uuid = _make(site, campaign_id, members, targets, plan=plan, hand=hand)
+            set_uuid = _make(context, campaign_id, members, targets, plan=plan, hand=hand)
         else:
             set_uuid = row.set_uuid
         running = assembled(*targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
@@ -131,7 +131,7 @@ def release(hand: DriveThread) -> None:
 
 
 def _unlock(
-    site: Site,
+    context: CampaignContext,
     row: CampaignDriveRow,
     drive: Drive,
     *,
@@ -139,7 +139,7 @@ def _unlock(
     stick: Stick,
     hand: DriveThread,
 ) -> Unlocked:
-    released = site.host.drives.unlocked(
+    released = context.host.drives.unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
@@ -149,7 +149,7 @@ def _unlock(
 
 
 def _make(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     members: MemberRows,
     targets: tuple[Unlocked, Unlocked],
@@ -159,35 +159,37 @@ def _make(
 ) -> str:
     """Make the array, known to the database before the first write; return its set's UUID."""
     for member, target in zip(members.both, targets, strict=True):
-        check_drive_marks(site, campaign_id, member, target.drive, hand=hand)
+        check_drive_marks(context, campaign_id, member, target.drive, hand=hand)
     set_uuid = array_set_uuid(members.backing.slot)
     with ExitStack() as noted:
         for member, target in zip(members.both, targets, strict=True):
-            marks = _marks_of(site, campaign_id, member, path=target.path, hand=hand)
+            marks = _marks_of(context, campaign_id, member, path=target.path, hand=hand)
             noted.enter_context(marks.noted_if_cut(anew=True))
-        with transaction(site.connection):
+        with transaction(context.connection):
             insert_array(
-                site.connection,
+                context.connection,
                 campaign_id=campaign_id,
                 backing_drive_id=members.backing.drive_id,
                 cache_drive_id=members.cache.drive_id,
                 set_uuid=set_uuid,
             )
-            _note(site, campaign_id, "array-making", members, set_uuid)
-        site.host.announce("array", id=campaign_id, set=set_uuid, state="making")
+            _note(context, campaign_id, "array-making", members, set_uuid)
+        context.host.announce("array", id=campaign_id, set=set_uuid, state="making")
         make = partial(make_array, *targets, plan=plan, set_uuid=set_uuid, tell=hand.tell)
         hand.do(make, "making the array")
-    with transaction(site.connection):
-        update_array(site.connection, set_uuid, "made")
+    with transaction(context.connection):
+        update_array(context.connection, set_uuid, "made")
         # From here on they are known by the set's UUID.
         for member in members.both:
-            forget_marks(site.connection, campaign_id, member.drive_id, written_over=False)
-        _note(site, campaign_id, "array-made", members, set_uuid)
-    site.host.announce("array", id=campaign_id, set=set_uuid, state="made")
+            forget_marks(context.connection, campaign_id, member.drive_id, written_over=False)
+        _note(context, campaign_id, "array-made", members, set_uuid)
+    context.host.announce("array", id=campaign_id, set=set_uuid, state="made")
     return set_uuid
 
 
-def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThread) -> None:
+def take_apart_array(
+    context: CampaignContext, row: ArrayRow, *, stick: Stick, hand: DriveThread
+) -> None:
     """Take the array apart, whatever state it is in, and wipe its superblocks.
 
     `hand` works on those of its drives that are here. Raises Refusal when none is, or one carries
@@ -196,69 +198,71 @@ def take_apart_array(site: Site, row: ArrayRow, *, stick: Stick, hand: DriveThre
     row says so.
     """
     release(hand)
-    members = select_members(site, row.campaign_id)
-    found, missing = _find_members(site, members, tell=hand.tell)
+    members = select_members(context, row.campaign_id)
+    found, missing = _find_members(context, members, tell=hand.tell)
     by_role = {member.role: member for member in members.both}
     state = "making" if row.state == "making" else "parting"
     try:
         ours = {
-            role: _is_part(site, row, by_role[role], drive, hand=hand)
+            role: _is_part(context, row, by_role[role], drive, hand=hand)
             for role, drive in found.items()
         }
-    except (StepFailed, Refusal) as error:
-        with transaction(site.connection):
-            update_array(site.connection, row.set_uuid, row.state, reason=error.message)
+    except (StepFailedError, RefusedError) as error:
+        with transaction(context.connection):
+            update_array(context.connection, row.set_uuid, row.state, reason=error.message)
         raise
-    with transaction(site.connection):
+    with transaction(context.connection):
         if row.state == "made":
             # Since then only a drive that was left alone can have got some, by itself.
             for member in members.both:
-                forget_marks(site.connection, row.campaign_id, member.drive_id, written_over=False)
-        update_array(site.connection, row.set_uuid, state)
-        _note(site, row.campaign_id, "array-parting", members, row.set_uuid)
+                forget_marks(
+                    context.connection, row.campaign_id, member.drive_id, written_over=False
+                )
+        update_array(context.connection, row.set_uuid, state)
+        _note(context, row.campaign_id, "array-parting", members, row.set_uuid)
     left: list[tuple[DriveMarks, str]] = []
     for role, drive in found.items():
-        marks = _marks_of(site, row.campaign_id, by_role[role], path=drive.path, hand=hand)
+        marks = _marks_of(context, row.campaign_id, by_role[role], path=drive.path, hand=hand)
         if ours[role]:
             left.append((marks, make_table_uuid()))
             marks.begin(left[-1][1], anew=True)
         elif row.state == "made":
             marks.begin(anew=True)  # it carries nothing, and is to go on doing so
-    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
+    context.host.announce("array", id=row.campaign_id, set=row.set_uuid, state="parting")
     try:
         if not found:
             raise missing[0]
-        remarks = _part(site, members, found, row.set_uuid, stick=stick, hand=hand, left=left)
+        remarks = _part(context, members, found, row.set_uuid, stick=stick, hand=hand, left=left)
     except KaltstartError as error:
-        with transaction(site.connection):
-            update_array(site.connection, row.set_uuid, state, reason=error.message)
+        with transaction(context.connection):
+            update_array(context.connection, row.set_uuid, state, reason=error.message)
         raise
     absent = missing[0].message if missing else ""
     done = "parting" if absent else "apart"
-    with transaction(site.connection):
-        update_array(site.connection, row.set_uuid, state if absent else "apart", reason=absent)
+    with transaction(context.connection):
+        update_array(context.connection, row.set_uuid, state if absent else "apart", reason=absent)
         for remark in remarks:
-            _note(site, row.campaign_id, "array-remark", members, remark)
-        _note(site, row.campaign_id, f"array-{done}", members, absent or row.set_uuid)
-    site.host.announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
+            _note(context, row.campaign_id, "array-remark", members, remark)
+        _note(context, row.campaign_id, f"array-{done}", members, absent or row.set_uuid)
+    context.host.announce("array", id=row.campaign_id, set=row.set_uuid, state=done)
 
 
 def _find_members(
-    site: Site, members: MemberRows, *, tell: Progress
-) -> tuple[dict[str, Drive], list[Refusal]]:
+    context: CampaignContext, members: MemberRows, *, tell: Progress
+) -> tuple[dict[str, Drive], list[RefusedError]]:
     """Those that are here by their role, and why the others are not."""
     found: dict[str, Drive] = {}
-    missing: list[Refusal] = []
+    missing: list[RefusedError] = []
     for member in members.both:
         try:
-            found[member.role] = find_member(site, member, tell=tell)
-        except Refusal as error:
+            found[member.role] = find_member(context, member, tell=tell)
+        except RefusedError as error:
             missing.append(error)
     return found, missing
 
 
 def _part(
-    site: Site,
+    context: CampaignContext,
     members: MemberRows,
     found: Mapping[str, Drive],
     set_uuid: str,
@@ -271,7 +275,7 @@ def _part(
     with ExitStack() as stack:
         targets = {
             member.role: _unlock(
-                site, member, found[member.role], stack=stack, stick=stick, hand=hand
+                context, member, found[member.role], stack=stack, stick=stick, hand=hand
             )
             for member in members.both
             if member.role in found
@@ -292,7 +296,12 @@ def _part(
 
 
 def _is_part(
-    site: Site, array: ArrayRow, row: CampaignDriveRow, drive: Drive, *, hand: DriveThread
+    context: CampaignContext,
+    array: ArrayRow,
+    row: CampaignDriveRow,
+    drive: Drive,
+    *,
+    hand: DriveThread,
 ) -> bool:
     """Whether it is in the array; else it carries nothing, or what this campaign knows.
 
@@ -301,25 +310,32 @@ def _is_part(
     drive that carries nothing is one that was cleared, or emptied.
     """
     superblock = hand.do(
-        partial(site.host.drives.read_superblock, drive.path), "looking at its superblock"
+        partial(context.host.drives.read_superblock, drive.path), "looking at its superblock"
     )
     if superblock is not None and superblock.belongs_to(array.set_uuid):
         return True
     if not hand.do(partial(has_signature, drive.path), "looking at what it carries"):
         return False
     # Cleared, and used alone while the other could not be; or the making was cut before.
-    if check_drive_marks(site, array.campaign_id, row, drive, hand=hand):
+    if check_drive_marks(context, array.campaign_id, row, drive, hand=hand):
         return False
     if array.state == "making":
         return False  # a version that noted less began to make it
-    raise Refusal(f"drive {row.identity} no longer carries its part of the array", blame="drive")
+    raise RefusedError(
+        f"drive {row.identity} no longer carries its part of the array", blame="drive"
+    )
 
 
 def _marks_of(
-    site: Site, campaign_id: int, row: CampaignDriveRow, *, path: str, hand: DriveThread
+    context: CampaignContext,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    *,
+    path: str,
+    hand: DriveThread,
 ) -> DriveMarks:
     return DriveMarks(
-        site=site,
+        context=context,
         campaign_id=campaign_id,
         drive_id=row.drive_id,
         path=path,
@@ -327,9 +343,11 @@ def _marks_of(
     )
 
 
-def _note(site: Site, campaign_id: int, event: str, members: MemberRows, what: str) -> None:
+def _note(
+    context: CampaignContext, campaign_id: int, event: str, members: MemberRows, what: str
+) -> None:
     record(
-        site,
+        context,
         event,
         backing=members.backing.identity,
         cache=members.cache.identity,

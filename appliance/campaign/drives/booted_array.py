@@ -12,7 +12,7 @@ from appliance.arrays.set_uuid import slot_of_set
 from appliance.arrays.state import format_amount, parse_choice
 from appliance.campaign.host import ReadSuperblock
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.run import run
 from appliance.store.arrays import select_array
@@ -60,7 +60,7 @@ def select_booted_array(
         return None
     array = select_array(connection, campaign_id)
     if array is None or array.state != "made":
-        raise Refusal(f"drive {row.identity} is no longer part of the array it boots from")
+        raise RefusedError(f"drive {row.identity} is no longer part of the array it boots from")
     drives = select_campaign_drives(connection, campaign_id)
     cache = next(each for each in drives if each.drive_id == array.cache_drive_id)
     return BootedArray(array.set_uuid, cache)
@@ -80,7 +80,7 @@ def read_sets(
     for path in dict.fromkeys([*own, *carriers]):
         try:
             superblock = read_superblock(path)
-        except StepFailed:
+        except StepFailedError:
             if path in own:
                 raise
             continue  # nor will a boot take it up
@@ -99,7 +99,7 @@ def check_sets(
     own = (members.backing, members.cache) if members else ()
     for drive in own:
         if members and sets.get(drive.path) != members.set_uuid:
-            raise Refusal(
+            raise RefusedError(
                 f"drive {row.identity} cannot be booted from: {drive.path} "
                 f"({drive.identity}) no longer carries its array",
                 # The row that fails is the backing drive's.
@@ -111,7 +111,7 @@ def check_sets(
         if slot_of_set(set_uuid) == row.slot and path not in {drive.path for drive in own}
     ]
     if others:
-        raise Refusal(
+        raise RefusedError(
             f"a boot of drive {row.identity} would also start the array on {', '.join(others)}",
             hint="dismantle that array, or unplug its drives",
         )
@@ -125,7 +125,9 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
         if disk != drive:
-            raise Refusal(f"this boot's root is on /dev/{disk} and not on drive {row.identity}")
+            raise RefusedError(
+                f"this boot's root is on /dev/{disk} and not on drive {row.identity}"
+            )
         return
     set_uuid = booted.array.set_uuid.lower()
     links = {
@@ -135,7 +137,7 @@ def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     }
     for link, target in links.items():
         if linked(link) != target:
-            raise Refusal(
+            raise RefusedError(
                 f"this boot's root is on /dev/{disk} and not on the array of drive "
                 f"{row.identity}: {link} leads to {linked(link)!r} and not to {target!r}"
             )
@@ -187,7 +189,7 @@ def compare_settings(now: Mapping[str, str], plan: ArrayPlan) -> None:
     }
     for name, text in wanted.items():
         if now.get(name) != text:
-            raise StepFailed(
+            raise StepFailedError(
                 f"the array did not boot with the plan's settings: {name} is {now.get(name)!r} and "
                 f"not {text!r}",
                 blame="other",

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from appliance import sysfs
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.condition_values import list_drive_values, list_machine_values
 from appliance.campaign.drives.find import find_released_drive
 from appliance.campaign.drives.work import drive_work
@@ -19,7 +19,7 @@ from appliance.drive_thread import DriveSilentError
 from appliance.drives.block_settings import read_block_settings
 from appliance.drives.facts.kernel import read_kernel_texts
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.machine.facts import FixedFacts
 from appliance.store.campaigns import CampaignDriveRow, select_campaign_drives
 from appliance.store.conditions import (
@@ -36,7 +36,7 @@ _SETTINGS = "reading its settings"
 
 
 def store_conditions(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     *,
     fixed: FixedFacts,
@@ -47,12 +47,12 @@ def store_conditions(
 
     A drive that is not here now, or another one in its place, is left as it was noted.
     """
-    connection = site.connection
+    connection = context.connection
     found: list[tuple[str, int | None, dict[str, str]]] = [
         ("the machine", None, _read_machine(fixed, sys=sys))
     ]
     found += [
-        (row.identity, row.drive_id, _read_drive(site, campaign_id, row, drives=drives, sys=sys))
+        (row.identity, row.drive_id, _read_drive(context, campaign_id, row, drives=drives, sys=sys))
         for row in select_campaign_drives(connection, campaign_id)
     ]
     news = [
@@ -67,7 +67,7 @@ def store_conditions(
             insert_conditions(connection, campaign_id, drive_id, changes)
             if others := [change for change in changes if change.before]:
                 record(
-                    site,
+                    context,
                     "conditions-changed",
                     what=describe_changes(subject, others),
                     campaign_id=campaign_id,
@@ -93,22 +93,27 @@ def _read_machine(fixed: FixedFacts, *, sys: Path) -> dict[str, str]:
 
 
 def _read_drive(
-    site: Site, campaign_id: int, row: CampaignDriveRow, *, drives: Sequence[Drive], sys: Path
+    context: CampaignContext,
+    campaign_id: int,
+    row: CampaignDriveRow,
+    *,
+    drives: Sequence[Drive],
+    sys: Path,
 ) -> dict[str, str]:
     """The values of one drive now; none where it is not here, or does not answer."""
     try:
         drive = find_released_drive(drives, row)
-    except Refusal:
+    except RefusedError:
         return {}
     try:
-        with drive_work(site, campaign_id, [(row, drive)], tell=site.tell) as hand:
+        with drive_work(context, campaign_id, [(row, drive)], tell=context.tell) as hand:
             settings = hand.do(partial(read_block_settings, drive.name, sys=sys), _SETTINGS)
             kernel = hand.do(partial(read_kernel_texts, drive.name, sys=sys), _SETTINGS)
     except DriveSilentError:
         return {}
     # Its answer is of the campaign's start: later it would pass for what is so now.
-    is_first = not select_conditions(site.connection, campaign_id, row.drive_id)
-    texts = select_health_texts(site.connection, campaign_id, row.drive_id) if is_first else ()
+    is_first = not select_conditions(context.connection, campaign_id, row.drive_id)
+    texts = select_health_texts(context.connection, campaign_id, row.drive_id) if is_first else ()
     return list_drive_values(
         drive,
         settings=settings,

@@ -19,7 +19,7 @@ from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import find_by_identity, is_model
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.phrases import N_
 from appliance.progress import Progress, tell_nobody
 from appliance.reference_os.install import root_partuuid
@@ -37,7 +37,7 @@ def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     drive = find_by_identity(found, serial=row.serial, wwn=row.wwn)
     is_same_size = drive.size_bytes == row.released_size_bytes
     if not (is_same_size and is_model(drive, row.released_model)):
-        raise Refusal(
+        raise RefusedError(
             f"drive {row.identity} is not the one that was released: it was {row.released_model} "
             f"of {row.released_size_bytes} bytes and is {drive.model} of {drive.size_bytes} bytes"
         )
@@ -64,13 +64,15 @@ def find_booted_drives(
         check_sets(read_sets(host.drives.read_superblock, found), row, members=None)
         known = bool(row.install_uuid) and drive.disk_uuid == row.install_uuid
         if wanted not in drive.partition_uuids or not known:
-            raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
+            raise RefusedError(
+                f"drive {row.identity} no longer carries its reference OS", blame="drive"
+            )
         booted = BootedDrives(drive)
     else:
         try:
             cache = find_released_drive(found, array.cache)
-        except Refusal as error:
-            raise Refusal(
+        except RefusedError as error:
+            raise RefusedError(
                 f"drive {row.identity} is not booted without its cache: {error.message}"
             ) from error
         members = LiveMembers(array.set_uuid, drive, cache)
@@ -81,7 +83,7 @@ def find_booted_drives(
     # While an array runs, its partitions are shown below both its drives.
     others = [each for each in found if each not in booted.all and wanted in each.partition_uuids]
     if others:
-        raise Refusal(
+        raise RefusedError(
             f"the reference OS of drive {row.identity} is also on "
             + ", ".join(other.path for other in others),
             hint="unplug the drives that must not be booted",
@@ -110,7 +112,7 @@ def await_drive[T](
             return hand.do(lambda: find(host.drives.find_settled()), N_("looking for the drives"))
         except DriveSilentError:
             raise
-        except (Refusal, StepFailed):
+        except (RefusedError, StepFailedError):
             if host.clock.monotonic_s() >= give_up_s:
                 raise
         hand.do(partial(host.clock.sleep, _DRIVE_POLL_S), N_("looking for the drives"))

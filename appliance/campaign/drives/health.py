@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.find import find_released_drive, noted_identity
 from appliance.campaign.drives.work import side_work
 from appliance.campaign.host import Host
@@ -44,30 +44,30 @@ class Reading:
     """All smartctl said."""
 
 
-def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
+def store_health(context: CampaignContext, campaign_id: int, moment: Moment) -> None:
     """Ask each drive of the campaign that was not asked at `moment` yet, and store the answers."""
-    known = select_health(site.connection, campaign_id)
+    known = select_health(context.connection, campaign_id)
     asked = {row.drive_id for row in known if row.moment == moment}
     rows = [
         row
-        for row in select_campaign_drives(site.connection, campaign_id)
+        for row in select_campaign_drives(context.connection, campaign_id)
         if row.drive_id not in asked
     ]
     if not rows:
         return
-    silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if site.silent.knows(row)}
-    with side_work(site.host, "the drives' health", tell=site.tell) as hand:
+    silent = {row.drive_id: _DOES_NOT_ANSWER for row in rows if context.silent.knows(row)}
+    with side_work(context.host, "the drives' health", tell=context.tell) as hand:
         readings = hand.do(
-            partial(_ask, site.host, rows, silent), f"reading the drives' health, {moment}"
+            partial(_ask, context.host, rows, silent), f"reading the drives' health, {moment}"
         )
-    with transaction(site.connection):
+    with transaction(context.connection):
         for row, reading in zip(rows, readings, strict=True):
             health = reading.health
             if moment == "after":
                 before = next((each for each in known if each.drive_id == row.drive_id), None)
-                health = add_hours_doubt(health, before, hours_up(site.host, before))
+                health = add_hours_doubt(health, before, hours_up(context.host, before))
             insert_health(
-                site.connection,
+                context.connection,
                 campaign_id=campaign_id,
                 drive_id=row.drive_id,
                 moment=moment,
@@ -76,7 +76,7 @@ def store_health(site: Site, campaign_id: int, moment: Moment) -> None:
             )
             if health.reason:
                 record(
-                    site,
+                    context,
                     "health-unknown",
                     drive=row.identity,
                     **{moment: health.reason},

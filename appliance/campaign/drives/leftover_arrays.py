@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from appliance.arrays.superblock import read_superblock
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.array import find_members, take_apart_array
 from appliance.campaign.drives.find import find_released_drive
 from appliance.campaign.drives.work import SHORT_S, drive_work, side_work
 from appliance.campaign.host import Host, ReadSuperblock
 from appliance.campaign.log import record
 from appliance.drives.model import Drive
-from appliance.errors import KaltstartError, Refusal, StepFailed
+from appliance.errors import KaltstartError, RefusedError, StepFailedError
 from appliance.progress import Progress, tell_nobody
 from appliance.stick.partitions import Stick
 from appliance.store.arrays import ArrayRow, select_leftover_arrays, update_array
@@ -93,23 +93,25 @@ def _explain(connection: sqlite3.Connection | None, row: ArrayRow | None, kind: 
     return f"{whose}, left behind{why}: take it apart here"
 
 
-def forget_overwritten_arrays(site: Site, drives: Sequence[Drive]) -> None:
+def forget_overwritten_arrays(context: CampaignContext, drives: Sequence[Drive]) -> None:
     """Arrays none of whose drives, both here, carries them any more: somebody used them anew.
 
     Only of campaigns that are done: one that is paused finds its own way when it goes on. A drive
     that does not answer may carry anything.
     """
-    for row in select_leftover_arrays(site.connection):
-        campaign = select_campaign(site.connection, row.campaign_id)
+    for row in select_leftover_arrays(context.connection):
+        campaign = select_campaign(context.connection, row.campaign_id)
         if campaign is not None and campaign.state != "done":
             continue
-        here = [_find(drives, member) for member in _members_of(site.connection, row)]
+        here = [_find(drives, member) for member in _members_of(context.connection, row)]
         found = [drive for drive in here if drive is not None]
-        if len(found) < len(here) or any(_carries(site.host, drive, row) for drive in found):
+        if len(found) < len(here) or any(_carries(context.host, drive, row) for drive in found):
             continue
-        with transaction(site.connection):
-            update_array(site.connection, row.set_uuid, "apart", reason="no longer on its drives")
-            record(site, "array-overwritten", what=row.set_uuid, campaign_id=row.campaign_id)
+        with transaction(context.connection):
+            update_array(
+                context.connection, row.set_uuid, "apart", reason="no longer on its drives"
+            )
+            record(context, "array-overwritten", what=row.set_uuid, campaign_id=row.campaign_id)
 
 
 def _members_of(connection: sqlite3.Connection, row: ArrayRow) -> list[CampaignDriveRow]:
@@ -122,7 +124,7 @@ def _find(drives: Sequence[Drive], row: CampaignDriveRow) -> Drive | None:
     # Not by identity alone: a dock's serial number stays when the disk in it is changed.
     try:
         return find_released_drive(drives, row)
-    except Refusal:
+    except RefusedError:
         return None
 
 
@@ -133,7 +135,7 @@ def _carries(host: Host, drive: Drive, row: ArrayRow) -> bool:
             host, drive.path, tell=tell_nobody, names=[drive.name], limit_s=SHORT_S
         ) as hand:
             return hand.do(partial(_shows, host, drive, row), "looking at its superblock")
-    except StepFailed:
+    except StepFailedError:
         return True
 
 
@@ -161,22 +163,24 @@ def _answers(path: str) -> bool:
         os.close(fd)
 
 
-def take_apart_left_behind(site: Site, set_uuid: str, *, stick: Stick, tell: Progress) -> str:
+def take_apart_left_behind(
+    context: CampaignContext, set_uuid: str, *, stick: Stick, tell: Progress
+) -> str:
     """Take apart an array that a campaign of this stick made; return what became of it.
 
     Raises Refusal for any other, and when none of its drives is here; StepFailed.
     """
-    rows = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    rows = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid not in rows:
-        raise Refusal(
+        raise RefusedError(
             f"no campaign of this stick left an array {printable(set_uuid)} behind",
             hint="an array that was not made here is never touched",
         )
     row = rows[set_uuid]
-    members = find_members(site, row.campaign_id, tell=tell)
-    with drive_work(site, row.campaign_id, members, tell=tell) as hand:
-        take_apart_array(site, row, stick=stick, hand=hand)
-    left = {row.set_uuid: row for row in select_leftover_arrays(site.connection)}
+    members = find_members(context, row.campaign_id, tell=tell)
+    with drive_work(context, row.campaign_id, members, tell=tell) as hand:
+        take_apart_array(context, row, stick=stick, hand=hand)
+    left = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid in left:
         return f"taken apart as far as its drives are here: {left[set_uuid].reason}"
     return "the array is dismantled"

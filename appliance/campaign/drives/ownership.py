@@ -18,17 +18,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.work import SHORT_S, side_work
 from appliance.campaign.host import Host
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
-from appliance.errors import Blame, KaltstartError, Refusal, StepFailed
+from appliance.errors import Blame, KaltstartError, RefusedError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.progress import tell_nobody
 from appliance.reference_os.install import root_partuuid
-from appliance.run import StillRunning, run
+from appliance.run import StillRunningError, run
 from appliance.store.campaigns import CampaignDriveRow, update_marks, update_uninstalled
 from appliance.store.connect import transaction
 from appliance.store.steps import delete_file_system, select_file_system
@@ -50,7 +50,7 @@ _IF_IT_MAY_BE_ERASED = (
 class DriveMarks:
     """The marks of one drive of a campaign, which is unlocked at `path`."""
 
-    site: Site
+    context: CampaignContext
     campaign_id: int
     drive_id: int
     path: str
@@ -81,10 +81,10 @@ class DriveMarks:
     ) -> None:
         """Before writing: store what may be on the drive where power goes, see `noted_if_cut`."""
         found = self._read()
-        with transaction(self.site.connection):
+        with transaction(self.context.connection):
             if anew:
                 forget_marks(
-                    self.site.connection, self.campaign_id, self.drive_id, written_over=True
+                    self.context.connection, self.campaign_id, self.drive_id, written_over=True
                 )
             self._store(
                 mark_uuid,
@@ -109,7 +109,7 @@ class DriveMarks:
         self, mark_uuid: str, *, mark_sha256: str = "", content: DriveContent | None = None
     ) -> None:
         """By what the drive is to be known from now on."""
-        with transaction(self.site.connection):
+        with transaction(self.context.connection):
             self._store(mark_uuid, mark_sha256=mark_sha256, content=content)
 
     def _store(
@@ -121,7 +121,7 @@ class DriveMarks:
         written_over: bool = False,
     ) -> None:
         update_marks(
-            self.site.connection,
+            self.context.connection,
             self.campaign_id,
             self.drive_id,
             mark_uuid=mark_uuid,
@@ -132,12 +132,12 @@ class DriveMarks:
 
     def _read(self) -> DriveContent:
         """Nothing where it cannot be read. Raises DriveSilentError."""
-        read = partial(self.site.host.drives.read_content, self.path)
+        read = partial(self.context.host.drives.read_content, self.path)
         try:
             return self.hand.do(read, "looking at what it carries", must=True)
         except DriveSilentError:
             raise
-        except StepFailed:
+        except StepFailedError:
             return DriveContent()
 
 
@@ -153,12 +153,12 @@ def note_content(host: Host, drive: Drive) -> str:
             return format_content(
                 hand.do(partial(host.drives.read_content, drive.path), "looking at it")
             )
-    except (StepFailed, StillRunning):
+    except (StepFailedError, StillRunningError):
         return f"{drive.disk_uuid}/{drive.file_system}"
 
 
 def check_drive_marks(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     row: CampaignDriveRow,
     drive: Drive,
@@ -173,7 +173,7 @@ def check_drive_marks(
     left, with no pause and no older database in between.
     """
     has_made = check_file_system(
-        site,
+        context,
         campaign_id,
         row.drive_id,
         path=drive.path,
@@ -186,7 +186,7 @@ def check_drive_marks(
     noted = parse_content(row.noted_content)
     if has_left or noted is not None:
         found = hand.do(
-            partial(site.host.drives.read_content, drive.path), "looking at what it carries"
+            partial(context.host.drives.read_content, drive.path), "looking at what it carries"
         )
         if has_left:
             _check_left(row, found, noted, has_doubt=bool(drive.serial_doubt), blame=blame)
@@ -207,17 +207,19 @@ def _check_left(
 ) -> None:
     """Pure. Raises Refusal."""
     if row.install_uuid and row.install_uuid not in found.tables:
-        raise Refusal(f"drive {row.identity} no longer carries its reference OS", blame="drive")
+        raise RefusedError(
+            f"drive {row.identity} no longer carries its reference OS", blame="drive"
+        )
     if not row.mark_uuid and not row.mark_sha256 and not row.written_over:
         return
     own = {row.mark_uuid, *(noted.making if noted else ())} - {""}
     is_known = row.mark_uuid in found.tables or row.mark_sha256 == found.sha256
     if not is_known and not row.written_over:
-        raise Refusal(
+        raise RefusedError(
             f"drive {row.identity} no longer carries what the last step left on it", blame=blame
         )
     if not is_known and has_doubt and not found.has_pattern and not own & found.tables:
-        raise Refusal(
+        raise RefusedError(
             f"drive {row.identity} cannot be told from another one: the power went while it "
             "was being written, nothing that was left on it is there any more, and its serial "
             "number may be another drive's too",
@@ -229,7 +231,7 @@ def _check_left(
         if not row.written_over:
             own |= _list_uuids(found)
     if foreign := describe_foreign(found, noted or DriveContent(), own):
-        raise Refusal(
+        raise RefusedError(
             Phrase(
                 N_(
                     "drive {drive} carries what was not on it when this campaign last wrote to "
@@ -252,7 +254,7 @@ def _check_released(row: CampaignDriveRow, change: str) -> None:
     Power may have gone between the release and the first write, and come back in months.
     """
     if change:
-        raise Refusal(
+        raise RefusedError(
             Phrase(
                 N_(
                     "drive {drive} does not carry what it did when it was released, and nothing "
@@ -278,7 +280,7 @@ def _check_content(row: CampaignDriveRow, drive: Drive) -> None:
 
 
 def check_file_system(
-    site: Site,
+    context: CampaignContext,
     campaign_id: int,
     drive_id: int,
     *,
@@ -290,12 +292,12 @@ def check_file_system(
 
     Raises Refusal when what is at `path`, called `name`, carries another one by now.
     """
-    made = select_file_system(site.connection, campaign_id, drive_id)
+    made = select_file_system(context.connection, campaign_id, drive_id)
     if made is None:
         return False
-    read = partial(site.host.drives.read_file_system_uuid, path)
+    read = partial(context.host.drives.read_file_system_uuid, path)
     if hand.do(read, "looking at its file system") != made.uuid:
-        raise Refusal(f"{name} no longer carries the file system made on it", blame="drive")
+        raise RefusedError(f"{name} no longer carries the file system made on it", blame="drive")
     return True
 
 
@@ -321,6 +323,6 @@ def leave_mark(path: str, mark_uuid: str) -> bool:
             ["sfdisk", "--lock=no", "--wipe=always", path],
             stdin=f"label: gpt\nlabel-id: {mark_uuid}\n",
         )
-    except StepFailed:
+    except StepFailedError:
         return False
     return True

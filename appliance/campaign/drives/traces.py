@@ -14,12 +14,12 @@ from appliance.campaign.host import Host
 from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import is_own
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.plan.read import Plan
 from appliance.progress import tell_nobody
 from appliance.reference_os.install import SLOTS, root_partuuid
-from appliance.run import StillRunning
+from appliance.run import StillRunningError
 from appliance.store.arrays import knows_set
 from appliance.store.campaigns import knows_cut, knows_mark, knows_table
 
@@ -68,7 +68,7 @@ def _carries_unknown(connection: sqlite3.Connection, host: Host, drive: Drive) -
                 set_uuid = hand.do(partial(_read_own_set, host, drive), "looking at its superblock")
                 return bool(set_uuid) and not knows_set(connection, set_uuid)
             left = hand.do(partial(_read_left, host, drive), "looking at both its ends")
-    except (StepFailed, StillRunning):
+    except (StepFailedError, StillRunningError):
         return False  # what it is asked next, before it is written to, finds that out
     if left.has_pattern and not knows_cut(connection, serial=drive.serial, wwn=drive.wwn):
         return True

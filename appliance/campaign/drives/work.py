@@ -7,13 +7,13 @@ from functools import partial
 
 from appliance.arrays.control import control, linked
 from appliance.arrays.model import ArrayStuckError
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.host import Host
 from appliance.campaign.log import record
 from appliance.campaign.silent_drives import Member
 from appliance.drive_thread import DriveSilentError, DriveThread, Silence
 from appliance.drives.deadlines import read_patience_s
-from appliance.errors import Blame, KaltstartError, StepFailed, blaming
+from appliance.errors import Blame, KaltstartError, StepFailedError, blaming
 from appliance.phrases import N_, Phrase, join_phrases
 from appliance.progress import Progress, tell_nobody
 from appliance.units import printable
@@ -27,7 +27,7 @@ _UNKNOWN_S = 600.0
 
 @contextmanager
 def drive_work(
-    site: Site, campaign_id: int, members: Sequence[Member], *, tell: Progress
+    context: CampaignContext, campaign_id: int, members: Sequence[Member], *, tell: Progress
 ) -> Iterator[DriveThread]:
     """The thread for work on these drives of the campaign; the first is the one it is done for.
 
@@ -37,7 +37,7 @@ def drive_work(
     """
     for number, (row, live) in enumerate(members):
         with blaming("other") if number else nullcontext():
-            site.silent.check(row, live, tell=tell)
+            context.silent.check(row, live, tell=tell)
     names = [live.name for _, live in members]
     limit_s = read_patience_s(names)
 
@@ -45,20 +45,22 @@ def drive_work(
 
     def note(silence: Silence, *, limit_s: float = limit_s) -> None:
         nonlocal blame
-        blame = site.silent.note(members, silence, limit_s=limit_s)
+        blame = context.silent.note(members, silence, limit_s=limit_s)
         with suppress(KaltstartError):  # the others need the memory
-            site.host.release_ballast()
+            context.host.release_ballast()
         with (
             suppress(KaltstartError),
             side_work(
-                site.host, "what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S
+                context.host, "what is mounted of it", tell=tell_nobody, limit_s=_DETACH_S
             ) as hand,
         ):
-            hand.do(partial(site.host.drives.detach_mounts, _find_devices(names)), "detaching it")
+            hand.do(
+                partial(context.host.drives.detach_mounts, _find_devices(names)), "detaching it"
+            )
         identities = " and ".join(printable(each.identity) for each, _ in members)
         with suppress(sqlite3.ProgrammingError):  # closed: power was about to go
             record(
-                site,
+                context,
                 "drive-silent",
                 drive=identities,
                 what=silence.what,
@@ -71,11 +73,11 @@ def drive_work(
             [Phrase(N_("drive {drive}"), drive=each.identity) for each, _ in members],
             N_("{first} and {rest}"),
         ),
-        read_signs=partial(site.host.drives.read_signs, names),
+        read_signs=partial(context.host.drives.read_signs, names),
         limit_s=limit_s,
         tell=tell,
         on_silence=note,
-        clock=site.host.clock.monotonic_s,
+        clock=context.host.clock.monotonic_s,
     ) as hand:
         try:
             yield hand
@@ -84,7 +86,7 @@ def drive_work(
             raise
         except ArrayStuckError as error:
             in_array = partial(_is_in_array, names)
-            since_s = site.host.clock.monotonic_s()
+            since_s = context.host.clock.monotonic_s()
             note(Silence(error.message, since_s, frozenset(names), in_array), limit_s=0)
             raise DriveSilentError(error.message, hint=error.hint, blame=blame) from error
 
@@ -124,4 +126,4 @@ def side_work(
         try:
             yield hand
         except DriveSilentError as error:
-            raise StepFailed(error.message, hint=error.hint, blame="other") from error
+            raise StepFailedError(error.message, hint=error.hint, blame="other") from error

@@ -12,13 +12,13 @@ from enum import Enum
 from inspect import get_annotations
 from typing import Any, Protocol
 
-from appliance.campaign.context import Site, take_back_departure
+from appliance.campaign.context import CampaignContext, take_back_departure
 from appliance.campaign.finish import write_report_again
 from appliance.campaign.host import Host
 from appliance.campaign.log import record, record_step
 from appliance.campaign.requests.machine import Machine
 from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
-from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import (
     CampaignDriveRow,
@@ -58,7 +58,7 @@ Accept = Callable[[str], None]
 class Engine(Protocol):
     """What the service does itself, while no campaign has the machine."""
 
-    site: Site
+    context: CampaignContext
     machine: Machine
 
     def start(self, plan_toml: str, accept: Accept) -> None:
@@ -146,7 +146,7 @@ def carry_out(asked: Asked) -> Wanted:
     kind = asked.request.kind
     handler = HANDLERS.get(kind)
     if asked.running_id is not None and not (handler and handler.while_running):
-        raise Refusal(_BUSY)
+        raise RefusedError(_BUSY)
     try:
         if handler is None:
             raise ValueError("it is not known")
@@ -251,7 +251,7 @@ def _pause(asked: Asked, *, campaign_id: int) -> None:
     """
     campaign = select_campaign(asked.connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
-        raise Refusal(f"campaign {campaign_id} does not run")
+        raise RefusedError(f"campaign {campaign_id} does not run")
     with transaction(asked.connection):
         update_pause_asked(asked.connection, campaign_id)
         record(asked, "pause-asked", campaign_id=campaign_id)
@@ -260,7 +260,7 @@ def _pause(asked: Asked, *, campaign_id: int) -> None:
 
 def _take_back_pause(asked: Asked, *, campaign_id: int) -> None:
     if not is_pause_asked(asked.connection, campaign_id):
-        raise Refusal(
+        raise RefusedError(
             f"campaign {campaign_id} is not about to pause", hint="resume a paused campaign instead"
         )
     with transaction(asked.connection):
@@ -278,9 +278,11 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     connection, running_id = asked.connection, asked.running_id
     step = _find_step(connection, campaign_id, step_id)
     if step.state not in {"planned", "running"}:
-        raise Refusal(f"{step.kind} on {step.device} is already {step.state}: nothing was skipped")
+        raise RefusedError(
+            f"{step.kind} on {step.device} is already {step.state}: nothing was skipped"
+        )
     if running_id is not None and step.id != running_id:
-        raise Refusal(
+        raise RefusedError(
             f"{step.kind} on {step.device} is not running now: nothing was skipped",
             hint="pause the campaign; then you can skip the next step",
         )
@@ -310,7 +312,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     connection = asked.connection
     campaign = select_campaign(connection, campaign_id)
     if campaign is None or campaign.state != "paused":
-        raise Refusal(f"campaign {campaign_id} is not paused: nothing was skipped")
+        raise RefusedError(f"campaign {campaign_id} is not paused: nothing was skipped")
     drive = _find_drive(connection, campaign_id, drive_id)
     # The pause has done so; what it could not take back is tried once more.
     for reason in take_back_departure(asked.host):
@@ -318,7 +320,7 @@ def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     with transaction(connection):
         boots = update_boots_skipped(connection, campaign_id, drive.drive_id, reason=_BY_PERSON)
         if not boots:
-            raise Refusal(f"{drive.identity} has no boots left: nothing was skipped")
+            raise RefusedError(f"{drive.identity} has no boots left: nothing was skipped")
         said = f"{boots} boot{'s' * (boots > 1)} of {drive.identity}"
         record(
             asked,
@@ -339,7 +341,7 @@ def _merge(asked: Asked, *, file_name: str) -> None:
 
 
 def _report(asked: Asked, *, campaign_id: int) -> str:
-    return write_report_again(asked.engine.site, campaign_id)
+    return write_report_again(asked.engine.context, campaign_id)
 
 
 def _keep_plan(_: Asked, *, name: str, plan_toml: str, replace: bool) -> str:
@@ -409,7 +411,7 @@ def _find_drive(
     for drive in select_campaign_drives(connection, campaign_id):
         if drive.drive_id == drive_id:
             return drive
-    raise Refusal(f"campaign {campaign_id} has no such drive")
+    raise RefusedError(f"campaign {campaign_id} has no such drive")
 
 
 def _find_step(connection: sqlite3.Connection, campaign_id: int, step_id: int) -> StepRow:
@@ -417,4 +419,4 @@ def _find_step(connection: sqlite3.Connection, campaign_id: int, step_id: int) -
     for step in select_steps(connection, campaign_id):
         if step.id == step_id:
             return step
-    raise Refusal(f"campaign {campaign_id} has no such step")
+    raise RefusedError(f"campaign {campaign_id} has no such step")

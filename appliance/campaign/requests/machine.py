@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from appliance import VERSION
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record
 from appliance.campaign.status import write_json
-from appliance.errors import KaltstartError, Refusal
+from appliance.errors import KaltstartError, RefusedError
 from appliance.machine.clock import parse_time, set_time
 from appliance.machine.facts import (
     FixedFacts,
@@ -45,8 +45,8 @@ _TERMINAL = re.compile(r"tty[A-Z]*[0-9]+")
 class Machine:
     """One machine with one stick in it."""
 
-    def __init__(self, site: Site, stick: Stick) -> None:
-        self._site = site
+    def __init__(self, context: CampaignContext, stick: Stick) -> None:
+        self._site = context
         self._place = StickPlace(
             disk=Path(stick.drive.path).name,
             data_partition=Path(stick.data_path).name,
@@ -58,7 +58,7 @@ class Machine:
         self._keyboard = BUILT_IN
         self._language = read_kept_language()
         self._fixed = read_fixed(
-            firmware=site.this_boot.firmware,
+            firmware=context.this_boot.firmware,
             versions={
                 "Kaltstart": VERSION,
                 "database schema": str(SCHEMA_VERSION),
@@ -100,7 +100,7 @@ class Machine:
         to = parse_time(text)
         at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
         if at_work is not None:
-            raise Refusal(
+            raise RefusedError(
                 f"campaign {at_work} has begun to measure times since this start of the machine",
                 hint=(
                     "restart the machine and then set the time, or wait until the campaign is done"
@@ -144,7 +144,7 @@ class Machine:
         Raises Refusal or StepFailed. Returns the answer.
         """
         if not _TERMINAL.fullmatch(terminal):
-            raise Refusal(f'"{terminal}" is not a terminal that can run a shell')
+            raise RefusedError(f'"{terminal}" is not a terminal that can run a shell')
         run(["systemctl", "start", "--no-block", f"kaltstart-shell@{terminal}.service"])
         return self._note("shell", f"a shell on {terminal}")
 

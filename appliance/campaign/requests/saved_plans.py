@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.errors import Refusal, StickTrouble
+from appliance.errors import RefusedError, StickError
 from appliance.plan.read import MAX_PLAN_BYTES
 from appliance.stick.partitions import writable_fat
 from appliance.units import printable, slug
@@ -26,7 +26,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
     shown = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
     if len(raw) > MAX_PLAN_BYTES:
-        raise Refusal(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")
+        raise RefusedError(f"{shown} would be longer than {MAX_PLAN_BYTES} bytes")
     with writable_fat() as fat:
         folder = fat / FOLDER
         path = fat / shown
@@ -38,7 +38,9 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
                 path = same[0]
                 shown = f"{FOLDER}/{printable(path.name)}"
             if same and not replace:
-                raise Refusal(f"{shown} is there already", hint="replace it or choose another name")
+                raise RefusedError(
+                    f"{shown} is there already", hint="replace it or choose another name"
+                )
             with part.open("wb") as out:
                 out.write(raw)
                 out.flush()
@@ -47,7 +49,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
         except OSError as error:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
-            raise StickTrouble(
+            raise StickError(
                 f"{shown} cannot be written to KALTSTART: {error.strerror}",
                 hint="make room on it on another computer",
             ) from error
@@ -62,15 +64,15 @@ def delete_plan(file_name: str) -> str:
     """
     shown = f"{FOLDER}/{printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
-        raise Refusal(f"{shown} is not a saved plan")
+        raise RefusedError(f"{shown} is not a saved plan")
     with writable_fat() as fat:
         path = fat / FOLDER / file_name
         try:
             path.unlink()
         except FileNotFoundError as error:
-            raise Refusal(f"{shown} no longer exists") from error
+            raise RefusedError(f"{shown} no longer exists") from error
         except OSError as error:
-            raise StickTrouble(
+            raise StickError(
                 f"{shown} cannot be removed from KALTSTART: {error.strerror}",
                 hint="remove it on another computer",
             ) from error
@@ -87,7 +89,7 @@ def _sync(folder: Path, done: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise StickTrouble(
+        raise StickError(
             f"{done}, but may not outlast a power cut: {error.strerror}",
             hint="check the list of saved plans after the next start",
         ) from error

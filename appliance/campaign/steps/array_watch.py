@@ -18,7 +18,7 @@ from appliance.arrays.write_back import wait_clean
 from appliance.campaign.drives.array import OpenArray
 from appliance.campaign.host import Announce
 from appliance.drives.file_system import find_folder
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.run import run_watched
@@ -70,7 +70,7 @@ class ArrayWatch:
         """The array's size. Raises StepFailed when it has gone."""
         text = read_text(_BLOCK / self._array.name / "size")
         if not text:
-            raise StepFailed(f"{self._array.path} is gone")
+            raise StepFailedError(f"{self._array.path} is gone")
         # In units of 512 bytes, whatever the logical block (block/genhd.c).
         return int(text) * 512
 
@@ -117,7 +117,7 @@ class ArrayWatch:
             ["sync", *what], poll=lambda: self._tell("writing back what is in RAM", 0, 0)
         )
         if done.returncode != 0:
-            raise StepFailed(f"{shlex.join(done.command)} failed: {done.stderr.strip()}")
+            raise StepFailedError(f"{shlex.join(done.command)} failed: {done.stderr.strip()}")
 
     def set_cache_mode(self, mode: CacheMode) -> None:
         """From now on."""
@@ -235,5 +235,5 @@ def _read_stat(name: str) -> DiskStats:
     """Raises StepFailed when the device has gone."""
     text = read_text(_BLOCK / name / "stat")
     if not text:
-        raise StepFailed(f"/dev/{name} is gone")
+        raise StepFailedError(f"/dev/{name} is gone")
     return parse_stat(text)

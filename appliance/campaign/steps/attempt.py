@@ -12,7 +12,7 @@ from pathlib import Path
 
 from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.state import COUNTER_TICK_S
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.work import drive_work
 from appliance.campaign.log import record_step
@@ -20,13 +20,13 @@ from appliance.campaign.requests.handlers import PAUSED, STOPPED
 from appliance.campaign.states import MAX_ATTEMPTS
 from appliance.campaign.steps.array_watch import ArrayWatch
 from appliance.campaign.steps.environment import BenchOrder
-from appliance.campaign.steps.partial_results import store_found
+from appliance.campaign.steps.partial_results import store_partial_results
 from appliance.campaign.steps.power_off import StepPower, count_planned_starts, describe_power_offs
 from appliance.campaign.steps.recorders import StepRecorders
 from appliance.campaign.steps.target import OpenSubject, Subject
 from appliance.drive_thread import DriveThread
 from appliance.drives.file_system import release_mounts
-from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble, blame_of
+from appliance.errors import KaltstartError, RefusedError, StepFailedError, StickError, blame_of
 from appliance.plan.workloads import WorkloadPlan
 from appliance.samples.activity import peak_bytes
 from appliance.samples.diskstats import DiskStats, parse_stat
@@ -75,13 +75,13 @@ class SkippedByPersonError(Exception):
     """The step under way is stored as skipped: let go of what it works on."""
 
 
-_ENDS = (StepFailed, Refusal, ArrayStuckError, SkippedByPersonError)
+_ENDS = (StepFailedError, RefusedError, ArrayStuckError, SkippedByPersonError)
 """What ends a step; all else interrupts it."""
 
 
-def hold_if_asked(site: Site, campaign_id: int) -> None:
+def hold_if_asked(context: CampaignContext, campaign_id: int) -> None:
     """Raises PausedByPersonError where a person has asked for it; for safe points only."""
-    if is_pause_asked(site.connection, campaign_id):
+    if is_pause_asked(context.connection, campaign_id):
         raise PausedByPersonError
 
 
@@ -114,7 +114,7 @@ Raises StoppedByPersonError, and SkippedByPersonError while a step runs.
 class StepRun:
     """One attempt at one step."""
 
-    site: Site
+    context: CampaignContext
     step: StepRow
     plan: WorkloadPlan
     subject: Subject
@@ -144,20 +144,20 @@ class StepRun:
 
     def work(self) -> None:
         """Raises StepFailed or Refusal when the step has failed, SkippedByPersonError."""
-        connection, step = self.site.connection, self.step
+        connection, step = self.context.connection, self.step
         planned = count_planned_starts(
             select_power_offs(connection, step.id),
             select_parts(connection, step.id),
-            boot_id=self.site.this_boot.boot_id,
+            boot_id=self.context.this_boot.boot_id,
         )
         if step.attempts >= MAX_ATTEMPTS + planned:
             # A power cut or a plug that was pulled, for all that is known.
-            raise StepFailed(
+            raise StepFailedError(
                 f"abandoned after {step.attempts} attempts that did not finish",
                 blame="other",
             )
         working = drive_work(
-            self.site, step.campaign_id, self.subject.members, tell=self._show_progress
+            self.context, step.campaign_id, self.subject.members, tell=self._show_progress
         )
         with working as self._thread:
             self._begin(self._thread)
@@ -169,12 +169,12 @@ class StepRun:
         return self._thread
 
     def _begin(self, hand: DriveThread) -> None:
-        connection, step = self.site.connection, self.step
+        connection, step = self.context.connection, self.step
         for _, drive in self.subject.members:
             hand.do(partial(release_mounts, drive.name), "unmounting what was left mounted")
         with transaction(connection):
             update_step_running(connection, step.id)
-            record_step(self.site, self.step, "step-start", attempt=step.attempts + 1)
+            record_step(self.context, self.step, "step-start", attempt=step.attempts + 1)
         try:
             with self.subject.opened(hand) as opened:
                 self._work_on(opened)
@@ -182,28 +182,28 @@ class StepRun:
             raise
         except BaseException:
             # What went wrong first is what counts; at the next start it is an interruption as well.
-            with suppress(StickTrouble), transaction(connection):
+            with suppress(StickError), transaction(connection):
                 # Not counted where it was stored as done, or as interrupted already.
                 update_step_interrupted(connection, step.id)
             raise
 
     def _work_on(self, opened: OpenSubject) -> None:
-        connection, step = self.site.connection, self.step
+        connection, step = self.context.connection, self.step
         is_whole = not select_parts(connection, step.id)
         self._watch = opened.watch
         if opened.drive is not None:
             owner = self.subject.owner
             self._power = StepPower(
-                self.site, step, opened.drive, owner.drive_id, noted_identity(owner), self._hand
+                self.context, step, opened.drive, owner.drive_id, noted_identity(owner), self._hand
             )
         self._stat = next(iter(opened.stats.values()))
         self._seen = DiskStats(0, 0, 0, 0)
         self._accounted = self._read_counters()
         recorders = StepRecorders(
-            self.site, step, opened, max_celsius=self.max_celsius, hand=self._hand
+            self.context, step, opened, max_celsius=self.max_celsius, hand=self._hand
         )
         for said in recorders.describe_heat():
-            record_step(self.site, self.step, "step-temperature", what=said)
+            record_step(self.context, self.step, "step-temperature", what=said)
         recorders.rest()
         self._recorders = recorders
         try:
@@ -219,17 +219,17 @@ class StepRun:
                 self._store_rest()
             raise
         except BaseException:
-            with suppress(StickTrouble), transaction(connection):
+            with suppress(StickError), transaction(connection):
                 self._store_rest()
                 update_step_interrupted(connection, step.id)
-                record_step(self.site, self.step, "step-interrupted")
+                record_step(self.context, self.step, "step-interrupted")
             raise
         with transaction(connection):
             self._insert_results(on_array)
             self._store_rest()
             update_step_ended(connection, step.id, "done")
-            record_step(self.site, self.step, "step-done")
-        self.site.host.announce(
+            record_step(self.context, self.step, "step-done")
+        self.context.host.announce(
             "step-done", id=step.campaign_id, step=step.id, drive=step.device, kind=step.kind
         )
 
@@ -237,15 +237,15 @@ class StepRun:
         """What bcache counted in the step, where there is an array."""
         if self._watch is None:
             return ()
-        with transaction(self.site.connection):
+        with transaction(self.context.connection):
             self._store_recorded()
-        moved = select_moved(self.site.connection, self.step.id, self.step.device)
+        moved = select_moved(self.context.connection, self.step.id, self.step.device)
         peak = peak_bytes(moved, window_s=COUNTER_TICK_S)
         end = partial(self._watch.end_step, is_whole=is_whole, peak_bytes=peak)
         return self._hand.do(end, "looking at the array")
 
     def _do_parts(self, bench: Bench) -> None:
-        connection, step = self.site.connection, self.step
+        connection, step = self.context.connection, self.step
         workload = make_workload(self.plan)
         parts = workload.parts
         finished = select_parts(connection, step.id)
@@ -264,13 +264,13 @@ class StepRun:
         bench: Bench,
         finished: dict[str, int],
     ) -> None:
-        connection, hand = self.site.connection, self._hand
+        connection, hand = self.context.connection, self._hand
         with _failing_as_step("layout"):
             hand.do(partial(workload.prepare, bench), "preparing")
         for number, part in enumerate(workload.parts, start=1):
             if part in finished:
                 continue
-            hold_if_asked(self.site, self.step.campaign_id)
+            hold_if_asked(self.context, self.step.campaign_id)
             self.place = replace(self.place, part=part, part_number=number)
             self._show_progress(part, 0, 0)
             if part in workload.cold_parts:
@@ -284,8 +284,8 @@ class StepRun:
                 with _failing_as_step(part):
                     result = hand.do(run_part, part)
             except BaseException as error:
-                store_found(
-                    self.site,
+                store_partial_results(
+                    self.context,
                     self.step,
                     workload,
                     bench=ready,
@@ -311,7 +311,9 @@ class StepRun:
     def _come_from_power_off(self, part: str, workload: Workload, bench: Bench) -> None:
         """Return only in the start after the power-off that `part` wants."""
         if self._power is None:
-            raise StepFailed(f"{part} needs a power-off, which is only possible for single drives")
+            raise StepFailedError(
+                f"{part} needs a power-off, which is only possible for single drives"
+            )
         if self._power.settle(part):
             look = partial(workload.doubt_power_off, bench)
             with _failing_as_step(part):
@@ -322,20 +324,20 @@ class StepRun:
             self._power.take_back(part)
             believe = partial(workload.believe_next_power_off, bench)
             self._hand.do(believe, "noting what is known of the last write")
-            with transaction(self.site.connection):
-                record_step(self.site, self.step, "step-note", part=part, what=doubt)
-        with transaction(self.site.connection):
+            with transaction(self.context.connection):
+                record_step(self.context, self.step, "step-note", part=part, what=doubt)
+        with transaction(self.context.connection):
             self._store_rest()
         self._power.leave_before(part, write_last=partial(workload.write_last, bench))
         raise StoppedByPersonError
 
     def _after_power(self, bench: Bench) -> Bench:
-        said = describe_power_offs(select_power_offs(self.site.connection, self.step.id))
+        said = describe_power_offs(select_power_offs(self.context.connection, self.step.id))
         known = "; ".join(filter(None, (bench.drive_state, said)))
         return replace(bench, drive_state=known)
 
     def _store_part(self, part: str, result: PartResult) -> None:
-        connection, step = self.site.connection, self.step
+        connection, step = self.context.connection, self.step
         self._insert_results(result.results)
         insert_tickets(connection, step.id, result.tickets)
         insert_slices(connection, step.id, result.slices)
@@ -343,7 +345,7 @@ class StepRun:
         self._store_other(result.results)
         insert_part(connection, step.id, part, results=len(result.results))
         for note in result.notes:
-            record_step(self.site, self.step, "step-note", part=part, what=note)
+            record_step(self.context, self.step, "step-note", part=part, what=note)
 
     def _store_rest(self) -> None:
         self._store_other(())
@@ -359,7 +361,9 @@ class StepRun:
         array = None
         if self._watch:
             array = self._watch.condition
-        insert_results(self.site.connection, self.step.id, self.step.device, results, array=array)
+        insert_results(
+            self.context.connection, self.step.id, self.step.device, results, array=array
+        )
 
     def _store_other(self, results: tuple[Result, ...]) -> None:
         """What the device did since the last stored row, and what `results` do not say of it."""
@@ -387,20 +391,20 @@ class StepRun:
         earlier = self._count_earlier()
         owner = self.subject.owner
         return BenchOrder(
-            site=self.site,
+            context=self.context,
             step=self.step,
             owner=owner,
             filesystem=self.plan.filesystem,
             writes=self.plan.writes,
             hand=self._hand,
             read_counters=self._read_counters,
-            record=partial(record_step, self.site, self.step),
+            record=partial(record_step, self.context, self.step),
             drive_state=f"after {earlier} earlier steps" if earlier else "first step on it",
             mark_blame="other" if owner.mark in self.earlier_marks else "drive",
         )
 
     def _count_earlier(self) -> int:
-        connection, campaign_id = self.site.connection, self.step.campaign_id
+        connection, campaign_id = self.context.connection, self.step.campaign_id
         members = frozenset(
             row.drive_id
             for row in select_campaign_drives(connection, campaign_id)
@@ -451,4 +455,4 @@ def _failing_as_step(part: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StepFailed(f"{part}: {error}", blame=blame_of(error)) from error
+        raise StepFailedError(f"{part}: {error}", blame=blame_of(error)) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from appliance.arrays.model import Array
 from appliance.arrays.settings import describe_limit
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.find import noted_identity
 from appliance.campaign.drives.ownership import (
     DriveMarks,
@@ -25,10 +25,10 @@ from appliance.drives.identity import check_identity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
 from appliance.drives.unlock import Unlocked, Writable
-from appliance.errors import Blame, Refusal, StepFailed, StickTrouble
+from appliance.errors import Blame, RefusedError, StepFailedError, StickError
 from appliance.phrases import N_
 from appliance.plan.workloads import FileSystem
-from appliance.run import StillRunning
+from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
 from appliance.stick.partitions import RAW, Stick
 from appliance.store.campaigns import CampaignDriveRow
@@ -46,7 +46,7 @@ from appliance.workloads.base import ArrayControl, Bench
 class BenchOrder:
     """What a step wants of what it works on."""
 
-    site: Site
+    context: CampaignContext
     step: StepRow
     owner: CampaignDriveRow
     """The drive whose marks these are; of an array its backing drive."""
@@ -73,14 +73,14 @@ def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterat
     noted = noted_identity(row)
     if not order.writes:
         with hand.entered(
-            _held(drive, noted, order.site.host.drives.ask_identity), "opening the drive"
+            _held(drive, noted, order.context.host.drives.ask_identity), "opening the drive"
         ):
             _check_marks(order, drive)
             yield _make_bench(order, device=drive.path, size_bytes=drive.size_bytes)
         return
     if not row.released:
-        raise Refusal(f"drive {row.identity} is not released for writing")
-    released = order.site.host.drives.unlocked(
+        raise RefusedError(f"drive {row.identity} is not released for writing")
+    released = order.context.host.drives.unlocked(
         drive,
         stick=stick.drive,
         released_identity=row.identity,
@@ -99,7 +99,7 @@ def open_array_bench(
 ) -> Iterator[Bench]:
     """The bench on an assembled array, whose drives are unlocked; else as on a drive."""
     check_file_system(
-        order.site,
+        order.context,
         order.step.campaign_id,
         order.owner.drive_id,
         path=array.path,
@@ -136,7 +136,7 @@ def _on_writable(order: BenchOrder, target: Writable, bench: Bench) -> Iterator[
     if not order.filesystem:
         # Nothing may take what will be left of it for a whole file system afterwards. A step that
         # goes on has cleared it before its first part; what it wrote since is not to be touched.
-        is_new = not select_parts(order.site.connection, order.step.id)
+        is_new = not select_parts(order.context.connection, order.step.id)
         opened = _marked if isinstance(target, Unlocked) else _unmarked
         with opened(order, target, is_new=is_new):
             yield replace(bench, writable=True)
@@ -163,7 +163,7 @@ def _make_raw(step: StepRow) -> Path:
     try:
         raw.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StickTrouble(f"{raw} cannot be made: {error.strerror}") from error
+        raise StickError(f"{raw} cannot be made: {error.strerror}") from error
     return raw
 
 
@@ -177,14 +177,14 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
     try:
         fd = os.open(drive.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(f"{drive.path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{drive.path} cannot be opened: {error.strerror}") from error
     try:
         check_identity(drive)
         try:
             ask_again(drive, noted, ask=ask)
-        except StillRunning as error:
+        except StillRunningError as error:
             # Its own step fails; it was not unlocked, so nothing else has to wait for it.
-            raise StepFailed(
+            raise StepFailedError(
                 f"{drive.path} does not report its identity", hint=error.hint, blame="drive"
             ) from error
         yield
@@ -194,7 +194,7 @@ def _held(drive: Drive, noted: AskedIdentity | None, ask: AskIdentity) -> Iterat
 
 def _check_marks(order: BenchOrder, drive: Drive) -> None:
     check_drive_marks(
-        order.site,
+        order.context,
         order.step.campaign_id,
         order.owner,
         drive,
@@ -210,9 +210,12 @@ def _name_device(step: StepRow) -> str:
 
 def _forget_marks(order: BenchOrder) -> None:
     """Those on the array."""
-    with transaction(order.site.connection):
+    with transaction(order.context.connection):
         forget_marks(
-            order.site.connection, order.step.campaign_id, order.owner.drive_id, written_over=False
+            order.context.connection,
+            order.step.campaign_id,
+            order.owner.drive_id,
+            written_over=False,
         )
 
 
@@ -248,7 +251,7 @@ def _marked(order: BenchOrder, target: Writable, *, is_new: bool) -> Iterator[No
 
 def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
     return DriveMarks(
-        site=order.site,
+        context=order.context,
         campaign_id=order.step.campaign_id,
         drive_id=order.owner.drive_id,
         path=target.path,
@@ -257,13 +260,13 @@ def _marks_of(order: BenchOrder, target: Writable) -> DriveMarks:
 
 
 def _provide_file_system(order: BenchOrder, target: Writable) -> None:
-    kind, connection, step = order.filesystem, order.site.connection, order.step
+    kind, connection, step = order.filesystem, order.context.connection, order.step
     owner_id = order.owner.drive_id
     known = select_file_system(connection, step.campaign_id, owner_id)
     if known and known.kind == kind:
         return
     if select_parts(connection, step.id):
-        raise StepFailed(f"the file system of this step is no longer on {_name_device(step)}")
+        raise StepFailedError(f"the file system of this step is no longer on {_name_device(step)}")
     label = f"making {kind}"
     uuid = make_file_system_uuid()
     make = partial(
@@ -292,5 +295,5 @@ def _room_bytes(folder: Path) -> int:
     try:
         room = os.statvfs(folder)
     except OSError as error:
-        raise StepFailed(f"the file system does not answer: {error.strerror}") from error
+        raise StepFailedError(f"the file system does not answer: {error.strerror}") from error
     return room.f_bavail * room.f_frsize

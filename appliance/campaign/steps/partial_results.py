@@ -6,10 +6,10 @@ A step that was stopped does the part again; one that failed or was skipped neve
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.samples.model import Result
 from appliance.store.connect import transaction
 from appliance.store.pause_and_skip import is_skipped
@@ -19,8 +19,8 @@ from appliance.units import printable
 from appliance.workloads.base import Bench, Leftover, Workload
 
 
-def store_found(
-    site: Site,
+def store_partial_results(
+    context: CampaignContext,
     step: StepRow,
     workload: Workload,
     *,
@@ -35,21 +35,21 @@ def store_found(
     `insert` stores the figures. A step that a person skipped while its drive did not answer has
     failed: without the skip it could not have gone on either.
     """
-    if isinstance(error, StickTrouble):
+    if isinstance(error, StickError):
         return
-    skipped = is_skipped(site.connection, step.id)
-    if not skipped and not isinstance(error, (StepFailed, Refusal)):
+    skipped = is_skipped(context.connection, step.id)
+    if not skipped and not isinstance(error, (StepFailedError, RefusedError)):
         return
     found = _find(workload, bench, part, hand)
-    with transaction(site.connection):
+    with transaction(context.connection):
         insert(found.results)
-        insert_ranges(site.connection, step.id, part, found.ranges)
+        insert_ranges(context.connection, step.id, part, found.ranges)
         for note in found.notes:
-            record_step(site, step, "step-note", part=part, what=note, level="warning")
+            record_step(context, step, "step-note", part=part, what=note, level="warning")
     if skipped and hand.silence is not None:
-        _fail_skipped(site, step, f"the drive does not answer ({hand.silence.what})")
+        _fail_skipped(context, step, f"the drive does not answer ({hand.silence.what})")
     elif skipped and found.silent:
-        _fail_skipped(site, step, f"{part}: {found.silent}")
+        _fail_skipped(context, step, f"{part}: {found.silent}")
 
 
 def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Leftover:
@@ -63,14 +63,14 @@ def _find(workload: Workload, bench: Bench, part: str, hand: DriveThread) -> Lef
     return workload.give_up_part(bench, part, is_silent=True)
 
 
-def _fail_skipped(site: Site, step: StepRow, why: str) -> None:
+def _fail_skipped(context: CampaignContext, step: StepRow, why: str) -> None:
     reason = f"{why}; then it was skipped by a person"
-    with transaction(site.connection):
+    with transaction(context.connection):
         update_step_ended(
-            site.connection, step.id, "failed", reason=printable(reason), blame="drive"
+            context.connection, step.id, "failed", reason=printable(reason), blame="drive"
         )
-        record_step(site, step, "step-failed", what=reason, level="error")
-    site.host.announce(
+        record_step(context, step, "step-failed", what=reason, level="error")
+    context.host.announce(
         "step-failed",
         id=step.campaign_id,
         step=step.id,

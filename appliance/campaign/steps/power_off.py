@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from appliance.campaign.context import COUNTDOWN_S, Site, leave, load_campaign
+from appliance.campaign.context import COUNTDOWN_S, CampaignContext, leave, load_campaign
 from appliance.campaign.host import Power
 from appliance.campaign.log import record, record_step
 from appliance.drive_thread import DriveSilentError, DriveThread
 from appliance.drives.asked_identity import AskedIdentity, ask_again
 from appliance.drives.facts.power_cycles import PowerCycles, judge_coldness
 from appliance.drives.model import Drive
-from appliance.drives.suppress_flush import Hush, hush
-from appliance.errors import KaltstartError, StepFailed
+from appliance.drives.suppress_flush import FlushSwitches, hush
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.store.campaigns import CampaignRow, count_power_action
 from appliance.store.connect import transaction
@@ -49,7 +49,7 @@ class TooManyPowerActionsError(KaltstartError):
 class StepPower:
     """What may be done with the machine's power for one step on one drive."""
 
-    site: Site
+    context: CampaignContext
     step: StepRow
     drive: Drive
     drive_id: int
@@ -65,7 +65,7 @@ class StepPower:
             return False
         if row.back_at is not None:
             return True
-        if row.boot_id == self.site.this_boot.boot_id:
+        if row.boot_id == self.context.this_boot.boot_id:
             return False  # it was asked to go and did not
         self._judge(row)
         return True
@@ -75,7 +75,7 @@ class StepPower:
 
         `write_last` is done when nothing more is stored. Raises TooManyPowerActionsError.
         """
-        campaign = load_campaign(self.site, self.step.campaign_id)
+        campaign = load_campaign(self.context, self.step.campaign_id)
         if campaign.power_actions >= campaign.max_power_actions:
             raise TooManyPowerActionsError(
                 Phrase(
@@ -92,7 +92,7 @@ class StepPower:
             self._take_back(hushed)
             raise
         if is_leaving:
-            self.site.host.power.wait_for_the_end()
+            self.context.host.power.wait_for_the_end()
         self._take_back(hushed)
 
     def _leave(
@@ -100,12 +100,12 @@ class StepPower:
         campaign: CampaignRow,
         part: str,
         write_last: Callable[[], None],
-        hushed: Hush | None,
+        hushed: FlushSwitches | None,
         *,
         cycles_before: int | None,
     ) -> bool:
         """Ask for the power to go; False where a person stops it."""
-        site, connection = self.site, self.site.connection
+        context, connection = self.context, self.context.connection
         manner: Manner = "abrupt" if hushed else "orderly"
         with transaction(connection):
             power_off_id = insert_power_off(
@@ -114,57 +114,57 @@ class StepPower:
                 drive_id=self.drive_id,
                 part=part,
                 manner=manner,
-                boot_id=site.this_boot.boot_id,
+                boot_id=context.this_boot.boot_id,
                 power_cycles_before=cycles_before,
             )
             count_power_action(connection, campaign.id)
-            record_step(self.site, self.step, "step-power-off", part=part, what=manner)
+            record_step(self.context, self.step, "step-power-off", part=part, what=manner)
         then = Phrase(N_("power off, then {part} of {device}"), part=part, device=self.step.device)
-        if site.countdown("power-off", then, COUNTDOWN_S):
+        if context.countdown("power-off", then, COUNTDOWN_S):
             self.take_back(part)
             return False
         self._arm_alarm(int(campaign.wake_margin_s or _WAKE_MARGIN_S))
         with transaction(connection):
             update_power_off_left(connection, power_off_id)
-        if site.is_stopped():
+        if context.is_stopped():
             self.take_back(part)
             try:
-                site.host.power.clear_alarm()
+                context.host.power.clear_alarm()
             except (KaltstartError, OSError) as error:
                 # A person has stopped it: no drive fails for a clock that keeps its alarm.
-                record(site, "not-disarmed", what=str(error), level="warning")
+                record(context, "not-disarmed", what=str(error), level="warning")
             return False
         # Nobody can be told anything, nor ask for anything: the database is closed by then.
         last = partial(self._write_last, write_last)
         with self.hand.unheard():
-            leave(site, partial(_go, site.host.power, last, hushed, self.hand))
+            leave(context, partial(_go, context.host.power, last, hushed, self.hand))
         return True
 
-    def _take_back(self, hushed: Hush | None) -> None:
+    def _take_back(self, hushed: FlushSwitches | None) -> None:
         if hushed:
             with suppress(DriveSilentError):  # it is put right at the next start, by its note
                 self.hand.do(hushed.take_back, _SWITCHES, must=True)
 
     def _read_power_cycles(self) -> PowerCycles:
-        asking = partial(self.site.host.drives.read_power_cycles, self.drive)
+        asking = partial(self.context.host.drives.read_power_cycles, self.drive)
         return self.hand.do(asking, "reading its power-cycle count")
 
     def take_back(self, part: str) -> None:
         """It did not happen, or does not count: the next one is the first."""
-        with transaction(self.site.connection):
-            delete_power_off(self.site.connection, self.step.id, part)
+        with transaction(self.context.connection):
+            delete_power_off(self.context.connection, self.step.id, part)
 
     def _write_last(self, write_last: Callable[[], None]) -> None:
         """A countdown lies behind the unlocking: the drive is asked again who it is."""
-        ask_again(self.drive, self.noted, ask=self.site.host.drives.ask_identity)
+        ask_again(self.drive, self.noted, ask=self.context.host.drives.ask_identity)
         write_last()
 
     def _select(self, part: str) -> PowerOffRow | None:
-        rows = select_power_offs(self.site.connection, self.step.id)
+        rows = select_power_offs(self.context.connection, self.step.id)
         return next((row for row in rows if row.part == part), None)
 
     def _judge(self, row: PowerOffRow) -> None:
-        connection = self.site.connection
+        connection = self.context.connection
         after = self._read_power_cycles()
         # What counts is compared; where the count came from is the same as before.
         before = PowerCycles(row.power_cycles_before, reason="no count was read before it")
@@ -178,7 +178,7 @@ class StepPower:
                 cold_reason=proof.reason,
             )
             record_step(
-                self.site,
+                self.context,
                 self.step,
                 "step-power-on",
                 part=row.part,
@@ -187,13 +187,13 @@ class StepPower:
             )
 
     def _arm_alarm(self, margin_s: int) -> None:
-        power = self.site.host.power
+        power = self.context.host.power
         if not power.can_wake():
             return
         try:
             power.arm_alarm(margin_s)
-        except (StepFailed, OSError) as error:
-            record_step(self.site, self.step, "no-alarm", what=str(error), level="warning")
+        except (StepFailedError, OSError) as error:
+            record_step(self.context, self.step, "no-alarm", what=str(error), level="warning")
 
 
 def count_planned_starts(
@@ -221,7 +221,7 @@ def describe_power_offs(rows: tuple[PowerOffRow, ...]) -> str:
 
 
 def _go(
-    power: Power, write_last: Callable[[], None], hushed: Hush | None, hand: DriveThread
+    power: Power, write_last: Callable[[], None], hushed: FlushSwitches | None, hand: DriveThread
 ) -> None:
     """The stick is let go of: nothing can be stored any more.
 
@@ -231,7 +231,7 @@ def _go(
     def write_and_fall_silent() -> None:
         write_last()
         if hushed:
-            hushed.fall_silent()
+            hushed.suppress_flush()
 
     last = partial(hand.do, write_and_fall_silent, "the last write")
     power.cut_power(last, abrupt=hushed is not None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.steps.target import OpenSubject
 from appliance.campaign.steps.temperature_limit import HeatWatch
 from appliance.drive_thread import DriveThread
@@ -26,7 +26,7 @@ class StepRecorders:
 
     def __init__(
         self,
-        site: Site,
+        context: CampaignContext,
         step: StepRow,
         opened: OpenSubject,
         *,
@@ -34,7 +34,7 @@ class StepRecorders:
         hand: DriveThread,
     ) -> None:
         """`hand` asks the sensors: some wait for their drive."""
-        connection = site.connection
+        connection = context.connection
         start_s = select_activity_end_s(connection, step.id)
         self._is_planned_limit = max_celsius is not None
         self._is_guarding = False
@@ -61,7 +61,7 @@ class StepRecorders:
                 if row.limit_celsius is not None
             },
             start_s=start_s,
-            clock=site.host.clock,
+            clock=context.host.clock,
         )
         self._heat = hand.do(watch, _SENSORS)
 

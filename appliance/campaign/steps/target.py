@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives.array import (
     find_member,
     open_array,
@@ -20,7 +20,7 @@ from appliance.campaign.steps.array_watch import ArrayWatch
 from appliance.campaign.steps.environment import BenchOrder, open_array_bench, open_drive_bench
 from appliance.drive_thread import DriveThread
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.stick.partitions import Stick
@@ -70,7 +70,7 @@ class Subject(Protocol):
 class DriveSubject:
     """A drive by itself."""
 
-    site: Site
+    context: CampaignContext
     stick: Stick
     step: StepRow
     _drive: Drive | None = None
@@ -80,22 +80,22 @@ class DriveSubject:
     def find(self, tell: Progress) -> None:
         """The live drive of this step."""
         self._drive = await_drive(
-            self.site.host, partial(find_released_drive, row=self.owner), tell=tell
+            self.context.host, partial(find_released_drive, row=self.owner), tell=tell
         )
         self._beside = None
         if self._array is not None:
-            rows = select_members(self.site, self.step.campaign_id).both
+            rows = select_members(self.context, self.step.campaign_id).both
             other = next(row for row in rows if row.drive_id != self.step.drive_id)
-            with suppress(Refusal):  # the array is taken apart without it
+            with suppress(RefusedError):  # the array is taken apart without it
                 live = await_drive(
-                    self.site.host, partial(find_released_drive, row=other), tell=tell
+                    self.context.host, partial(find_released_drive, row=other), tell=tell
                 )
                 self._beside = other, live
 
     @property
     def owner(self) -> CampaignDriveRow:
         """The drive's part in the campaign."""
-        rows = select_campaign_drives(self.site.connection, self.step.campaign_id)
+        rows = select_campaign_drives(self.context.connection, self.step.campaign_id)
         return next(row for row in rows if row.drive_id == self.step.drive_id)
 
     @property
@@ -108,7 +108,7 @@ class DriveSubject:
     def opened(self, hand: DriveThread) -> Iterator[OpenSubject]:
         """Out of the campaign's array first, if it is one of its drives."""
         if (array := self._array) is not None:
-            take_apart_array(self.site, array, stick=self.stick, hand=hand)
+            take_apart_array(self.context, array, stick=self.stick, hand=hand)
             self.find(hand.tell)
         drive = self._live
         yield OpenSubject(
@@ -120,7 +120,7 @@ class DriveSubject:
     @property
     def _array(self) -> ArrayRow | None:
         """The campaign's, where the drive is in it."""
-        array = select_array(self.site.connection, self.step.campaign_id)
+        array = select_array(self.context.connection, self.step.campaign_id)
         if array and self.step.drive_id in {array.backing_drive_id, array.cache_drive_id}:
             return array
         return None
@@ -136,7 +136,7 @@ class DriveSubject:
 class ArraySubject:
     """The campaign's array."""
 
-    site: Site
+    context: CampaignContext
     stick: Stick
     step: StepRow
     plan: ArrayPlan
@@ -146,13 +146,13 @@ class ArraySubject:
 
     def find(self, tell: Progress) -> None:
         """Both drives."""
-        rows = select_members(self.site, self.step.campaign_id).both
-        self._members = [(row, find_member(self.site, row, tell=tell)) for row in rows]
+        rows = select_members(self.context, self.step.campaign_id).both
+        self._members = [(row, find_member(self.context, row, tell=tell)) for row in rows]
 
     @property
     def owner(self) -> CampaignDriveRow:
         """The backing drive: what is on the array is its."""
-        return select_members(self.site, self.step.campaign_id).backing
+        return select_members(self.context, self.step.campaign_id).backing
 
     @property
     def members(self) -> Sequence[Member]:
@@ -162,9 +162,9 @@ class ArraySubject:
     @contextmanager
     def opened(self, hand: DriveThread) -> Iterator[OpenSubject]:
         """Assembled, made first where it is not there."""
-        members = select_members(self.site, self.step.campaign_id)
+        members = select_members(self.context, self.step.campaign_id)
         with open_array(
-            self.site,
+            self.context,
             self.step.campaign_id,
             stick=self.stick,
             plan=self.plan,
@@ -177,7 +177,7 @@ class ArraySubject:
                     opened,
                     plan=self.plan,
                     tell=hand.tell,
-                    announce=self.site.host.announce,
+                    announce=self.context.host.announce,
                 ),
                 "looking at the array",
             )

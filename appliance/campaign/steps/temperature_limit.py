@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from appliance.campaign.host import Clock
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.temperature import Sensor, TemperatureRecorder, find_sensor
 
@@ -73,7 +73,7 @@ class HeatWatch:
             limit = self.limits.get(identity)
             if limit is not None and celsius >= limit:
                 whose = "the plan" if self._is_planned else "the drive itself"
-                raise StepFailed(
+                raise StepFailedError(
                     f"drive {identity} is too hot: {celsius:.0f} °C; {whose} sets the limit at "
                     f"{limit:.0f} °C",
                     hint="improve its cooling, or set max_temperature in [campaign]",

@@ -15,7 +15,7 @@ from appliance.drives.facts.hidden_capacity import find_hidden_capacity
 from appliance.drives.facts.kernel import KernelTexts
 from appliance.drives.facts.links import find_link
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 type Json = dict[str, Any]
 
@@ -66,7 +66,7 @@ def parse_contents(text: str) -> dict[str, Contents]:
         nodes = json.loads(text)["blockdevices"]
         return {node["path"]: _contents(node) for node in nodes}
     except (KeyError, TypeError, ValueError) as error:
-        raise StepFailed(f"lsblk gave no usable list of drives: {error!r}") from error
+        raise StepFailedError(f"lsblk gave no usable list of drives: {error!r}") from error
 
 
 def _contents(node: Json) -> Contents:

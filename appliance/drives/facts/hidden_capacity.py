@@ -14,7 +14,7 @@ from typing import Any
 from appliance.drives.facts.health import find_complaint, number, parse_answer, part
 from appliance.errors import KaltstartError
 from appliance.phrases import N_, Phrase
-from appliance.run import StillRunning, run
+from appliance.run import StillRunningError, run
 from appliance.units import format_drive_size
 
 _HDPARM = "hdparm"
@@ -70,7 +70,7 @@ def ask_native_size(path: str, smart: str, *, timeout_s: float) -> str:
     for question in ("-N", "--dco-identify"):
         try:
             said += run([_HDPARM, question, path], check=False, timeout_s=timeout_s).stdout
-        except StillRunning:
+        except StillRunningError:
             raise
         except KaltstartError:
             break

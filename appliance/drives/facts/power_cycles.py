@@ -9,7 +9,7 @@ from typing import Literal
 
 from appliance.drives.facts.health import Json, find_complaint, parse_answer, part, rows
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_, Phrase
 from appliance.run import run
 
@@ -51,7 +51,7 @@ def read_power_cycles(drive: Drive) -> PowerCycles:
     command = ["smartctl", "--json=c", "--info", "--attributes", drive.path]
     try:
         done = run(command, check=False, timeout_s=TIMEOUT_S)
-    except StepFailed as error:
+    except StepFailedError as error:
         return PowerCycles(None, reason=error.message)
     return parse_power_cycles(done.stdout)
 

@@ -22,7 +22,7 @@ from appliance.drives.facts.hidden_capacity import ask_native_size
 from appliance.drives.facts.kernel import KernelTexts, read_kernel_texts
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError
-from appliance.run import StillRunning, run
+from appliance.run import StillRunningError, run
 
 DEADLINE_S = 15
 """After that a drive is shown as not answering. What it says later still counts."""
@@ -37,7 +37,7 @@ _BUG = "internal error during the query; see the journal"
 
 
 @dataclass(slots=True)
-class Heard:
+class RawAnswers:
     """What a drive has said so far; filled by the thread that asks it."""
 
     kernel: KernelTexts = field(default_factory=KernelTexts)
@@ -62,11 +62,11 @@ class Answer:
 
 _NOT_ASKED = Answer("asking")
 
-type Ask = Callable[[Drive, Heard], None]
+type Ask = Callable[[Drive, RawAnswers], None]
 type Clock = Callable[[], float]
 
 
-def ask_drive(drive: Drive, heard: Heard) -> None:
+def ask_drive(drive: Drive, heard: RawAnswers) -> None:
     """Ask one drive; returns when it has answered. Never raises for what a drive does.
 
     Smartctl alone would not do: a drive may tell its name and serve no sector.
@@ -84,14 +84,14 @@ def ask_drive(drive: Drive, heard: Heard) -> None:
             ],
             timeout_s=_LIMIT_S,
         )  # fmt: skip
-    except StillRunning as error:
+    except StillRunningError as error:
         heard.hangs = True
         heard.trouble = error.message
     except KaltstartError as error:
         heard.trouble = error.message
 
 
-class Asker:
+class DriveQuery:
     """Asks drives, a few at a time, and keeps what they said. For one thread's use.
 
     Drives are told apart by keys which are new when something else is plugged in: never names.
@@ -166,7 +166,7 @@ class _Question:
     """One drive being asked."""
 
     def __init__(self, clock: Clock, before: "_Question | None") -> None:
-        self.heard = Heard()
+        self.heard = RawAnswers()
         self.is_outdated = False
         self.ended_s = 0.0
         self._clock = clock

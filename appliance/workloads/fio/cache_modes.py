@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import override
 
 from appliance.caches.judge import hit_ratio
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import FioPlan
 from appliance.samples.model import CacheState, Result
 from appliance.samples.variants import WARM_UP, CacheMode, FioVariant
@@ -143,7 +143,7 @@ class FioModesWorkload(Workload):
         served = array.read_members().backing.read_bytes - before
         if not run.valid:
             # What follows would be told of a cache that was warmed up, and it was not.
-            raise StepFailed(run.problem)
+            raise StepFailedError(run.problem)
         return run, hit_ratio(run.device_read_bytes, served)
 
     def _warm_up_options(self) -> Options:

@@ -7,7 +7,7 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.units import format_drive_size
 from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, layout_options, size_name
@@ -37,7 +37,7 @@ def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
         if target.exists():
             room += target.stat().st_blocks * 512  # what the file holds already is its own
     if end_bytes > room:
-        raise StepFailed(
+        raise StepFailedError(
             f"a test file of {size_name(end_bytes)} ({end_bytes} bytes) does not fit: {where} has "
             f"room for {room} bytes ({format_drive_size(room)})",
             blame="other",
@@ -76,7 +76,7 @@ def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> Fi
     )
     done = run_fio(bench, job, label=f"Laying out {size_name(size_bytes)}")
     if not done.valid:
-        raise StepFailed(done.problem)
+        raise StepFailedError(done.problem)
     return done
 
 

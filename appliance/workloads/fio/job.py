@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.plan.workloads import FioTest
 from appliance.samples.fio_options import READING_MODES, check_option
 from appliance.units import parse_size, printable
@@ -61,9 +61,9 @@ class FioJob:
         """The job file. Raises Refusal when an option is not allowed."""
         for key, value in self.options:
             if problem := check_option(key, value):
-                raise Refusal(f"fio option {printable(key)} = {printable(value)!r} {problem}")
+                raise RefusedError(f"fio option {printable(key)} = {printable(value)!r} {problem}")
         if not _PLAIN_PATH.fullmatch(str(self.target)):
-            raise Refusal(f"{printable(str(self.target))} cannot be named in a fio job")
+            raise RefusedError(f"{printable(str(self.target))} cannot be named in a fio job")
         lines = [f"{key}={value}" for key, value in self.options]
         if not self.reads_only and not self.direct:
             # Only what the drive has is written; its time is in fio's figures.

@@ -15,7 +15,7 @@ from appliance import sysfs
 from appliance.caches.ballast import read_memory
 from appliance.caches.judge import hit_ratio, judge_reads, judge_writes
 from appliance.caches.memory_limit import bounded_command
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import Finished, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
@@ -57,7 +57,7 @@ def check_buffers(name: str, options: Options) -> None:
     """Raises StepFailed when a job's buffers would take more of the RAM than can be spared."""
     wanted, total = buffer_bytes(options), read_memory("MemTotal")
     if wanted > total * _BUFFER_SHARE:
-        raise StepFailed(
+        raise StepFailedError(
             f"{name} would take {wanted} bytes of RAM for its buffers (bs × iodepth × numjobs), "
             f"more than a quarter of the machine's {total}",
             hint="lower bs, iodepth or numjobs",
@@ -76,7 +76,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
     text = job.text()
     check_buffers(job.name, job.options)
     if not bench.writable and not job.reads_only:
-        raise Refusal(f"{job.name} writes, and {bench.device} was not released for writing")
+        raise RefusedError(f"{job.name} writes, and {bench.device} was not released for writing")
     stem = file_stem(job.name)
     job_file, json_file, stderr_file = (
         bench.raw / f"{stem}{suffix}" for suffix in (".fio", ".json", ".stderr")
@@ -88,7 +88,7 @@ def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0)
         write_durably(job_file, text)
     readonly = ["--readonly"] if job.reads_only else []
     if mistake := find_mistake(job_file, *readonly):
-        raise StepFailed(f"fio refuses the job {job.name}: {mistake}", blame="other")
+        raise StepFailedError(f"fio refuses the job {job.name}: {mistake}", blame="other")
     with TemporaryDirectory() as folder:
         # First into RAM: what fio cannot write on the stick would look like a test without figures.
         output_file = Path(folder) / json_file.name
@@ -135,7 +135,7 @@ def _watch(bench: Bench, job: FioJob, *, label: str, before: DiskStats) -> Calla
         if _moves(now) != _moves(last):
             last, silent_since_s = now, max(now_s, silent_since_s)
         if now_s - silent_since_s >= _SILENCE_S:
-            raise StepFailed(
+            raise StepFailedError(
                 f"{job.name}: {bench.device} has made no progress for {_SILENCE_S // 60} minutes, "
                 "and fio does not exit"
             )
@@ -163,7 +163,7 @@ def find_mistake(job_file: Path, *words: str) -> str:
 
 def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
     if _NO_DIRECT.search(done.stderr):
-        raise StepFailed(
+        raise StepFailedError(
             f"{job.target} does not support O_DIRECT: the page cache cannot be bypassed there",
             hint="choose another file system, or page_cache = cold",
             blame="other",
@@ -171,9 +171,9 @@ def _read_output(job: FioJob, done: Finished, text: str) -> FioOutput:
     try:
         output = parse_fio(text)
     except FioOutputError as error:
-        raise StepFailed(f"{job.name}: {error}; {_first_words(done)}") from error
+        raise StepFailedError(f"{job.name}: {error}; {_first_words(done)}") from error
     if not output.io_bytes:
-        raise StepFailed(f"{job.name}: fio moved no byte: {_first_words(done)}")
+        raise StepFailedError(f"{job.name}: fio moved no byte: {_first_words(done)}")
     return output
 
 

@@ -15,7 +15,7 @@ from typing import override
 
 from appliance.caches.judge import hit_ratio
 from appliance.caches.page_cache import Extent, drop_page_cache, kept_open, warm_page_cache
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import FioPlan
 from appliance.samples.fio_output import find_percentiles, merge_bins
 from appliance.samples.model import CacheState, Result
@@ -80,7 +80,7 @@ class FioWorkload(Workload):
             check_buffers(part, options)
             start, end = span_of(options, size_bytes)
             if start == end:
-                raise StepFailed(
+                raise StepFailedError(
                     f"{part} has nothing to work on: its size is less than one block",
                     blame="other",
                 )
@@ -153,7 +153,7 @@ class FioWorkload(Workload):
             done = self._measure(bench, PRECONDITION, this, seed=seed, state=bench.drive_state)
             if not done.run.valid:
                 # What follows would be told of a drive that was overwritten, and it was not.
-                raise StepFailed(done.run.problem)
+                raise StepFailedError(done.run.problem)
             results += make_results(this, done.run, done.state)
             notes += _notes(done)
         return PartResult(results, notes=notes)

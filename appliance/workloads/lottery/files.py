@@ -11,11 +11,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from appliance.errors import StepFailed, blame_of
+from appliance.errors import StepFailedError, blame_of
 from appliance.plan.workloads import LotteryPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
-from appliance.workloads.progress_meter import Watch
+from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.raw_files import sync_folder, write_durably
 
 _FOLDER = "lottery"
@@ -41,7 +41,7 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
                 device_bytes=bench.size_bytes,
             )
         except ValueError as error:
-            raise StepFailed(
+            raise StepFailedError(
                 f"the lottery's files do not fit on {bench.device}: {error}",
                 hint="make file_size smaller",
                 blame="other",
@@ -50,7 +50,7 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
     files = tuple(LotteryFile(name, folder / name, plan.file_size_bytes) for name in names)
     wanted = _describe(plan, names)
     if not _is_laid_out(folder, files, wanted):
-        watch = Watch(bench.progress, "laying out the lottery's files")
+        watch = ProgressMeter(bench.progress, "laying out the lottery's files")
         try:
             _lay_out(folder, files, wanted, watch, seed=plan.seed, free_bytes=bench.size_bytes)
         except OSError as error:
@@ -58,7 +58,7 @@ def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
                 raise
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise _does_not_fit(files, bench.size_bytes) from None
-            raise StepFailed(
+            raise StepFailedError(
                 f"laying out the lottery's files on {bench.device} failed: {error.strerror}",
                 blame=blame_of(error),
             ) from error
@@ -90,7 +90,7 @@ def _lay_out(
     folder: Path,
     files: Sequence[LotteryFile],
     wanted: str,
-    watch: Watch,
+    watch: ProgressMeter,
     *,
     seed: int,
     free_bytes: int,
@@ -131,9 +131,9 @@ def _write_all(fd: int, content: bytes) -> int:
     return len(content)
 
 
-def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailed:
+def _does_not_fit(files: Sequence[LotteryFile], free_bytes: int) -> StepFailedError:
     total = sum(file.length for file in files)
-    return StepFailed(
+    return StepFailedError(
         f"the lottery's {len(files)} files of {files[0].length} bytes need {total} bytes; "
         f"the file system has {free_bytes} bytes free",
         hint="make file_size smaller",

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import Protocol, override
 
 from appliance.caches.direct import DirectFile, make_buffer
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import LotteryPass
 from appliance.progress import Progress
 from appliance.workloads.lottery.draw import LotteryFile
-from appliance.workloads.progress_meter import Watch
+from appliance.workloads.progress_meter import ProgressMeter
 
 CACHED_CHUNK_BYTES = 1 << 20
 DIRECT_CHUNK_BYTES = 4 << 20
@@ -37,7 +37,7 @@ class Pulse:
     """How far a pass is, told by the files it reads."""
 
     def __init__(self, progress: Progress, what: str, total: int) -> None:
-        self._watch = Watch(progress, what)
+        self._watch = ProgressMeter(progress, what)
         self._total = total
         self._done = 0
 
@@ -112,7 +112,9 @@ def _mapped(file: LotteryFile) -> Iterator[int]:
             None, file.length, mmap.PROT_READ, mmap.MAP_SHARED, fd, file.offset
         )
         if address in {None, _MAP_FAILED}:
-            raise StepFailed(f"{file.path} cannot be mapped: {os.strerror(ctypes.get_errno())}")
+            raise StepFailedError(
+                f"{file.path} cannot be mapped: {os.strerror(ctypes.get_errno())}"
+            )
     finally:
         os.close(fd)  # the mapping has a descriptor of its own
     try:
@@ -129,7 +131,7 @@ def _touch(address: int, size: int, file: LotteryFile, start: int) -> None:
     where a load would end the engine by SIGBUS.
     """
     if _LIBC.madvise(address, size, _MADV_POPULATE_READ) != 0:
-        raise StepFailed(
+        raise StepFailedError(
             f"{file.path} cannot be read through its mapping between byte {file.offset + start} "
             f"and {file.offset + start + size}"
         )
@@ -185,7 +187,7 @@ def _open(file: LotteryFile) -> int:
     try:
         return os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(f"{file.path} cannot be opened: {error.strerror}") from error
+        raise StepFailedError(f"{file.path} cannot be opened: {error.strerror}") from error
 
 
 def _read_into(buffer: memoryview, file: LotteryFile, pulse: Pulse) -> None:
@@ -207,7 +209,7 @@ def _read_piece(fd: int, piece: memoryview, file: LotteryFile, at: int) -> int:
     try:
         count = os.preadv(fd, [piece], file.offset + at)
     except OSError as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"{file.path} cannot be read at byte {file.offset + at}: {error.strerror}"
         ) from error
     if not count:
@@ -215,5 +217,5 @@ def _read_piece(fd: int, piece: memoryview, file: LotteryFile, at: int) -> int:
     return count
 
 
-def _shorter(file: LotteryFile, length: int) -> StepFailed:
-    return StepFailed(f"{file.path} has {length} bytes instead of {file.length}")
+def _shorter(file: LotteryFile, length: int) -> StepFailedError:
+    return StepFailedError(f"{file.path} has {length} bytes instead of {file.length}")

@@ -15,7 +15,7 @@ from appliance.caches.ballast import read_memory
 from appliance.caches.cachestat import Target, page_stats
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_
 from appliance.plan.workloads import LotteryPass, LotteryPlan
 from appliance.samples.first_touch import pair_touches
@@ -256,7 +256,7 @@ def _sums(tickets: Sequence[Ticket]) -> tuple[int, int, float]:
     """Bytes the program read, bytes the device served, seconds."""
     seconds = sum(ticket.seconds for ticket in tickets)
     if seconds <= 0:
-        raise StepFailed("the clock did not advance while files were read", blame="other")
+        raise StepFailedError("the clock did not advance while files were read", blame="other")
     return (
         sum(ticket.bytes for ticket in tickets),
         sum(ticket.device_read_bytes for ticket in tickets),

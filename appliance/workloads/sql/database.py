@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from itertools import batched
 from pathlib import Path
 
-from appliance.errors import StepFailed
-from appliance.workloads.progress_meter import Watch
+from appliance.errors import StepFailedError
+from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.sql.data import (
     INDEXES,
     PHASES,
@@ -38,7 +38,7 @@ _HALF_DONE = 100
 
 
 @contextmanager
-def open_database(path: Path, watch: Watch) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path, watch: ProgressMeter) -> Iterator[sqlite3.Connection]:
     """The database, with SQLite's temporary files beside it for as long as it is open.
 
     Raises what `watch` has met, even amid a statement; SQLite has rolled that back by then.
@@ -57,7 +57,7 @@ def open_database(path: Path, watch: Watch) -> Iterator[sqlite3.Connection]:
             if watch.raised is not None:
                 raise watch.raised from None
             full = _is_full(error)
-            raise StepFailed(
+            raise StepFailedError(
                 f"the database {path} failed: {error}",
                 hint="choose a smaller data_size" if full else "",
                 blame="other" if full else "drive",
@@ -80,17 +80,19 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
         try:
             connection.execute(f"PRAGMA temp_store_directory='{quoted}'")
         except sqlite3.Error as error:
-            raise StepFailed(f"SQLite cannot keep temporary files in {folder}: {error}") from error
+            raise StepFailedError(
+                f"SQLite cannot keep temporary files in {folder}: {error}"
+            ) from error
         (now,) = connection.execute("PRAGMA temp_store_directory").fetchone() or ("",)
         if now != str(folder):
-            raise StepFailed(f"SQLite does not keep its temporary files in {folder}")
+            raise StepFailedError(f"SQLite does not keep its temporary files in {folder}")
         try:
             yield
         finally:
             connection.execute("PRAGMA temp_store_directory=''")
 
 
-def read_phases_done(path: Path, watch: Watch) -> int:
+def read_phases_done(path: Path, watch: ProgressMeter) -> int:
     """How many phases the database has; no such number when it is missing or in between.
 
     What a power loss left half done is rolled back by this. Raises StepFailed.
@@ -109,7 +111,7 @@ def delete_database(path: Path) -> None:
 
 
 def run_phase(
-    connection: sqlite3.Connection, phase: str, *, data: SqlData, dump: Path, watch: Watch
+    connection: sqlite3.Connection, phase: str, *, data: SqlData, dump: Path, watch: ProgressMeter
 ) -> str:
     """One of PHASES; the checksum of what it selected, or nothing.
 
@@ -133,7 +135,7 @@ def run_phase(
     return ""
 
 
-def _recover(connection: sqlite3.Connection, dump: Path, watch: Watch) -> None:
+def _recover(connection: sqlite3.Connection, dump: Path, watch: ProgressMeter) -> None:
     done = 0
     try:
         total = dump.stat().st_size
@@ -146,11 +148,11 @@ def _recover(connection: sqlite3.Connection, dump: Path, watch: Watch) -> None:
     except OSError as error:
         if error is watch.raised:
             raise
-        raise StepFailed(f"the dump {dump} cannot be read: {error.strerror}") from error
+        raise StepFailedError(f"the dump {dump} cannot be read: {error.strerror}") from error
 
 
 def _update_strings(
-    connection: sqlite3.Connection, data: SqlData, watch: Watch, number: int
+    connection: sqlite3.Connection, data: SqlData, watch: ProgressMeter, number: int
 ) -> None:
     done = 0
     for updates in batched(data.list_updates(), _UPDATES_IN_TRANSACTION, strict=False):

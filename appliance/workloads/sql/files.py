@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from appliance.errors import StepFailed, blame_of
+from appliance.errors import StepFailedError, blame_of
 from appliance.plan.workloads import SqlPlan
 from appliance.workloads.base import Bench
-from appliance.workloads.progress_meter import Watch
+from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.raw_files import sync_folder, write_durably
 from appliance.workloads.sql.data import (
     DATA_VERSION,
@@ -81,7 +81,7 @@ class SqlFolder:
             write_durably(self._manifest, json.dumps(asdict(manifest)))
             sync_folder(self.path.parent)
         except OSError as error:
-            raise StepFailed(
+            raise StepFailedError(
                 f"{self._manifest} cannot be written: {error.strerror}", blame=blame_of(error)
             ) from error
 
@@ -89,7 +89,7 @@ class SqlFolder:
 def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     """The folder with its dump, found or made anew. Raises StepFailed."""
     if bench.folder is None:
-        raise StepFailed(
+        raise StepFailedError(
             "the SQL test needs a file system on the drive",
             hint="set filesystem in its workload",
             blame="other",
@@ -98,7 +98,7 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
     data = data_of_size(plan.data_size_bytes, plan.seed)
     if _is_ready(folder, plan, data):
         return folder
-    watch = Watch(bench.progress, "writing the dump")
+    watch = ProgressMeter(bench.progress, "writing the dump")
     try:
         _make_dump(folder, plan, data, watch, free_bytes=bench.size_bytes)
     except OSError as error:
@@ -106,7 +106,7 @@ def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
             raise
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _does_not_fit(plan, bench.size_bytes) from None
-        raise StepFailed(
+        raise StepFailedError(
             f"writing the dump on {bench.device} failed: {error.strerror}", blame=blame_of(error)
         ) from error
     return folder
@@ -126,7 +126,7 @@ def _is_ready(folder: SqlFolder, plan: SqlPlan, data: SqlData) -> bool:
 
 
 def _make_dump(
-    folder: SqlFolder, plan: SqlPlan, data: SqlData, watch: Watch, *, free_bytes: int
+    folder: SqlFolder, plan: SqlPlan, data: SqlData, watch: ProgressMeter, *, free_bytes: int
 ) -> None:
     if folder.path.exists():
         free_bytes += sum(path.stat().st_blocks * 512 for path in folder.path.iterdir())
@@ -158,8 +158,8 @@ def _make_dump(
     )
 
 
-def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailed:
-    return StepFailed(
+def _does_not_fit(plan: SqlPlan, free_bytes: int) -> StepFailedError:
+    return StepFailedError(
         f"{plan.data_size_bytes} bytes of SQL data need {int(plan.data_size_bytes * _ROOM)} bytes "
         f"with their dump and journal; the file system has {free_bytes} bytes free",
         hint="choose a smaller data_size",

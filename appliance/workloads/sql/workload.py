@@ -18,13 +18,13 @@ from appliance import sysfs
 from appliance.caches.ballast import ballast, read_memory
 from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.phrases import N_
 from appliance.plan.workloads import SqlPlan
 from appliance.samples.model import CacheState, Result
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
-from appliance.workloads.progress_meter import Watch
+from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.sql.data import PHASES, data_of_size
 from appliance.workloads.sql.database import (
     CACHE_BYTES,
@@ -117,11 +117,14 @@ class SqlWorkload(Workload):
         """
         database = self._folder.database
         before = PHASES.index(part)
-        if before and read_phases_done(database, Watch(bench.progress, f"sql: {part}")) == before:
+        if (
+            before
+            and read_phases_done(database, ProgressMeter(bench.progress, f"sql: {part}")) == before
+        ):
             return False
         self._delete_database()
         for phase in PHASES[:before]:
-            watch = Watch(bench.progress, f"sql: {phase} once more, untimed")
+            watch = ProgressMeter(bench.progress, f"sql: {phase} once more, untimed")
             with open_database(database, watch) as connection:
                 run_phase(connection, phase, data=self._data, dump=self._folder.dump, watch=watch)
         return before > 0
@@ -130,7 +133,7 @@ class SqlWorkload(Workload):
         try:
             delete_database(self._folder.database)
         except OSError as error:
-            raise StepFailed(f"the database cannot be deleted: {error.strerror}") from error
+            raise StepFailedError(f"the database cannot be deleted: {error.strerror}") from error
 
     def _free_ram(self) -> int:
         """How much RAM the ballast is to leave; 0 for no ballast."""
@@ -150,7 +153,7 @@ class SqlWorkload(Workload):
 
     def _do(self, bench: Bench, phase: str) -> _Moved:
         """The timed part: from opening the database to having closed it."""
-        watch = Watch(bench.progress, f"sql: {phase}")
+        watch = ProgressMeter(bench.progress, f"sql: {phase}")
         device_before = bench.read_counters()
         read_before, written_before = _read_thread_io()
         start_s = time.perf_counter()
@@ -187,7 +190,7 @@ class SqlWorkload(Workload):
         """Keep the phase's time on the drive, beside those of this step's finished phases."""
         manifest = self._folder.read_manifest()
         if manifest is None:
-            raise StepFailed(f"the manifest in {self._folder.path} is no longer readable")
+            raise StepFailedError(f"the manifest in {self._folder.path} is no longer readable")
         earlier = {phase: s for phase, s in manifest.seconds.items() if phase in finished}
         times = {**earlier, **this}
         self._folder.write_manifest(replace(manifest, seconds=times))
@@ -233,5 +236,7 @@ def _read_thread_io() -> tuple[int, int]:
     found = {key: re.search(rf"^{key}: (\d+)$", text, re.MULTILINE) for key in ("rchar", "wchar")}
     read, written = found["rchar"], found["wchar"]
     if read is None or written is None:
-        raise StepFailed(f"the kernel does not count a thread's reads and writes in {_THREAD_IO}")
+        raise StepFailedError(
+            f"the kernel does not count a thread's reads and writes in {_THREAD_IO}"
+        )
     return int(read[1]), int(written[1])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from appliance.caches.direct_queue import Answer
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.samples.model import LbaRange
 from appliance.workloads.surface.slices import ALIGNMENT_BYTES, Piece, Tally, cut_requests
 
@@ -173,7 +173,7 @@ class SliceReader:
         if failed:
             try:
                 self._check_alive(failed[0])
-            except StepFailed as error:
+            except StepFailedError as error:
                 reading.silent = error.message
                 failed = []
         for answer in failed:
@@ -195,7 +195,7 @@ class SliceReader:
 
     def _take_late(self, reading: Reading) -> None:
         """What was under way when the reading was broken off."""
-        with suppress(StepFailed):  # the queue itself: nothing is known of those
+        with suppress(StepFailedError):  # the queue itself: nothing is known of those
             for answer in self._drive.read_run(iter(())):
                 piece = Piece(answer.first_byte, answer.asked_bytes)
                 is_good = answer.got_bytes == answer.asked_bytes
@@ -214,7 +214,7 @@ class SliceReader:
         _check_asked(failed)
         try:
             self._check_alive(failed)
-        except StepFailed:
+        except StepFailedError:
             reading.failed.clear()
             raise
         pieces = reading.pieces = deque([self._take_good_part(failed, reading)])
@@ -287,7 +287,7 @@ class SliceReader:
             if self._good
             else f"at none of {len(known)} places from its first to its last block"
         )
-        raise StepFailed(
+        raise StepFailedError(
             f"the drive stopped answering at byte {failed.first_byte} ({why}): it cannot be read"
             f" {before}",
             hint="check its cable and power; stored slices are kept",
@@ -357,7 +357,7 @@ def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
 def _check_asked(answer: Answer) -> None:
     """Raises StepFailed where the machine could not ask: that says nothing of the drive."""
     if answer.errno in _NOT_ASKED:
-        raise StepFailed(
+        raise StepFailedError(
             f"the machine has too little RAM for the read at byte {answer.first_byte}",
             hint="stored slices are kept",
             blame="other",

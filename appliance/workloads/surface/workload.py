@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import override
 
 from appliance.caches.judge import judge_reads
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import SurfacePlan
 from appliance.samples.model import CacheState, Result, SliceSample
 from appliance.samples.variants import SLICES, SurfaceVariant
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
-from appliance.workloads.progress_meter import Watch
+from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.surface.drive import DirectDrive
 from appliance.workloads.surface.progress_log import (
     KeptSlice,
@@ -47,7 +47,7 @@ class SurfaceWorkload(Workload):
         self._slices: tuple[Piece, ...] = ()
         self._opened = ExitStack()
         self._reader: SliceReader | None = None
-        self._watch: Watch | None = None
+        self._watch: ProgressMeter | None = None
 
     @property
     @override
@@ -61,14 +61,16 @@ class SurfaceWorkload(Workload):
         try:
             self._slices = make_slices(bench.size_bytes)
         except ValueError as error:
-            raise StepFailed(f"{bench.device} cannot be scanned: {error}", blame="other") from None
+            raise StepFailedError(
+                f"{bench.device} cannot be scanned: {error}", blame="other"
+            ) from None
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Read one slice, or add all up. Raises StepFailed."""
         kept = load_slices(bench.raw, finished)
         if any(each.size_bytes != bench.size_bytes for each in kept.values()):
-            raise StepFailed(
+            raise StepFailedError(
                 f"{bench.device} had a different size when its first slices were read",
                 hint="start a new campaign for it",
             )
@@ -113,7 +115,7 @@ class SurfaceWorkload(Workload):
         chunks = draw_chunks(
             this, sample=self._plan.sample, seed=f"{self._plan.seed}/surface/{number}"
         )
-        watch = Watch(bench.progress, f"surface: slice {number + 1} of {SLICES}")
+        watch = ProgressMeter(bench.progress, f"surface: slice {number + 1} of {SLICES}")
         total = sum(chunk.size_bytes for chunk in chunks)
         reader = self._open(bench, kept)
         self._watch = watch

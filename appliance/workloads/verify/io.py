@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from appliance.caches.direct import make_buffer
-from appliance.errors import StepFailed, blame_of
+from appliance.errors import StepFailedError, blame_of
 from appliance.samples.model import LbaRange
 from appliance.workloads.verify.layout import BLOCK_BYTES
 from appliance.workloads.verify.pattern import (
@@ -97,7 +97,7 @@ def opened_direct(device: str, flags: int) -> Iterator[int]:
     try:
         fd = os.open(device, flags | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
-        raise StepFailed(
+        raise StepFailedError(
             f"{device} cannot be opened: {error.strerror}", blame=blame_of(error)
         ) from error
     try:
@@ -121,7 +121,7 @@ def write_stretch(
     start_s = time.monotonic()
     _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
     if found.hopeless:
-        raise StepFailed(f"the drive does not accept what is written to it: {found.hopeless}")
+        raise StepFailedError(f"the drive does not accept what is written to it: {found.hopeless}")
     os.fsync(fd)
     found.seconds = time.monotonic() - start_s
     found.finish()
@@ -306,13 +306,13 @@ def _transfer(
 def _check_is_finding(error: OSError, request: Extent) -> None:
     """Raises StepFailed where `error` says nothing of these bytes."""
     if error.errno == errno.ENOMEM:
-        raise StepFailed(
+        raise StepFailedError(
             f"the machine has too little RAM for the request at byte {request.first_byte}",
             hint="what was stored is kept",
             blame="other",
         ) from error
     if error.errno in _GONE:
-        raise StepFailed(
+        raise StepFailedError(
             f"the drive disappeared at byte {request.first_byte}: {error.strerror}"
         ) from error
 

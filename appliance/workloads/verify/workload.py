@@ -13,7 +13,7 @@ from random import SystemRandom
 from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.plan.workloads import VerifyPlan
 from appliance.samples.model import CacheState, LbaRange, Result
 from appliance.samples.variants import READ, READ_COLD, WRITE, VerifyVariant, parse_part
@@ -118,7 +118,7 @@ class VerifyWorkload(Workload):
     @override
     def prepare(self, bench: Bench) -> None:
         if self._plan.size_bytes > bench.size_bytes:
-            raise StepFailed(
+            raise StepFailedError(
                 f"{self._plan.size_bytes} bytes are to be written, and the drive has "
                 f"{bench.size_bytes}",
                 blame="other",
@@ -138,7 +138,7 @@ class VerifyWorkload(Workload):
             if this.phase == WRITE and this.stretch is not None
         }
         if not written.keys() <= self._memory.stretches.keys():
-            raise StepFailed(
+            raise StepFailedError(
                 f"{bench.raw / _MEMORY} is gone or damaged: what was written is not known",
                 blame="other",
             )
@@ -165,7 +165,7 @@ class VerifyWorkload(Workload):
         )
         with opened_direct(bench.device, os.O_RDONLY) as fd:
             if not carries_run(fd, self._pattern, firsts):
-                raise Refusal(
+                raise RefusedError(
                     f"{bench.device} carries nothing that this step has written to it: "
                     "it is another disk, or it has lost all of it",
                     blame="drive",

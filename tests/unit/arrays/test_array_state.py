@@ -1,7 +1,7 @@
 import pytest
 
 from appliance.arrays.state import format_amount, parse_amount, parse_choice
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_amounts(text: str, size_bytes: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "512", "1,5M", "-1.0k", "1.5"])
 def test_what_is_no_amount_is_said(text: str) -> None:
-    with pytest.raises(StepFailed, match="amount of bytes"):
+    with pytest.raises(StepFailedError, match="amount of bytes"):
         parse_amount(text)
 
 

@@ -6,7 +6,7 @@ import pytest
 from appliance.arrays.model import label_of
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.arrays.superblock import Superblock, parse_super_show
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/bcache"
 SET_UUID = "11112222-3333-4444-5555-666677778888"
@@ -61,7 +61,7 @@ def test_wrong_checksum_is_not_whole() -> None:
 
 def test_unknown_kind_is_said() -> None:
     text = (FIXTURES / "cache-new.txt").read_text().replace("0 [cache device]", "9 [unknown]")
-    with pytest.raises(StepFailed, match="unknown kind"):
+    with pytest.raises(StepFailedError, match="unknown kind"):
         parse_super_show(text)
 
 

@@ -10,7 +10,7 @@ import pytest
 from appliance.arrays import running as live
 from appliance.arrays.model import ArrayStuckError
 from appliance.arrays.running import letting_go, wait_for_release
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 
 class StoppedError(Exception):
@@ -61,7 +61,7 @@ def _stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ArrayStuckError("the kernel holds it", hint="switch it off")
 
-    monkeypatch.setattr(live, "let_go", fail)
+    monkeypatch.setattr(live, "stop_array", fail)
 
 
 @pytest.mark.usefixtures("_stuck")
@@ -70,7 +70,7 @@ def test_what_the_block_failed_with_is_said_too() -> None:
         pytest.raises(ArrayStuckError) as stuck,
         letting_go(("sda",), set_uuid="a"),
     ):
-        raise StepFailed("fio: Input/output error")
+        raise StepFailedError("fio: Input/output error")
     assert stuck.value.message == "the kernel holds it; before that: fio: Input/output error"
     assert stuck.value.hint == "switch it off"
 
@@ -89,10 +89,10 @@ def test_what_is_no_failure_is_only_behind_it(error: BaseException) -> None:
 def test_a_failure_stays_what_it_is_where_the_kernel_lets_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    let_go: list[tuple[str, ...]] = []
-    monkeypatch.setattr(live, "let_go", lambda drives, **_: let_go.append(drives))
-    with pytest.raises(StepFailed, match="fio"), letting_go(("sda", "sdb"), set_uuid="a"):
-        raise StepFailed("fio: Input/output error")
+    stop_array: list[tuple[str, ...]] = []
+    monkeypatch.setattr(live, "stop_array", lambda drives, **_: stop_array.append(drives))
+    with pytest.raises(StepFailedError, match="fio"), letting_go(("sda", "sdb"), set_uuid="a"):
+        raise StepFailedError("fio: Input/output error")
     with letting_go(("sda",), set_uuid="a"):
         pass
-    assert let_go == [("sda", "sdb"), ("sda",)]
+    assert stop_array == [("sda", "sdb"), ("sda",)]

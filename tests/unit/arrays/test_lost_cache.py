@@ -16,7 +16,7 @@ from appliance.arrays.state import check_cache, has_cache
 from appliance.arrays.superblock import Superblock
 from appliance.arrays.tear_down import take_apart
 from appliance.arrays.write_back import wait_clean, write_back_all
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from tests.unit.arrays.fake_kernel import (
     ARRAY,
     CACHE_SUPERBLOCK,
@@ -38,7 +38,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     fake = make_fake_kernel(tmp_path, monkeypatch)
     monkeypatch.setattr(live, "bring_up", lambda *_, **__: ARRAY)
     monkeypatch.setattr(live, "apply_settings", lambda *_: None)
-    monkeypatch.setattr(live, "let_go", lambda *_, **__: None)
+    monkeypatch.setattr(live, "stop_array", lambda *_, **__: None)
     return fake
 
 
@@ -72,7 +72,7 @@ def test_only_the_link_tells(fake: FakeKernel) -> None:
     fake.lose_cache()
     assert (fake.backing / "state").read_text() == "clean"
     assert not has_cache(ARRAY)
-    with pytest.raises(StepFailed, match="bcache0 has lost its cache"):
+    with pytest.raises(StepFailedError, match="bcache0 has lost its cache"):
         check_cache(ARRAY)
 
 
@@ -86,9 +86,9 @@ def test_an_array_without_its_cache_is_not_called_clean(fake: FakeKernel) -> Non
     assert wait_clean(ARRAY, timeout_s=0, tell=silent) == ""
     write_back_all(ARRAY, tell=silent)
     fake.lose_cache()
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         wait_clean(ARRAY, timeout_s=0, tell=silent)
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         write_back_all(ARRAY, tell=silent)
 
 
@@ -100,7 +100,7 @@ def test_writing_back_ends_when_the_cache_is_lost(fake: FakeKernel) -> None:
         assert has_cache(ARRAY), "nobody looked"
         fake.lose_cache()
 
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         write_back_all(ARRAY, tell=tell)
 
 
@@ -108,18 +108,18 @@ def test_settings_that_cannot_be_put_back_hide_no_failure(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path, text: str) -> None:
-        raise StepFailed(f"the kernel refused {text!r} for {path}")
+        raise StepFailedError(f"the kernel refused {text!r} for {path}")
 
     def work(*, fail: bool) -> None:
         monkeypatch.setattr(kernel, "write_text", fake.write)
         with hurried(ARRAY):
             monkeypatch.setattr(kernel, "write_text", refuse)
             if fail:
-                raise StepFailed("it has lost its cache")
+                raise StepFailedError("it has lost its cache")
 
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         work(fail=True)
-    with pytest.raises(StepFailed, match="the kernel refused"):
+    with pytest.raises(StepFailedError, match="the kernel refused"):
         work(fail=False)
 
 
@@ -128,8 +128,8 @@ def test_the_backing_drive_says_that_its_cache_was_lost(
 ) -> None:
     carry(monkeypatch, backing_superblock("attached"), CACHE_SUPERBLOCK)
     labels: list[str] = []
-    monkeypatch.setattr(live, "let_go", lambda *_, **__: labels.append(fake.label))
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    monkeypatch.setattr(live, "stop_array", lambda *_, **__: labels.append(fake.label))
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         use(fake.lose_cache)
     assert labels == [LOST]
 
@@ -141,9 +141,9 @@ def test_a_step_that_failed_of_it_keeps_its_reason(
 
     def fail() -> None:
         fake.lose_cache()
-        raise StepFailed("fio: Input/output error")
+        raise StepFailedError("fio: Input/output error")
 
-    with pytest.raises(StepFailed, match="Input/output error"):
+    with pytest.raises(StepFailedError, match="Input/output error"):
         use(fail)
     assert fake.label == LOST
 
@@ -181,14 +181,14 @@ def test_a_cache_that_fails_while_it_is_detached_is_said_at_once(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeKernel, "detach", FakeKernel.lose_cache)
-    with pytest.raises(StepFailed, match="failed while it was detached"):
+    with pytest.raises(StepFailedError, match="failed while it was detached"):
         detach(ARRAY, tell=silent)
     assert fake.label == LOST
 
 
 def test_a_cache_that_is_lost_already_is_not_detached(fake: FakeKernel) -> None:
     fake.lose_cache()
-    with pytest.raises(StepFailed, match="has lost its cache"):
+    with pytest.raises(StepFailedError, match="has lost its cache"):
         detach(ARRAY, tell=silent)
     assert fake.label == label_of(SET_UUID)
 
@@ -204,7 +204,7 @@ def test_a_lost_cache_is_never_taken_up_again(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch, set_uuid: str, cache: Superblock | None
 ) -> None:
     made = carry(monkeypatch, backing_superblock("lost", set_uuid=set_uuid), cache)
-    with pytest.raises(StepFailed, match="went on alone when its cache drive failed"):
+    with pytest.raises(StepFailedError, match="went on alone when its cache drive failed"):
         use()
     assert fake.label == label_of(SET_UUID)
     assert made == []
@@ -237,7 +237,7 @@ def test_no_cache_is_made_on_a_blank_drive_that_nobody_emptied(
     fake: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = carry(monkeypatch, backing_superblock("attached"), None)
-    with pytest.raises(Refusal, match="no longer carries its part of the array"):
+    with pytest.raises(RefusedError, match="no longer carries its part of the array"):
         use()
     assert made == []
     assert fake.label == label_of(SET_UUID)

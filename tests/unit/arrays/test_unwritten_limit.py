@@ -8,7 +8,7 @@ import pytest
 from appliance.arrays import settings
 from appliance.arrays.settings import apply_settings, describe_limit
 from appliance.arrays.state import parse_dirty_threshold_pages
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.arrays.fake_kernel import ARRAY, SET_UUID, FakeKernel, make_fake_kernel
 from tests.unit.plan.array_plan import ARRAY_PLAN
 
@@ -50,11 +50,11 @@ def test_the_page_cache_keeps_back_no_more_than_the_cache_can_take(
 
 
 def test_a_kernel_that_does_not_say_its_threshold_is_refused() -> None:
-    with pytest.raises(StepFailed, match="nr_dirty_threshold"):
+    with pytest.raises(StepFailedError, match="nr_dirty_threshold"):
         parse_dirty_threshold_pages("nr_dirtied 7\n")
 
 
 def test_a_cache_drive_that_is_gone_fails_the_step(fake: FakeKernel, tmp_path: Path) -> None:
     (tmp_path / "block/sdb/size").unlink()
-    with pytest.raises(StepFailed, match="the cache drive may be gone"):
+    with pytest.raises(StepFailedError, match="the cache drive may be gone"):
         apply_settings(ARRAY, ARRAY_PLAN)

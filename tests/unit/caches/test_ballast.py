@@ -17,7 +17,7 @@ from appliance.caches.ballast import (
     parse_meminfo,
     release_ballast,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 MIB = 1 << 20
 MEMINFO = """\
@@ -48,7 +48,7 @@ class Machine:
         if command[0] == "mount":
             self.mounts += 1
         elif self.busy:
-            raise StepFailed("umount failed with code 32: target is busy")
+            raise StepFailedError("umount failed with code 32: target is busy")
         else:
             self.mounts -= 1
 
@@ -126,7 +126,9 @@ def test_memory_that_cannot_be_written_is_reported(
 
     monkeypatch.setattr(os, "write", full)
     with (
-        pytest.raises(StepFailed, match="the ballast stopped at 0 bytes: No space left") as failed,
+        pytest.raises(
+            StepFailedError, match="the ballast stopped at 0 bytes: No space left"
+        ) as failed,
         ballast(580 * MIB, bench=None),
     ):
         raise AssertionError
@@ -136,7 +138,7 @@ def test_memory_that_cannot_be_written_is_reported(
 
 def test_a_mount_that_stays_busy_is_an_error(machine: Machine) -> None:
     with (
-        pytest.raises(StepFailed, match="target is busy") as failed,
+        pytest.raises(StepFailedError, match="target is busy") as failed,
         ballast(590 * MIB, bench=None),
     ):
         machine.busy = True
@@ -166,7 +168,7 @@ def test_what_crashes_left_is_released_before(machine: Machine) -> None:
 @pytest.mark.parametrize("free", [0, 1, FLOOR_BYTES - 1])
 def test_the_last_memory_is_never_taken(machine: Machine, free: int) -> None:
     with (
-        pytest.raises(StepFailed, match="would exhaust the memory"),
+        pytest.raises(StepFailedError, match="would exhaust the memory"),
         ballast(free, bench=None),
     ):
         raise AssertionError
@@ -175,7 +177,7 @@ def test_the_last_memory_is_never_taken(machine: Machine, free: int) -> None:
 
 def test_more_than_the_machine_has_cannot_stay_free(machine: Machine) -> None:
     with (
-        pytest.raises(StepFailed, match=r"cannot leave .* the machine has 1073741824"),
+        pytest.raises(StepFailedError, match=r"cannot leave .* the machine has 1073741824"),
         ballast(1025 * MIB, bench=None),
     ):
         raise AssertionError
@@ -201,5 +203,5 @@ def test_chunks_approach_the_wanted_amount(available: int, free: int, chunk: int
 
 def test_amounts_of_meminfo_are_bytes() -> None:
     assert parse_meminfo(MEMINFO, "MemAvailable") == 24392508 << 10
-    with pytest.raises(StepFailed, match="/proc/meminfo has no MemLost"):
+    with pytest.raises(StepFailedError, match="/proc/meminfo has no MemLost"):
         parse_meminfo(MEMINFO, "MemLost")

@@ -10,12 +10,12 @@ from appliance.caches.cachestat import (
     PAGE_BYTES,
     Extent,
     Pages,
-    PagesUnknown,
+    PagesUnknownError,
     page_stats,
     range_in,
     resident_bytes,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import Kernel
 
 
@@ -24,7 +24,7 @@ def test_a_file_just_written_is_in_ram(tmp_path: Path) -> None:
     file.write_bytes(bytes(3 * PAGE_BYTES + 1))
     try:
         whole = page_stats(file)
-    except PagesUnknown as error:
+    except PagesUnknownError as error:
         pytest.skip(error.message)
     assert whole.resident_bytes == 4 * PAGE_BYTES
     assert page_stats(file, offset=PAGE_BYTES, length=PAGE_BYTES).resident_bytes == PAGE_BYTES
@@ -47,14 +47,16 @@ def test_a_kernel_without_the_call_says_so(kernel: Kernel, tmp_path: Path) -> No
     kernel.error = OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     file = tmp_path / "a"
     file.touch()
-    with pytest.raises(PagesUnknown, match=r"/a is not known: cachestat: Function not implemented"):
+    with pytest.raises(
+        PagesUnknownError, match=r"/a is not known: cachestat: Function not implemented"
+    ):
         page_stats(file)
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StepFailed, match=r"/absent cannot be opened: No such file") as caught:
+    with pytest.raises(StepFailedError, match=r"/absent cannot be opened: No such file") as caught:
         page_stats(tmp_path / "absent")
-    assert not isinstance(caught.value, PagesUnknown)
+    assert not isinstance(caught.value, PagesUnknownError)
 
 
 def test_ranges_lie_within_their_file(tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ def test_ranges_lie_within_their_file(tmp_path: Path) -> None:
         assert range_in(file.fileno(), Extent(path, 60)) == (60, 100)
         assert range_in(file.fileno(), Extent(path, 60, 40)) == (60, 100)
         for outside in (Extent(path, 60, 41), Extent(path, 101), Extent(path, -1, 5)):
-            with pytest.raises(StepFailed, match=r"is not within the 100 bytes of /.*/a"):
+            with pytest.raises(StepFailedError, match=r"is not within the 100 bytes of /.*/a"):
                 range_in(file.fileno(), outside)
 
 

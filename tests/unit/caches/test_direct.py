@@ -8,7 +8,7 @@ import pytest
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.caches.page_cache import Extent
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import count_open_files
 
 BLOCK = 4096
@@ -56,7 +56,7 @@ def test_ranges_off_the_blocks_are_refused(
 ) -> None:
     before = count_open_files()
     with (
-        pytest.raises(StepFailed, match=r"is not aligned to the 4096 bytes of a block"),
+        pytest.raises(StepFailedError, match=r"is not aligned to the 4096 bytes of a block"),
         DirectFile(tmp_path / "a", offset=offset, length=length),
     ):
         pass
@@ -65,7 +65,7 @@ def test_ranges_off_the_blocks_are_refused(
 
 def test_ranges_beyond_the_end_are_refused(tmp_path: Path, content: bytes) -> None:
     with (
-        pytest.raises(StepFailed, match="is not within"),
+        pytest.raises(StepFailedError, match="is not within"),
         DirectFile(tmp_path / "a", offset=0, length=4 * BLOCK),
     ):
         pass
@@ -88,7 +88,7 @@ def test_a_file_system_without_o_direct_is_named(
     with monkeypatch.context() as patch:  # pytest itself opens the folder when it takes it away
         patch.setattr(os, "open", refuse)
         with (
-            pytest.raises(StepFailed, match=r"/a cannot be read past .* not support O_DIRECT"),
+            pytest.raises(StepFailedError, match=r"/a cannot be read past .* not support O_DIRECT"),
             DirectFile(tmp_path / "a"),
         ):
             pass
@@ -108,20 +108,20 @@ def test_a_drive_that_fails_is_named(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "preadv", fail)
-    with DirectFile(tmp_path / "a") as file, pytest.raises(StepFailed, match=says):
+    with DirectFile(tmp_path / "a") as file, pytest.raises(StepFailedError, match=says):
         file.read_all(make_buffer(BLOCK))
 
 
 def test_a_file_that_shrank_is_named(tmp_path: Path, content: bytes) -> None:
     with DirectFile(tmp_path / "a") as file:
         os.truncate(tmp_path / "a", BLOCK)
-        with pytest.raises(StepFailed, match=rf"ended at byte {BLOCK}, not {len(content)}"):
+        with pytest.raises(StepFailedError, match=rf"ended at byte {BLOCK}, not {len(content)}"):
             file.read_all(make_buffer(BLOCK))
 
 
 def test_an_absent_file_cannot_be_opened(tmp_path: Path) -> None:
     with (
-        pytest.raises(StepFailed, match=r"/absent cannot be opened: No such file"),
+        pytest.raises(StepFailedError, match=r"/absent cannot be opened: No such file"),
         DirectFile(tmp_path / "absent"),
     ):
         pass

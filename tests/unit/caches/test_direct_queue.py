@@ -8,7 +8,7 @@ import pytest
 
 from appliance.caches.direct import DirectFile
 from appliance.caches.direct_queue import Answer, DirectQueue
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 _SIZE = 1 << 20
 _REQUEST = 64 << 10
@@ -84,7 +84,7 @@ def test_a_queue_longer_than_the_kernel_allows_is_an_error_in_words(tmp_path: Pa
     depth = int(Path("/proc/sys/fs/aio-max-nr").read_text()) + 1
     with (
         DirectFile(path) as file,
-        pytest.raises(StepFailed, match="io_setup failed: Resource temporarily unavailable"),
+        pytest.raises(StepFailedError, match="io_setup failed: Resource temporarily unavailable"),
         DirectQueue(file.fileno(), depth=depth, request_bytes=512),
     ):
         pass

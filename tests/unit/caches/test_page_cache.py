@@ -17,7 +17,7 @@ from appliance.caches.page_cache import (
     kept_open,
     warm_page_cache,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.caches.conftest import PAGE, Kernel, count_open_files
 
 
@@ -130,7 +130,7 @@ def test_a_kernel_without_cachestat_leaves_a_drop_unproven(
 
 
 def test_a_target_that_has_gone_fails_the_step(kernel: Kernel, tmp_path: Path) -> None:
-    with pytest.raises(StepFailed, match="cannot be opened"):
+    with pytest.raises(StepFailedError, match="cannot be opened"):
         drop_page_cache([tmp_path / "absent"])
 
 
@@ -222,11 +222,11 @@ def test_a_stop_ends_warming(kernel: Kernel, files: list[Path]) -> None:
 
 
 def test_what_cannot_be_read_is_named(kernel: Kernel, tmp_path: Path) -> None:
-    with pytest.raises(StepFailed, match="cannot be opened"):
+    with pytest.raises(StepFailedError, match="cannot be opened"):
         warm_page_cache([tmp_path / "absent"])
     file = tmp_path / "a"
     file.write_bytes(bytes(10))
-    with pytest.raises(StepFailed, match="is not within"):
+    with pytest.raises(StepFailedError, match="is not within"):
         warm_page_cache([Extent(file, 0, 11)])
 
 

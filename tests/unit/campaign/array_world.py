@@ -18,7 +18,7 @@ from appliance.arrays.superblock import Superblock
 from appliance.campaign.drives import array as arrays
 from appliance.campaign.drives import ownership as marks
 from appliance.campaign.steps import array_watch
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.run import Finished
@@ -154,7 +154,7 @@ class ArrayMachine(Machine):
         """Only of drives that both carry it."""
         for member in (backing, cache):
             if self.carried.get(member.path) != set_uuid:
-                raise Refusal(f"{member.path} is not of the array {set_uuid}")
+                raise RefusedError(f"{member.path} is not of the array {set_uuid}")
         self.log.append("assemble")
         tell("registering the cache drive", 0, 0)
         self._strike("assemble")
@@ -226,11 +226,11 @@ class ArrayMachine(Machine):
 
     def _check_cache(self, array: Array) -> None:
         if not self.has_cache:
-            raise StepFailed(f"{array.path} has lost its cache")
+            raise StepFailedError(f"{array.path} has lost its cache")
 
     def _read_dirty(self, _: Array) -> int:
         if self.gone:
-            raise StepFailed("bcache gave '' for an amount of bytes: its array may be gone")
+            raise StepFailedError("bcache gave '' for an amount of bytes: its array may be gone")
         return self.dirty_bytes
 
     def _read_ios(self) -> int:

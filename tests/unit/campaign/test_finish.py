@@ -9,7 +9,7 @@ import pytest
 from appliance.campaign import finish as module
 from appliance.campaign.finish import finish, write_report
 from appliance.campaign.log import record
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.store.campaigns import select_unreported_campaign
 from tests.unit.campaign.world import World
 
@@ -37,14 +37,14 @@ def fat(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def settle(world: World) -> None:
     world.make_campaign()
-    connection = world.site().connection
+    connection = world.context().connection
     connection.execute("UPDATE cycle SET state = 'done'")
     connection.execute("UPDATE cycle SET state = 'failed' WHERE position = 3")
 
 
 def test_the_last_line_counts_what_there_is(world: World, fat: Path) -> None:
     settle(world)
-    finish(world.site(), 1)
+    finish(world.context(), 1)
     assert world.campaign().state == "done"
     assert world.lines == [("campaign-done", {"id": 1, "samples": 3, "steps": 0, "failed": 1})]
     with world.looking() as connection:
@@ -62,7 +62,7 @@ def test_the_last_line_counts_what_there_is(world: World, fat: Path) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        StickTrouble("KALTSTART cannot be written"),
+        StickError("KALTSTART cannot be written"),
         OSError(28, "No space left on device"),
         ZeroDivisionError("a bug in the report"),
     ],
@@ -76,7 +76,7 @@ def test_without_room_for_a_report_the_campaign_is_done_all_the_same(
 
     settle(world)
     monkeypatch.setattr("appliance.report.export.export_campaign", export_campaign)
-    finish(world.site(), 1)
+    finish(world.context(), 1)
     assert [event for event, _ in world.lines] == ["step-failed", "campaign-done"]
     assert world.lines[0][1] == {"id": 1, "kind": "report", "reason": str(error)}
     assert world.events()[-1] == ("report-failed", str(error))
@@ -84,8 +84,8 @@ def test_without_room_for_a_report_the_campaign_is_done_all_the_same(
 
 def test_charted_boots_are_no_samples(world: World, fat: Path) -> None:
     world.make_campaign(charts="all")
-    world.site().connection.execute("UPDATE cycle SET state = 'done'")
-    finish(world.site(), 1)
+    world.context().connection.execute("UPDATE cycle SET state = 'done'")
+    finish(world.context(), 1)
     assert world.lines[-1] == ("campaign-done", {"id": 1, "samples": 4, "steps": 0, "failed": 0})
 
 
@@ -96,15 +96,15 @@ def test_a_report_cut_short_is_found_at_the_next_start(
         raise KeyboardInterrupt  # the plug is pulled
 
     settle(world)
-    site = world.site()
-    record(site, "ready", version="1", firmware="uefi")  # as the engine does at each start
+    context = world.context()
+    record(context, "ready", version="1", firmware="uefi")  # as the engine does at each start
     with monkeypatch.context() as cut:
         cut.setattr("appliance.report.export.export_campaign", export_campaign)
         with pytest.raises(KeyboardInterrupt):
-            finish(site, 1)
+            finish(context, 1)
     with world.looking() as connection:
         assert select_unreported_campaign(connection) == 1
-    finish(world.site(), 1)
+    finish(world.context(), 1)
     with world.looking() as connection:
         assert select_unreported_campaign(connection) is None
 
@@ -112,12 +112,12 @@ def test_a_report_cut_short_is_found_at_the_next_start(
 def test_a_file_in_the_folders_place_is_told(world: World, fat: Path) -> None:
     settle(world)
     (fat / "reports").touch()
-    with pytest.raises(StickTrouble, match="the folder reports cannot be made") as caught:
-        write_report(world.site(), 1)
+    with pytest.raises(StickError, match="the folder reports cannot be made") as caught:
+        write_report(world.context(), 1)
     assert caught.value.hint
 
 
 def test_a_report_can_be_asked_for_again(world: World, fat: Path) -> None:
     settle(world)
     for _ in range(2):
-        assert write_report(world.site(), 1) == "reports/1-rack-4"
+        assert write_report(world.context(), 1) == "reports/1-rack-4"

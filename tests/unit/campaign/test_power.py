@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign import power
 from appliance.campaign.grubenv import format_grubenv, parse_grubenv
 from appliance.campaign.this_boot import ThisBoot
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.run import Finished
 
 BIOS = ThisBoot(boot_id="boot-0", slot=None, charted=False, firmware="bios")
@@ -83,7 +83,7 @@ def test_what_is_not_armed_is_not_touched(firmware: Firmware) -> None:
 
 def test_firmware_that_forgets_at_once_is_found_out(firmware: Firmware) -> None:
     firmware.forgetful = True
-    with pytest.raises(StepFailed, match="did not keep the one-shot boot entry measure-01"):
+    with pytest.raises(StepFailedError, match="did not keep the one-shot boot entry measure-01"):
         power.arm_entry(UEFI, "measure-01")
 
 
@@ -92,7 +92,7 @@ def test_an_entry_the_firmware_keeps_although_it_was_taken_back_is_found_out(
 ) -> None:
     power.arm_entry(UEFI, "measure-01")
     firmware.forgetful = True
-    with pytest.raises(StepFailed, match="is still set"):
+    with pytest.raises(StepFailedError, match="is still set"):
         power.disarm_entry(UEFI)
 
 
@@ -129,7 +129,7 @@ def test_a_block_that_keeps_the_entry_although_it_was_taken_back_is_found_out(
 ) -> None:
     power.arm_entry(BIOS, "measure-01")
     monkeypatch.setattr(power, "_write_grubenv", lambda _: None)
-    with pytest.raises(StepFailed, match="is still set"):
+    with pytest.raises(StepFailedError, match="is still set"):
         power.disarm_entry(BIOS)
     assert grubenv.exists()
 
@@ -189,7 +189,7 @@ def test_a_stick_without_grubs_block_is_trouble_with_a_hint(grubenv: Path) -> No
         lambda: power.disarm_entry(BIOS),
         lambda: power.entry_is_armed(BIOS),
     ):
-        with pytest.raises(StickTrouble, match="grubenv on KALTSTART cannot be used") as caught:
+        with pytest.raises(StickError, match="grubenv on KALTSTART cannot be used") as caught:
             action()
         assert caught.value.hint
 
@@ -229,13 +229,13 @@ def test_an_alarm_is_cleared_set_and_read_back(clock: Clock) -> None:
 @pytest.mark.parametrize("late_s", [-1000, 86400])
 def test_an_alarm_at_another_time_is_found_out(clock: Clock, late_s: int) -> None:
     clock.late_s = late_s
-    with pytest.raises(StepFailed, match="did not accept an alarm in 90 s"):
+    with pytest.raises(StepFailedError, match="did not accept an alarm in 90 s"):
         power.arm_alarm(90)
 
 
 def test_an_alarm_that_vanishes_is_found_out(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("appliance.sysfs.write_text", lambda *_: None)
-    with pytest.raises(StepFailed, match="it reports nothing"):
+    with pytest.raises(StepFailedError, match="it reports nothing"):
         power.arm_alarm(90)
 
 

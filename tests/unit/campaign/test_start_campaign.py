@@ -9,13 +9,13 @@ import pytest
 
 from appliance.campaign import start
 from appliance.campaign.drives.find import noted_identity
-from appliance.campaign.start import Refusals, hash_plan, reasons_of, start_campaign
+from appliance.campaign.start import RefusedForReasonsError, hash_plan, reasons_of, start_campaign
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
-from appliance.errors import PlanError, Refusal
+from appliance.errors import PlanError, RefusedError
 from appliance.reference_os.install import SLOTS
-from appliance.run import StillRunning
+from appliance.run import StillRunningError
 from appliance.store.campaigns import knows_plan, select_campaign_drives, update_campaign_state
 from appliance.store.connect import open_database
 from appliance.store.steps import select_steps
@@ -121,7 +121,7 @@ def test_a_boot_test_is_refused_where_no_entry_can_be_kept(
     """Before anything is written to a drive."""
     said = "boot tests on a BIOS machine need KALTSTART as FAT32"
     world.no_entry = said
-    with pytest.raises(Refusals) as caught:
+    with pytest.raises(RefusedForReasonsError) as caught:
         started(world, connection)
     assert reasons_of(caught.value) == (said,)
     assert count(connection) == [0] * 4
@@ -178,7 +178,7 @@ def test_too_few_free_slots_are_refused(world: World, connection: sqlite3.Connec
         installed(replace(HDD, path=f"/dev/x{slot}", serial=f"OLD-{slot}", wwn=""), slot)
         for slot in range(1, SLOTS)
     ]
-    with pytest.raises(Refusal, match="only 1 of 16 boot slots are free") as caught:
+    with pytest.raises(RefusedError, match="only 1 of 16 boot slots are free") as caught:
         started(world, connection, drives=(HDD, SSD, STICK_DRIVE, *outside))
     assert caught.value.hint
     assert count(connection) == [0, 0, 0, 0]
@@ -189,7 +189,7 @@ def test_one_campaign_at_a_time(world: World, connection: sqlite3.Connection, st
     campaign_id = started(world, connection)
     update_campaign_state(connection, campaign_id, state)
     before = count(connection)
-    with pytest.raises(Refusal, match=f"campaign {campaign_id} is still {state}") as caught:
+    with pytest.raises(RefusedError, match=f"campaign {campaign_id} is still {state}") as caught:
         started(world, connection, plan("LAB-HDD-1"))
     assert caught.value.hint == "stop it first"
     assert count(connection) == before
@@ -208,7 +208,7 @@ def test_a_refusal_gives_every_reason_and_stores_nothing(
     world: World, connection: sqlite3.Connection
 ) -> None:
     text = plan("ABSENT-1", "LAB-HDD-1", "STICK-1")
-    with pytest.raises(Refusals) as caught:
+    with pytest.raises(RefusedForReasonsError) as caught:
         started(world, connection, text, drives=(replace(HDD, mountpoints=("/mnt",)), STICK_DRIVE))
     absent, mounted, stick = reasons_of(caught.value)
     assert absent.startswith('drive "ABSENT-1" is not here')
@@ -221,7 +221,7 @@ def test_a_refusal_gives_every_reason_and_stores_nothing(
 def test_a_drive_too_small_for_the_reference_os_is_refused(
     world: World, connection: sqlite3.Connection
 ) -> None:
-    with pytest.raises(Refusals, match="LAB-HDD-1"):
+    with pytest.raises(RefusedForReasonsError, match="LAB-HDD-1"):
         started(world, connection, drives=(replace(HDD, size_bytes=700_000_000), SSD, STICK_DRIVE))
     assert count(connection) == [0, 0, 0, 0]
 
@@ -243,7 +243,7 @@ def test_a_bad_plan_stores_nothing(world: World, connection: sqlite3.Connection,
 
 
 def test_a_plan_without_boots_is_refused(world: World, connection: sqlite3.Connection) -> None:
-    with pytest.raises((PlanError, Refusal)):
+    with pytest.raises((PlanError, RefusedError)):
         started(world, connection, plan("LAB-HDD-1", boot=""))
     assert count(connection) == [0, 0, 0, 0]
 
@@ -326,10 +326,10 @@ def test_a_drive_that_hangs_and_is_only_read_keeps_no_plan_from_starting(
     world: World, connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hang(drive: Drive, **_: object) -> NoReturn:
-        raise StillRunning(f"smartctl {drive.path}")
+        raise StillRunningError(f"smartctl {drive.path}")
 
     world.access = replace(world.access, ask_identity=hang)
-    with pytest.raises(Refusal, match="does not report its identity"):
+    with pytest.raises(RefusedError, match="does not report its identity"):
         started(world, connection)
     (hdd, ssd) = select_campaign_drives(connection, started(world, connection, _ONLY_READ))
     assert (noted_identity(hdd), noted_identity(ssd)) == (None, None)
@@ -339,7 +339,7 @@ def test_a_drive_that_answers_as_another_one_starts_nothing(
     world: World, connection: sqlite3.Connection
 ) -> None:
     world.answers["LAB-HDD-1"] = AskedIdentity("OTHER-1", "", "hdd", HDD.size_bytes)
-    with pytest.raises(Refusal, match="answers as another drive"):
+    with pytest.raises(RefusedError, match="answers as another drive"):
         started(world, connection)
     assert count(connection) == [0, 0, 0, 0]
 
@@ -349,7 +349,7 @@ def test_a_boot_test_is_refused_where_the_initrd_lacks_the_drives_driver(
 ) -> None:
     lacking = {SSD.name: ("aic94xx",)}
     monkeypatch.setattr(start, "find_missing_modules", lambda name: lacking.get(name, ()))
-    with pytest.raises(Refusal, match=r"boot test of LAB-SSD-1 .* needs aic94xx"):
+    with pytest.raises(RefusedError, match=r"boot test of LAB-SSD-1 .* needs aic94xx"):
         started(world, connection)
     assert count(connection) == [0, 0, 0, 0]
     # Drives are tested otherwise all the same.

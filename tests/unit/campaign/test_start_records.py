@@ -19,7 +19,7 @@ from appliance.campaign.status import Status
 from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.model import Drive
 from appliance.drives.own_uuid import make_file_system_uuid, make_table_uuid
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.service import engine, stick_plan
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -79,7 +79,9 @@ def _start(world: World, monkeypatch: pytest.MonkeyPatch) -> Appliance:
     """The engine starts with whatever database there is, and looks at the plan."""
     appliance = Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())
     monkeypatch.setattr(appliance.screen, "countdown", lambda *_: False)
-    monkeypatch.setattr(appliance, "site", replace(appliance.site, countdown=lambda *_: False))
+    monkeypatch.setattr(
+        appliance, "context", replace(appliance.context, countdown=lambda *_: False)
+    )
     appliance._consider_plan(autostart=True)
     return appliance
 
@@ -107,7 +109,7 @@ def test_a_stick_that_does_not_keep_the_note_pauses_before_anything_is_written(
     machine: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def note_start(_: str) -> None:
-        raise StickTrouble("KALTSTART cannot be written")
+        raise StickError("KALTSTART cannot be written")
 
     monkeypatch.setattr(engine, "note_start", note_start)
     appliance = _start(machine, monkeypatch)
@@ -190,7 +192,7 @@ def test_a_member_of_an_array_that_is_no_surprise_starts(
 
     def read_superblock(path: str) -> Superblock | None:
         if whose == "unreadable":
-            raise StepFailed(f"{path}: a bcache superblock of an unknown kind")
+            raise StepFailedError(f"{path}: a bcache superblock of an unknown kind")
         return None if whose == "none" else _superblock(set_uuid)
 
     machine.drives = (replace(HDD, file_system="bcache"),)
@@ -474,10 +476,10 @@ def test_what_is_only_read_starts_whatever_it_carries(
 def _lose_actions(world: World, monkeypatch: pytest.MonkeyPatch, *, lost: int) -> None:
     """Power goes four times; the database that comes back has forgotten `lost` of them."""
     world.make_campaign([HDD, SSD], plan_toml=_PLAN)
-    site = world.site()
+    context = world.context()
     for _ in range(4):
-        count_power_action(site.connection, 1)
-    leave(site, site.host.power.reboot)
+        count_power_action(context.connection, 1)
+    leave(context, context.host.power.reboot)
     connection = open_database(world.path)
     connection.execute("UPDATE campaign SET power_actions = power_actions - ?", (lost,))
     connection.close()
@@ -498,10 +500,10 @@ def test_restarts_the_stick_forgot_pause_the_campaign(
 
 def test_a_database_that_cannot_be_read_keeps_nobody_from_switching_off(machine: World) -> None:
     machine.make_campaign([HDD])
-    site = machine.site()
-    site.connection.close()
+    context = machine.context()
+    context.connection.close()
     off: list[str] = []
-    leave(site, lambda: off.append("off"))
+    leave(context, lambda: off.append("off"))
     assert off == ["off"]
 
 

@@ -13,9 +13,9 @@ from typing import NoReturn, override
 
 from appliance.arrays.superblock import Superblock
 from appliance.campaign.boots.measured_boot import measure_boot
-from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.console_keys import Consoles, Keyboards
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.host import Clock, DriveAccess, Host
 from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.start import describe
@@ -25,7 +25,7 @@ from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.facts.power_cycles import PowerCycles
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, StepFailed
+from appliance.errors import KaltstartError, StepFailedError
 from appliance.reference_os.install import root_partuuid, session_partuuid
 from appliance.stick.partitions import Stick
 from appliance.store.boots import CycleRow, insert_cycle, select_cycles
@@ -153,10 +153,12 @@ class World:
         self.input = self.path.parent / "input"
         """Where the kernel shows keyboards."""
 
-    def site(self, *, slot: int | None = None, charted: bool = False) -> Site:
+    def context(self, *, slot: int | None = None, charted: bool = False) -> CampaignContext:
         """The boot that runs now, with a database connection of its own."""
         host = self.host(slot=slot, charted=charted)
-        return Site(open_database(self.path), host, SilentDrives(host), countdown=self._countdown)
+        return CampaignContext(
+            open_database(self.path), host, SilentDrives(host), countdown=self._countdown
+        )
 
     def make_campaign(
         self,
@@ -366,7 +368,7 @@ class World:
         """The same, and signatures."""
         drive = next((each for each in self.drives if each.path == path), None)
         if drive is None:
-            raise StepFailed(f"{path} cannot be opened")
+            raise StepFailedError(f"{path} cannot be opened")
         found = set(self.signatures.get(path, ()))
         if drive.file_system:
             found.add(Signature(drive.file_system, "", 1080))
@@ -410,7 +412,7 @@ class WorldPower:
         self.world.happen("disarm_entry")
         self.world.log.append("disarm")
         if self.world.stuck:
-            raise StepFailed("the one-shot boot entry is still set")
+            raise StepFailedError("the one-shot boot entry is still set")
         self.world.entry = ""
 
     def hand_over_set(self, set_uuid: str) -> None:
@@ -498,7 +500,7 @@ class WorldConsoles(Consoles):
 
 def start_measured(world: World) -> None:
     """Arm the next cycle in the appliance; what starts then is the measured boot."""
-    assert go_on(world.site(), world.campaign_id) is Outcome.LEAVING
+    assert start_next_boot(world.context(), world.campaign_id) is Outcome.LEAVING
     world.boot_id = "boot-1"
     world.entry = ""
     world.log.clear()
@@ -506,10 +508,10 @@ def start_measured(world: World) -> None:
 
 def arm_and_start_anew(world: World) -> None:
     """Power goes, and the next start is the appliance's."""
-    assert go_on(world.site(), world.campaign_id) is Outcome.LEAVING
+    assert start_next_boot(world.context(), world.campaign_id) is Outcome.LEAVING
     number = int(world.boot_id.removeprefix("boot-"))
     world.boot_id = f"boot-{number + 1}"
 
 
 def fail_to_leave(action: str) -> NoReturn:
-    raise StepFailed(f"{action} failed")
+    raise StepFailedError(f"{action} failed")

@@ -16,7 +16,7 @@ from appliance.drives.asked_identity import (
     parse_identity,
 )
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import Finished
 from tests.unit.drives.machines import NAMES, load_drives
 
@@ -70,7 +70,7 @@ def test_every_captured_drive_is_who_the_kernel_takes_it_for() -> None:
 
 def test_another_drive_than_the_kernel_noted_is_refused(zoo: dict[str, Drive]) -> None:
     other = replace(SATA, serial="WD-WX41A7654321")
-    with pytest.raises(Refusal, match="answers as another drive"):
+    with pytest.raises(RefusedError, match="answers as another drive"):
         check_asked(zoo["sdn"], None, other)
     check_asked(zoo["sdn"], None, SATA)
     check_asked(zoo["sdn"], None, None)
@@ -101,7 +101,7 @@ def test_a_drive_that_does_not_answer_in_time_answers_nothing(
 ) -> None:
     def hang(command: Sequence[str], **options: object) -> Finished:
         assert options["timeout_s"] == asked_identity.TIMEOUT_S
-        raise StepFailed("no answer within 20 s: smartctl")
+        raise StepFailedError("no answer within 20 s: smartctl")
 
     monkeypatch.setattr(asked_identity, "run", hang)
     assert ask_identity(zoo["sdt"]) is None

@@ -18,7 +18,7 @@ from appliance.drives.clear import (
     parse_tree,
     plan_clearing,
 )
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import Finished
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -51,7 +51,7 @@ def test_signatures_are_read(name: str, kinds: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"signatures": [{"device": "sdz", "type": "x"}]}'])
 def test_a_list_that_cannot_be_read_is_a_failed_step(text: str) -> None:
-    with pytest.raises(StepFailed, match="wipefs gave no usable list"):
+    with pytest.raises(StepFailedError, match="wipefs gave no usable list"):
         parse_signatures(text, (DISK,))
 
 
@@ -232,7 +232,7 @@ def test_what_is_in_use_is_refused(
 ) -> None:
     text = tree(disk, **use)  # type: ignore[arg-type]
     drive = taken_over(Drive(str(disk), [text], [found("ext4")]), monkeypatch)
-    with pytest.raises(Refusal, match=rf"nothing is cleared: .*{reason}"):
+    with pytest.raises(RefusedError, match=rf"nothing is cleared: .*{reason}"):
         clear_holders(drive)
     assert drive.writes() == []
     assert lines == []
@@ -244,10 +244,10 @@ def test_what_is_still_there_afterwards_is_a_failed_step(
     drive = taken_over(
         Drive(str(disk), [tree(disk), tree(disk)], [found("ext4"), found("ext4")]), monkeypatch
     )
-    with pytest.raises(StepFailed, match="was cleared, and still shows ext4 on"):
+    with pytest.raises(StepFailedError, match="was cleared, and still shows ext4 on"):
         clear_holders(drive)
 
 
 def test_a_description_that_cannot_be_read_is_a_failed_step() -> None:
-    with pytest.raises(StepFailed, match="lsblk gave no usable description"):
+    with pytest.raises(StepFailedError, match="lsblk gave no usable description"):
         parse_tree('{"blockdevices": []}')

@@ -7,7 +7,7 @@ import pytest
 from appliance.drives import identity
 from appliance.drives.identity import check_identity, compare_identity, find_by_identity, is_model
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 
 Drives = dict[str, Drive]
 
@@ -30,7 +30,7 @@ def test_found_by_serial_or_wwn_or_both(zoo: Drives) -> None:
 def test_absent_and_twice_present_are_refused(
     zoo: Drives, serial: str, wwn: str, message: str, blame: str
 ) -> None:
-    with pytest.raises(Refusal, match=message) as caught:
+    with pytest.raises(RefusedError, match=message) as caught:
         find_by_identity(tuple(zoo.values()), serial=serial, wwn=wwn)
     assert caught.value.blame == blame
     assert "\n" not in str(caught.value)
@@ -59,14 +59,14 @@ def test_another_drive_under_the_same_name_is_refused(
     zoo: Drives, change: dict[str, str], message: str, blame: str
 ) -> None:
     now = replace(zoo["sdn"], **change)  # type: ignore[arg-type]
-    with pytest.raises(Refusal, match=message) as refused:
+    with pytest.raises(RefusedError, match=message) as refused:
         compare_identity(zoo["sdn"], (now,))
     assert refused.value.blame == blame
 
 
 def test_checking_looks_at_the_machine_anew(zoo: Drives, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity, "find_drives", lambda: (zoo["sda"],))
-    with pytest.raises(Refusal, match="gone"):
+    with pytest.raises(RefusedError, match="gone"):
         check_identity(zoo["sdn"])
 
 

@@ -13,7 +13,7 @@ from appliance.drives.model import Drive
 from appliance.drives.probe import parse_lsblk
 from appliance.drives.safety import may_offer, may_write
 from appliance.drives.unlock import check_not_held
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from tests.unit.drives.machines import FOLDER, load_drives
 
 
@@ -99,16 +99,16 @@ def test_unlocking_and_clearing_refuse_by_name(
     disk.touch()
     monkeypatch.setattr(writable, "find_loops_over", lambda _: ("loop0",))
     monkeypatch.setattr(clearing, "run", lambda *_, **__: pytest.fail("went on"))
-    with pytest.raises(Refusal, match="loop0 is on top of it"):
+    with pytest.raises(RefusedError, match="loop0 is on top of it"):
         check_not_held(str(disk))
 
     class Target:
         path = str(disk)
 
-    with pytest.raises(Refusal, match="loop0 is on top of it"):
+    with pytest.raises(RefusedError, match="loop0 is on top of it"):
         clear_holders(Target())
 
 
 def test_a_useless_list_is_a_failure() -> None:
-    with pytest.raises(StepFailed, match="lsblk"):
+    with pytest.raises(StepFailedError, match="lsblk"):
         hang_loops("no JSON", {"loop0": "sda"})

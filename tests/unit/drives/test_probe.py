@@ -14,7 +14,7 @@ from appliance.drives.probe import (
     parse_lsblk,
     parse_vpd_serial,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.drives.machines import load_drives
 
 Drives = dict[str, Drive]
@@ -143,7 +143,7 @@ def test_the_guard_rule_made_every_disk_read_only_but_the_stick(machine: str, st
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"blockdevices": [{"name": "sda"}]}'])
 def test_rubbish_from_lsblk_is_a_failed_step(text: str) -> None:
-    with pytest.raises(StepFailed, match="lsblk"):
+    with pytest.raises(StepFailedError, match="lsblk"):
         parse_lsblk(text)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives import suppress_flush
-from appliance.drives.suppress_flush import hush, release_hushed
+from appliance.drives.suppress_flush import hush, restore_flush
 from tests.unit.campaign.world import HDD
 
 _TEXTS = {
@@ -45,7 +45,7 @@ def test_the_flush_is_left_possible_until_the_last_one(written: list[tuple[str, 
     assert hushed is not None
     assert ("cache_type", "temporary write through") not in written
     assert ("manage_shutdown", "0") in written
-    hushed.fall_silent()
+    hushed.suppress_flush()
     assert written[-1] == ("cache_type", "temporary write through")
 
 
@@ -62,11 +62,11 @@ def test_all_is_taken_back_where_the_machine_stays_on(written: list[tuple[str, s
 def test_what_a_killed_engine_leaves_is_put_back_once(written: list[tuple[str, str]]) -> None:
     hushed = hush(HDD)
     assert hushed is not None
-    hushed.fall_silent()
+    hushed.suppress_flush()
     written.clear()
-    assert release_hushed() == (hushed.folder,)
+    assert restore_flush() == (hushed.folder,)
     assert dict(written) == _TEXTS | {"cache_type": "temporary write back"}
-    assert release_hushed() == ()
+    assert restore_flush() == ()
 
 
 @pytest.mark.usefixtures("folder")
@@ -89,7 +89,7 @@ def test_what_the_engine_took_back_itself_is_not_put_back_again(
     assert hushed is not None
     hushed.take_back()
     written.clear()
-    assert release_hushed() == ()
+    assert restore_flush() == ()
     assert written == []
 
 
@@ -100,9 +100,9 @@ def test_a_drive_that_was_plugged_in_anew_keeps_its_own_switches(
     written.clear()
     folder.rename(folder.with_name("before"))
     folder.mkdir()
-    release_hushed()
+    restore_flush()
     assert written == []
-    assert release_hushed() == ()
+    assert restore_flush() == ()
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance import sysfs
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 
 
 def test_what_the_kernel_does_not_offer_is_empty(tmp_path: Path) -> None:
@@ -27,5 +27,7 @@ def test_writing_gives_the_kernel_exactly_the_text(tmp_path: Path) -> None:
 
 
 def test_a_refused_write_says_what_and_where(tmp_path: Path) -> None:
-    with pytest.raises(StepFailed, match=r"the kernel refused '1' for .*/absent: No such file"):
+    with pytest.raises(
+        StepFailedError, match=r"the kernel refused '1' for .*/absent: No such file"
+    ):
         sysfs.write_text(tmp_path / "absent", "1")

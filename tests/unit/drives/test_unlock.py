@@ -14,7 +14,7 @@ from appliance.drives.asked_identity import AskedIdentity
 from appliance.drives.identity import compare_identity
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked, close_guard, is_unguarded, unlocked
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.run import Finished
 
 Drives = dict[str, Drive]
@@ -45,7 +45,7 @@ class Machine:
             # As include/linux/blkdev.h, get_disk_ro: our mark or the driver's.
             self.ro.write_text(f"{int(words == SETRO or self.is_protected)}\n")
         if words == self.failing:
-            raise StepFailed(f"{words} failed")
+            raise StepFailedError(f"{words} failed")
         return Finished(tuple(command), 0, "", "")
 
     def locked(self) -> bool:
@@ -108,7 +108,7 @@ def test_a_drive_that_protects_itself_is_refused_before_anything_is_written(
 ) -> None:
     machine.is_protected = True
     with (
-        pytest.raises(Refusal, match="write-protected by the drive itself") as refused,
+        pytest.raises(RefusedError, match="write-protected by the drive itself") as refused,
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -139,7 +139,7 @@ def test_read_only_again_when_the_flush_fails(
 
     monkeypatch.setattr(os, "fsync", fail)
     with (
-        pytest.raises(StepFailed, match="did not accept the write"),
+        pytest.raises(StepFailedError, match="did not accept the write"),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -159,7 +159,7 @@ def test_a_failed_look_is_not_a_failed_write(machine: Machine) -> None:
 def test_a_drive_that_stays_writable_is_a_failed_step(machine: Machine) -> None:
     machine.failing = SETRO
     with (
-        pytest.raises(StepFailed),
+        pytest.raises(StepFailedError),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -183,7 +183,7 @@ def test_refused_before_anything_is_touched(
     before = machine.drive
     machine.drive = replace(before, **now)  # type: ignore[arg-type]
     with (
-        pytest.raises(Refusal, match=message) as refused,
+        pytest.raises(RefusedError, match=message) as refused,
         unlocked(before, stick=machine.stick, released_identity=released, noted=None),
     ):
         pytest.fail("unlocked")
@@ -203,7 +203,7 @@ def test_a_name_that_passes_to_another_disk_while_it_is_opened_is_refused(
 
     monkeypatch.setattr(os, "open", swap)
     with (
-        pytest.raises(Refusal, match="is another drive than before"),
+        pytest.raises(RefusedError, match="is another drive than before"),
         unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
     ):
         pytest.fail("unlocked")
@@ -214,7 +214,7 @@ def test_a_disk_somebody_else_has_locked_is_refused(machine: Machine) -> None:
     fd = os.open(machine.drive.path, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_EX)
     with (
-        pytest.raises(Refusal, match="locked by another program"),
+        pytest.raises(RefusedError, match="locked by another program"),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -236,7 +236,7 @@ def test_a_disk_the_kernel_holds_is_refused(
 
     monkeypatch.setattr(os, "open", busy)
     with (
-        pytest.raises(Refusal, match="in use by the kernel: Device or resource busy"),
+        pytest.raises(RefusedError, match="in use by the kernel: Device or resource busy"),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -248,7 +248,7 @@ def test_a_disk_the_kernel_holds_is_refused(
 def test_a_disk_that_has_gone_is_a_failed_step(machine: Machine) -> None:
     Path(machine.drive.path).unlink()
     with (
-        pytest.raises(StepFailed, match="cannot be opened"),
+        pytest.raises(StepFailedError, match="cannot be opened"),
         unlocked(
             machine.drive, stick=machine.stick, released_identity=machine.drive.serial, noted=None
         ),
@@ -287,7 +287,7 @@ def test_a_twin_that_comes_while_it_is_opened_is_refused(
 
     monkeypatch.setattr(os, "open", plug)
     with (
-        pytest.raises(Refusal, match="shows the same identity as /dev/sdz"),
+        pytest.raises(RefusedError, match="shows the same identity as /dev/sdz"),
         unlocked(before, stick=machine.stick, released_identity=before.serial, noted=None),
     ):
         pytest.fail("unlocked")
@@ -313,7 +313,7 @@ def test_a_drive_that_answers_as_another_one_is_not_unlocked(
     """What the kernel keeps of it, serial number and size, is as before."""
     machine.answer = answer
     with (
-        pytest.raises(Refusal, match=said) as refused,
+        pytest.raises(RefusedError, match=said) as refused,
         unlocked(
             machine.drive,
             stick=machine.stick,

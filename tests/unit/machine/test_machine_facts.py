@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.machine.clock import pack_rtc_time, parse_time
 from appliance.machine.facts import (
     StickPlace,
@@ -166,5 +166,5 @@ def test_a_layout_is_kept_and_a_strange_one_is_not_taken(tmp_path: Path) -> None
 
 
 def test_an_unknown_layout_is_refused_before_anything_is_started() -> None:
-    with pytest.raises(Refusal, match="there are us, uk, de"):
+    with pytest.raises(RefusedError, match="there are us, uk, de"):
         load_layout("../../etc/passwd")

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from appliance.errors import KaltstartError, PlanError, Refusal
+from appliance.errors import KaltstartError, PlanError, RefusedError
 from appliance.plan.model import plan_schema
 from appliance.plan.read import (
     MAX_PLAN_BYTES,
@@ -17,7 +17,7 @@ from appliance.plan.read import (
     Campaign,
     Plan,
     PlannedDrive,
-    PlanRefusal,
+    PlanRefusedError,
     decode_plan,
     describe_plan,
     parse_plan,
@@ -106,14 +106,14 @@ def test_every_mistake_is_reported(path: Path) -> None:
     exit_code, *lines = path.with_suffix(".txt").read_text().splitlines()
     with pytest.raises(KaltstartError) as caught:
         parse_plan(decode_plan(path.read_bytes()))
-    assert isinstance(caught.value, PlanError | PlanRefusal)
+    assert isinstance(caught.value, PlanError | PlanRefusedError)
     assert f"exit {caught.value.exit_code}" == exit_code
     assert [str(each) for each in caught.value.problems] == lines
     assert "\n" not in str(caught.value)
 
 
 def test_a_wrong_release_alone_is_a_refusal() -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusedError) as caught:
         parse_plan(MINIMAL.replace('erase = "A"', 'erase = "a"'))
     assert caught.value.exit_code == 3
     assert 'line 4: drive 1: erase: must repeat the serial "A" exactly' in caught.value.message

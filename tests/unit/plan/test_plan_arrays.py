@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.plan.read import (
     ArrayPlan,
     Plan,
@@ -164,7 +164,9 @@ def test_a_composed_plan_has_the_array() -> None:
         array={},
         typed={},
     )
-    with pytest.raises(Refusal, match='"H" is not released: making the array erases the drive'):
+    with pytest.raises(
+        RefusedError, match='"H" is not released: making the array erases the drive'
+    ):
         parse_plan(text)
 
 

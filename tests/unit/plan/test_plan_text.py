@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.plan.compose import quote
-from appliance.plan.read import PlannedDrive, PlanRefusal, compose_plan, parse_plan
+from appliance.plan.read import PlannedDrive, PlanRefusedError, compose_plan, parse_plan
 from appliance.toml.values import show_size, show_value
 from appliance.units import parse_size
 
@@ -106,7 +106,7 @@ def test_what_was_typed_is_not_corrected() -> None:
         boot={"cycles": 1, "power": "cold"},
         typed={"WD-1": "wd-1"},
     )
-    with pytest.raises(PlanRefusal, match='must repeat the serial "WD-1" exactly, not "wd-1"'):
+    with pytest.raises(PlanRefusedError, match='must repeat the serial "WD-1" exactly, not "wd-1"'):
         parse_plan(toml)
 
 
@@ -173,7 +173,7 @@ def test_sizes_as_a_plan_writes_them(size_bytes: int, shown: str) -> None:
 
 @pytest.mark.parametrize("serial", ["", "bad\udcff"])
 def test_a_drive_that_no_plan_can_name_is_refused(serial: str) -> None:
-    with pytest.raises(Refusal, match="/dev/sdq reports no serial"):
+    with pytest.raises(RefusedError, match="/dev/sdq reports no serial"):
         compose_plan(name="n", drives=[make_drive(serial=serial, path="/dev/sdq")], boot={})
 
 

@@ -8,7 +8,7 @@ import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from appliance.errors import PlanError
-from appliance.plan.read import PlanRefusal, parse_plan
+from appliance.plan.read import PlanRefusedError, parse_plan
 from tests.unit.plan.workload_tables import plan_of, problems_of
 
 SCHEMA_FILE = Path(__file__).parents[3] / "appliance/plan/plan.schema.json"
@@ -18,7 +18,7 @@ MIB = 1 << 20
 def test_a_wrong_release_is_told_once() -> None:
     """The workload would only repeat it."""
     text = 'version = 1\n[[drive]]\nserial = "A"\nerase = "a"\n[[workload]]\nkind = "sql"\n'
-    with pytest.raises(PlanRefusal, match="must repeat the serial") as caught:
+    with pytest.raises(PlanRefusedError, match="must repeat the serial") as caught:
         parse_plan(text)
     assert len(caught.value.problems) == 1
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from appliance.campaign.remaining_writes import CampaignRows, written_drives
 from appliance.campaign.start import plan_steps
-from appliance.errors import PlanError, Refusal
-from appliance.plan.read import Plan, PlanRefusal, parse_plan
+from appliance.errors import PlanError, RefusedError
+from appliance.plan.read import Plan, PlanRefusedError, parse_plan
 from appliance.plan.workloads import ARRAY
 from appliance.plan.writes import does_table_write
 from appliance.store.boots import CycleRow
@@ -33,11 +33,11 @@ from tests.plan_examples import (
 from tests.unit.plan.workload_tables import plan_of
 
 
-def refusal_of(text: str) -> PlanError | Refusal | None:
+def refusal_of(text: str) -> PlanError | RefusedError | None:
     """What the plan's checks say against it."""
     try:
         parse_plan(text)
-    except (PlanError, PlanRefusal) as error:
+    except (PlanError, PlanRefusedError) as error:
         return error
     return None
 

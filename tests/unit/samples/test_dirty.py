@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from appliance.arrays.model import ArrayStuckError
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.samples.dirty import DirtyRecorder
 from appliance.samples.model import DirtySample
 
@@ -21,7 +21,12 @@ def test_samples_are_taken_once_and_go_on_from_the_start() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [StepFailed("gone"), ArrayStuckError("held"), OSError(19, "No such device"), ValueError("x")],
+    [
+        StepFailedError("gone"),
+        ArrayStuckError("held"),
+        OSError(19, "No such device"),
+        ValueError("x"),
+    ],
     ids=repr,
 )
 def test_an_array_that_cannot_be_asked_leaves_a_gap(error: Exception) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.campaign.console_keys import Keyboards
 from appliance.campaign.host import Host
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.service import awaited_stick
 from appliance.service.awaited_stick import AwaitedStick, parse_entries
 from appliance.stick.partitions import DISK_UUID, Stick
@@ -161,7 +161,7 @@ def test_the_same_stick_under_another_name_is_taken(
     awaited = _open(machine, database)
     machine.pull("sdc")
     assert awaited.is_gone()
-    with pytest.raises(StickTrouble, match="was pulled out"):
+    with pytest.raises(StickError, match="was pulled out"):
         awaited.raise_if_gone()
     assert machine.wait(awaited, lambda: None, lambda: machine.plug("sdd", 48, _Disk()), _never)
     assert machine.given == [("8:50", "8:51")], "the partitions of the same numbers"
@@ -261,7 +261,7 @@ def test_where_no_program_can_be_read_the_kernel_switches_off(
     machine: _Machine, database: sqlite3.Connection
 ) -> None:
     def fail() -> None:
-        raise StepFailed("systemctl cannot be started")
+        raise StepFailedError("systemctl cannot be started")
 
     machine.world.during["power_off"] = fail
     awaited = _open(machine, database)
@@ -277,7 +277,7 @@ def test_another_database_on_the_same_stick_is_refused(
     awaited = _open(machine, database)
     other = open_database(tmp_path / "other.sqlite")
     _note(other, "2026-01-02T00:00:00Z")
-    with pytest.raises(StickTrouble, match="is not the one that was in use"):
+    with pytest.raises(StickError, match="is not the one that was in use"):
         awaited.check_database(other)
     awaited.check_database(database)
 

@@ -65,8 +65,8 @@ def test_it_waits_for_every_terminal_that_is_on_its_way_but_not_for_ever(
     world.make_campaign()
     terminals = _Terminals(world.run, come_s)
     world.clock = replace(world.clock, monotonic_s=lambda: terminals.now_s, sleep=terminals.sleep)
-    site = world.site()
-    shown = Screen(Status(), site.connection, site.host)
+    context = world.context()
+    shown = Screen(Status(), context.connection, context.host)
 
     assert not shown.countdown("reboot", "restart", 5)
     ended_s = terminals.now_s
@@ -89,7 +89,7 @@ def test_a_key_is_heard_although_no_interface_lives(world: World) -> None:
 
     world.during["sleep"] = press
     world.make_campaign()
-    site = world.site()
-    assert Screen(Status(), site.connection, site.host).countdown("reboot", "restart", 5)
+    context = world.context()
+    assert Screen(Status(), context.connection, context.host).countdown("reboot", "restart", 5)
     assert len(slept) == 1, "at once"
     os.close(end)

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.campaign import power
 from appliance.campaign.status import Status
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -195,7 +195,7 @@ def test_trouble_leaves_a_machine_that_stands_still(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def advance(_: Appliance, __: int) -> None:
-        raise StepFailed("the drive does not answer")
+        raise StepFailedError("the drive does not answer")
 
     monkeypatch.setattr(Appliance, "_advance", advance)
     appliance._run_campaign(1)

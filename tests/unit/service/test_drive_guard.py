@@ -16,7 +16,7 @@ from tests.unit.campaign.world import HDD, SSD, STICK, World
 
 def test_a_reader_whose_card_was_taken_out_keeps_what_is_known_of_the_card(world: World) -> None:
     listed = SimpleNamespace(read_drives=lambda: (HDD, SSD, STICK.drive))
-    drives = MachineDrives(world.site(), STICK, listed)  # type: ignore[arg-type] # the list alone
+    drives = MachineDrives(world.context(), STICK, listed)  # type: ignore[arg-type] # the list alone
     assert drives.note()
     empty = replace(SSD, size_bytes=0, model="reader")
     listed.read_drives = lambda: (HDD, empty, STICK.drive)

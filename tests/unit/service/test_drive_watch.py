@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from appliance.drives import probe
-from appliance.drives.facts.query import Answer, Asker, Heard
+from appliance.drives.facts.query import Answer, DriveQuery, RawAnswers
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import tell_nobody
 from appliance.service import drive_watch
 from appliance.service.drive_lines import describe_row
@@ -82,14 +82,14 @@ class Machine:
     def list_block_devices(self) -> str:
         """What lsblk would say."""
         if not self.goes:
-            raise StepFailed("lsblk failed")
+            raise StepFailedError("lsblk failed")
         nodes = []
         for name in self.names:
             captured = json.loads((FOLDER / f"{name}.json").read_text())
             nodes += captured["lsblk"]["blockdevices"]
         return json.dumps({"blockdevices": nodes})
 
-    def ask(self, drive: Drive, heard: Heard) -> None:
+    def ask(self, drive: Drive, heard: RawAnswers) -> None:
         """Ask a drive."""
         self.asked.append(drive.path)
         assert self.may_answer.wait(60)
@@ -125,7 +125,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_the_list_is_published_before_anybody_has_answered(machine: Machine) -> None:
     machine.plug("sata-disk", "nvme")
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     assert machine.published()["looking"]
     assert machine.answers() == ["asking", "asking"]
@@ -138,7 +138,7 @@ def test_the_list_is_published_before_anybody_has_answered(machine: Machine) -> 
 
 def test_drives_come_and_go(machine: Machine) -> None:
     machine.may_answer.set()
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     assert machine.published()["drives"] == []
     machine.plug("usb")
@@ -152,7 +152,7 @@ def test_drives_come_and_go(machine: Machine) -> None:
 def test_nobody_is_asked_within_quiet_and_all_are_asked_anew_behind_it(machine: Machine) -> None:
     machine.may_answer.set()
     machine.plug("sata-disk")
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     machine.let_answer()
     with listed.quiet(tell_nobody):
@@ -171,7 +171,7 @@ def test_whoever_hangs_is_not_waited_for_for_ever(
     monkeypatch.setattr(drive_watch, "DEADLINE_S", 0)
     monkeypatch.setattr(drive_watch, "_LATE_S", 0)
     machine.plug("sata-disk")
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     with listed.quiet(tell_nobody) as late:
         assert [drive.path for drive in late] == machine.asked
@@ -183,7 +183,7 @@ def test_whoever_hangs_is_not_waited_for_for_ever(
 def test_what_has_not_changed_is_not_published_again(machine: Machine) -> None:
     machine.may_answer.set()
     machine.plug("sata-disk")
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     machine.let_answer()
     listed.step()
@@ -196,7 +196,7 @@ def test_a_list_that_fails_is_tried_again(machine: Machine) -> None:
     machine.plug("sata-disk")
     machine.may_answer.set()
     machine.goes = False
-    listed = DriveList(Asker(machine.ask))
+    listed = DriveList(DriveQuery(machine.ask))
     listed.step()
     assert not machine.path.exists()
     machine.goes = True

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.campaign.requests.handlers import answer_beside_campaign
 from appliance.campaign.status import Status
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.service import import_campaigns
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -111,7 +111,7 @@ def test_a_stick_that_takes_nothing_any_more_is_no_fault_of_the_file(
     appliance.connection.execute("PRAGMA query_only = ON")
     request = select_request(appliance.connection, asked)
     assert request is not None
-    with pytest.raises(StickTrouble, match="nothing can be stored any more"):
+    with pytest.raises(StickError, match="nothing can be stored any more"):
         appliance._answer(request)
     appliance.connection.execute("PRAGMA query_only = OFF")
     assert _names(appliance.connection) == ["mine"]

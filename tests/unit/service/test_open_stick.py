@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 from appliance.campaign import database_copy
-from appliance.errors import KaltstartError, Refusal, StickTrouble
+from appliance.errors import KaltstartError, RefusedError, StickError
 from appliance.service import drive_guard, engine
 from appliance.service import open_stick as opening
 from appliance.service.drive_watch import DriveList
@@ -125,8 +125,8 @@ def test_kaltstart_is_not_checked_while_it_is_mounted(
 
 
 def test_a_damaged_database_can_be_copied_to_kaltstart(stick: Opened) -> None:
-    stick.trouble = StickTrouble("kaltstart-data is damaged")
-    with pytest.raises(StickTrouble, match="kaltstart-data is damaged"):
+    stick.trouble = StickError("kaltstart-data is damaged")
+    with pytest.raises(StickError, match="kaltstart-data is damaged"):
         stick.open()
     assert stick.log == ["data", "KALTSTART"]
 
@@ -134,7 +134,7 @@ def test_a_damaged_database_can_be_copied_to_kaltstart(stick: Opened) -> None:
 def test_a_spoilt_page_is_told_before_anything_is_written(stick: Opened) -> None:
     spoil_page(stick.path)
     before = stick.path.read_bytes()
-    with pytest.raises(StickTrouble, match="the database is damaged") as trouble:
+    with pytest.raises(StickError, match="the database is damaged") as trouble:
         stick.open()
     assert "appliance restore" in trouble.value.hint
     assert stick.path.read_bytes() == before
@@ -146,7 +146,7 @@ def test_a_spoilt_schema_is_told_before_anything_is_written(
 ) -> None:
     _turn_schema(stick.path, text, bit=bit)
     before = stick.path.read_bytes()
-    with pytest.raises(StickTrouble) as trouble:
+    with pytest.raises(StickError) as trouble:
         stick.open()
     assert "appliance restore" in trouble.value.hint
     assert stick.path.read_bytes() == before
@@ -261,7 +261,7 @@ def test_while_the_database_is_used_no_copy_is_put_in_its_place(
     stick: Opened, tmp_path: Path
 ) -> None:
     stick.open().close()
-    with pytest.raises(Refusal):
+    with pytest.raises(RefusedError):
         hold_alone(tmp_path / "run/database.lock", held="used", hint="")
 
 
@@ -269,8 +269,8 @@ def test_an_engine_that_cannot_use_the_database_leaves_it_to_a_person(
     stick: Opened, tmp_path: Path
 ) -> None:
     spoil_page(stick.path)
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         stick.open()
     hold_alone(tmp_path / "run/database.lock", held="used", hint="")
-    with pytest.raises(Refusal, match="the database is being replaced with a copy"):
+    with pytest.raises(RefusedError, match="the database is being replaced with a copy"):
         stick.open()

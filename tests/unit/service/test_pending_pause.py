@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign import pending_pause
 from appliance.campaign.pending_pause import owe_pause, read_owed_pause
 from appliance.campaign.status import Status
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance, serve
@@ -70,14 +70,14 @@ def test_a_campaign_goes_on_by_itself_after_a_start(appliance: Appliance, world:
     assert world.log[-1] == "it goes on"
 
 
-@pytest.mark.parametrize("error", [StickTrouble("another program holds it"), ValueError("a bug")])
+@pytest.mark.parametrize("error", [StickError("another program holds it"), ValueError("a bug")])
 def test_a_pause_that_could_not_be_stored_comes_before_anything_else(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     appliance.connection.execute("PRAGMA busy_timeout = 1")
     monkeypatch.setattr("appliance.store.connect._SHORT_PATIENCE_S", 0.001)
     with _held(world.path):
-        if isinstance(error, StickTrouble):
+        if isinstance(error, StickError):
             appliance.stop_for_trouble(error)
         else:
             appliance.pause_after_bug(error)
@@ -91,7 +91,7 @@ def test_a_pause_that_could_not_be_stored_comes_before_anything_else(
     assert read_owed_pause() == "", "a person can let it go on now"
 
 
-@pytest.mark.parametrize("error", [StickTrouble("KALTSTART is gone"), ValueError("a bug")])
+@pytest.mark.parametrize("error", [StickError("KALTSTART is gone"), ValueError("a bug")])
 def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     appliance: Appliance, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -101,7 +101,7 @@ def test_a_bug_in_the_pausing_itself_leaves_a_pause_owed_and_nothing_armed(
     with monkeypatch.context() as broken:
         broken.setattr(engine, "pause", fail)
         world.log.clear()
-        if isinstance(error, StickTrouble):
+        if isinstance(error, StickError):
             appliance.stop_for_trouble(error)
         else:
             appliance.pause_after_bug(error)
@@ -119,7 +119,7 @@ def test_a_reason_that_cannot_be_encoded_is_owed_all_the_same(world: World) -> N
 
 
 def test_a_pause_that_was_stored_is_not_owed(appliance: Appliance, world: World) -> None:
-    appliance.stop_for_trouble(StickTrouble("KALTSTART is gone"))
+    appliance.stop_for_trouble(StickError("KALTSTART is gone"))
     assert world.campaign().state == "paused"
     assert read_owed_pause() == ""
 
@@ -182,7 +182,7 @@ def test_who_holds_the_database_is_waited_for_once(
     monkeypatch.setattr(engine, "pause", pause)
     monkeypatch.setattr(appliance, "_advance", advance)
     monkeypatch.setattr(appliance, "work", lambda: appliance._run_campaign(1))
-    with _held(world.path), pytest.raises(StickTrouble, match="another program keeps"):
+    with _held(world.path), pytest.raises(StickError, match="another program keeps"):
         serve(DriveList(), world.host())
     assert waits == [3, 3]
     assert appliance.connection.execute("PRAGMA busy_timeout").fetchone()[0] == 77

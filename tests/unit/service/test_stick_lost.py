@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 import pytest
 
 from appliance.campaign import pending_pause, power
-from appliance.campaign.boots.next_boot import go_on
+from appliance.campaign.boots.next_boot import start_next_boot
 from appliance.campaign.context import leave
 from appliance.campaign.status import Status
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.service import engine, open_stick, screen
 from appliance.service.awaited_stick import AwaitedStick
 from appliance.service.drive_watch import DriveList
@@ -59,13 +59,13 @@ def _close(appliance: Appliance) -> None:
 
 def _close_and_fail(appliance: Appliance) -> None:
     _close(appliance)
-    raise StepFailed("the drive does not answer")
+    raise StepFailedError("the drive does not answer")
 
 
 def test_what_cannot_be_stored_is_told_as_trouble_with_the_stick(
     serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
-    with pytest.raises(StickTrouble) as trouble:
+    with pytest.raises(StickError) as trouble:
         serve_with(_close_and_fail)
     assert trouble.value.exit_code == 5
     last = shown[-1]
@@ -82,7 +82,7 @@ def test_a_stop_that_cannot_be_stored_is_no_bug_either(
         _close(appliance)
         raise StoppedByPersonError
 
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         serve_with(stop)
     assert shown[-1]["phase"] == "refused"
 
@@ -91,11 +91,11 @@ def test_power_that_does_not_go_is_told_and_not_the_database_that_is_closed_for_
     serve_with: Serve, shown: list[dict[str, Any]], world: World
 ) -> None:
     def power_off() -> None:
-        raise StepFailed("systemctl failed")
+        raise StepFailedError("systemctl failed")
 
     world.during["power_off"] = power_off
-    with pytest.raises(StickTrouble):
-        serve_with(lambda appliance: leave(appliance.site, appliance.host.power.power_off))
+    with pytest.raises(StickError):
+        serve_with(lambda appliance: leave(appliance.context, appliance.host.power.power_off))
     assert shown[-1]["message"] == "power-off failed: systemctl failed"
     assert "the campaign continues from there" in shown[-1]["error"]["hint"]
 
@@ -107,9 +107,9 @@ def test_a_stick_lost_on_the_way_out_leaves_nothing_that_starts_the_machine(
 
     def leave_for_cycle(appliance: Appliance) -> None:
         world.during["arm_alarm"] = lambda: _close(appliance)
-        go_on(replace(appliance.site, countdown=lambda *_: False), 1)
+        start_next_boot(replace(appliance.context, countdown=lambda *_: False), 1)
 
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         serve_with(leave_for_cycle)
     assert world.log[-4:] == ["arm measure-01", "alarm 60", "clear alarm", "disarm"]
     assert world.entry == ""
@@ -123,7 +123,7 @@ def test_what_a_lost_stick_does_not_let_take_back_is_told(
         raise OSError(5, "Input/output error", "bootctl")
 
     world.during["disarm_entry"] = fail
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         serve_with(_close_and_fail)
     assert "clear alarm" in world.log
     hint = shown[-1]["error"]["hint"]
@@ -137,10 +137,10 @@ def test_trouble_that_leaves_the_database_alone_pauses_before_the_engine_ends(
     """Started again by systemd it is idle, and answers."""
 
     def meet(_: Appliance, __: int) -> None:
-        raise StickTrouble("KALTSTART is gone")
+        raise StickError("KALTSTART is gone")
 
     monkeypatch.setattr(Appliance, "_run_campaign", meet)
-    with pytest.raises(StickTrouble):
+    with pytest.raises(StickError):
         serve_with(_close)
     assert (world.campaign().state, world.campaign().reason) == ("paused", "KALTSTART is gone")
 

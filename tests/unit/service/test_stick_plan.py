@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign import stick_room
-from appliance.campaign.start import Refusals, hash_plan
+from appliance.campaign.start import RefusedForReasonsError, hash_plan
 from appliance.campaign.status import Status
 from appliance.campaign.stick_room import StickRoom
 from appliance.service import stick_plan
@@ -48,7 +48,7 @@ def test_a_drive_that_is_missing_is_no_mistake_and_may_come(
     (tmp_path / "plan.toml").write_text(_PLAN)
     world.drives = (SSD,)
     status = appliance.status
-    assert find_stick_plan(appliance.site, status, stick=STICK) is None, "it does not start"
+    assert find_stick_plan(appliance.context, status, stick=STICK) is None, "it does not start"
     assert status.plan["state"] == "valid"
     assert status.plan["name"] == "rack 4"
     (problem,) = status.plan["problems"]
@@ -67,7 +67,7 @@ def test_a_mistake_stays_one_whatever_is_plugged_in(
     (tmp_path / "plan.toml").write_text(_PLAN.replace("surface", "surfaces"))
     world.drives = (HDD,)
     status = appliance.status
-    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert find_stick_plan(appliance.context, status, stick=STICK) is None
     assert status.plan["state"] == "invalid"
     before = list(status.plan["problems"])
     assert len(before) == 1
@@ -92,7 +92,7 @@ def test_a_plan_that_was_stopped_in_its_countdown_is_told_not_to_start_again(
     assert appliance.status.plan["is_known"] is True
     assert knows_plan(appliance.connection, hash_plan(_PLAN))
     again = Status()
-    find_stick_plan(appliance.site, again, stick=STICK)
+    find_stick_plan(appliance.context, again, stick=STICK)
     assert again.plan["is_known"] is True
 
 
@@ -101,7 +101,7 @@ def test_a_plan_that_was_started_is_told_not_to_start_again(
 ) -> None:
     (tmp_path / "plan.toml").write_text(_PLAN)
     world.drives = (HDD,)
-    find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    find_stick_plan(appliance.context, appliance.status, stick=STICK)
     assert appliance.status.plan["is_known"] is False
     appliance._admit(_PLAN)
     assert appliance.status.plan["is_known"] is True
@@ -114,14 +114,14 @@ def test_a_plan_that_erases_a_drive_in_doubt_waits_for_a_person(
     text = _PLAN.replace("[[workload]]", f"{named}[[workload]]")
     (tmp_path / "plan.toml").write_text(text)
     world.drives = (replace(HDD, serial_doubt="is the dock's"),)
-    plan = find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    plan = find_stick_plan(appliance.context, appliance.status, stick=STICK)
     assert plan is not None
     assert not plan.autostart
     assert appliance.status.plan["autostart"] is False
     ((_event, fields),) = [line for line in world.lines if line[0] == "refused"]
     assert "does not start automatically" in str(fields["reason"])
     world.drives = (HDD,)
-    plan = find_stick_plan(appliance.site, appliance.status, stick=STICK)
+    plan = find_stick_plan(appliance.context, appliance.status, stick=STICK)
     assert plan is not None
     assert plan.autostart
 
@@ -132,7 +132,7 @@ def test_a_plan_with_a_hidden_ending_is_named(
 ) -> None:
     (tmp_path / name).write_text(_PLAN)
     status = appliance.status
-    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert find_stick_plan(appliance.context, status, stick=STICK) is None
     assert status.plan["state"] == "invalid"
     (problem,) = status.plan["problems"]
     assert problem.startswith(f"{name}: its name must be plan.toml")
@@ -143,7 +143,7 @@ def test_litter_of_other_systems_is_no_plan(appliance: Appliance, tmp_path: Path
         (tmp_path / folder).mkdir()
     for name in ("._plan.toml", ".DS_Store", "desktop.ini", "._plan.toml.txt"):
         (tmp_path / name).write_bytes(b"\0\5\x16\7\0\2")
-    assert find_stick_plan(appliance.site, appliance.status, stick=STICK) is None
+    assert find_stick_plan(appliance.context, appliance.status, stick=STICK) is None
     assert appliance.status.plan["state"] == Status().plan["state"]
 
 
@@ -158,11 +158,11 @@ def test_a_plan_that_cannot_fit_on_the_stick_does_not_run_and_it_is_said_why(
     monkeypatch.setattr(stick_room, "read_room", lambda: _SMALL)
     world.drives = (replace(HDD, size_bytes=20_000_000_000_000),)
     status = appliance.status
-    assert find_stick_plan(appliance.site, status, stick=STICK) is None
+    assert find_stick_plan(appliance.context, status, stick=STICK) is None
     assert status.plan["state"] == "valid"
     (problem,) = status.plan["problems"]
     assert problem.startswith("the stick's partition kaltstart-data has no room for it: at least")
-    with pytest.raises(Refusals, match="kaltstart-data has no room for it"):
+    with pytest.raises(RefusedForReasonsError, match="kaltstart-data has no room for it"):
         appliance._admit(_PLAN)
     assert appliance.connection.execute("SELECT count(*) FROM campaign").fetchone()[0] == 0
 
@@ -174,7 +174,7 @@ def test_where_the_report_will_not_fit_the_plan_runs_and_says_so(
     monkeypatch.setattr(stick_room, "read_room", lambda: _SMALL)
     world.drives = (HDD,)
     status = appliance.status
-    assert find_stick_plan(appliance.site, status, stick=STICK) is not None
+    assert find_stick_plan(appliance.context, status, stick=STICK) is not None
     (warning,) = status.plan["warnings"]
     assert warning.startswith("KALTSTART has no room for the report")
     monkeypatch.setattr(stick_room, "read_room", lambda: None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.run import Finished
 from appliance.service import support
 from appliance.service.support import keep_crash, write_bundle
@@ -28,7 +28,7 @@ def stick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def run(command: Sequence[str], **_: object) -> Finished:
         if command[0] == "dmesg":
-            raise StepFailed("dmesg failed with code 1")
+            raise StepFailedError("dmesg failed with code 1")
         (lines,) = [word for word in command if word.startswith("--lines=")]
         return Finished(tuple(command), 0, _LOG * int(lines.partition("=")[2]), "")
 
@@ -125,5 +125,5 @@ def test_a_damaged_database_does_not_keep_the_log(stick: Path) -> None:
 
 def test_kaltstart_without_room_is_trouble(stick: Path) -> None:
     (stick / "fat").rmdir()
-    with pytest.raises(StickTrouble, match="cannot be written to KALTSTART"):
+    with pytest.raises(StickError, match="cannot be written to KALTSTART"):
         write_bundle()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.stick import fat as module
 from appliance.stick.fat import lacks_seed, mend_fat, restore_seed
@@ -27,7 +27,7 @@ class Tools:
         else:
             code = self.codes.get(" ".join(command[:2]), 0)
         if code and check:
-            raise StepFailed(f"{command[0]} failed with code {code}")
+            raise StepFailedError(f"{command[0]} failed with code {code}")
         return Finished(tuple(command), code, f"{self.kind}\n", "")
 
 

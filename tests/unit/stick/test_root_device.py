@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.stick import root_device
 from appliance.stick.root_device import (
     VerityTable,
@@ -89,7 +89,7 @@ def test_where_the_kernel_refuses_the_table_in_force_stays(
     monkeypatch: pytest.MonkeyPatch, refused: int
 ) -> None:
     kernel = _Kernel(monkeypatch, refuses=refused)
-    with pytest.raises(StickTrouble, match="does not take the stick"):
+    with pytest.raises(StickError, match="does not take the stick"):
         give_back(_TABLE, data="8:20", hashes="8:21")
     assert kernel.asked[-1][0] == 10, "what was loaded is cleared"
 

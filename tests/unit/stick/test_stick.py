@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed, StickTrouble
+from appliance.errors import RefusedError, StepFailedError, StickError
 from appliance.run import Finished
 from appliance.stick import partitions as module
 from appliance.stick.partitions import (
@@ -56,7 +56,7 @@ class Tools:
         self.commands.append(list(command))
         failed = command[0] in self.failing
         if failed and check:
-            raise StepFailed(f"{command[0]} failed with code 1")
+            raise StepFailedError(f"{command[0]} failed with code 1")
         rows = [{"path": path, "partlabel": label} for path, label in self.labels.items()]
         stdout = json.dumps(
             {"blockdevices": [{"path": DRIVE.path, "partlabel": None}, *rows]}
@@ -103,19 +103,19 @@ def test_before_its_first_start_it_has_no_data_partition(tools: Tools) -> None:
     tools.labels = {"/dev/sdc1": "KALTSTART"}
     stick = find_stick((DRIVE,))
     assert stick.data_path == ""
-    with pytest.raises(StickTrouble, match="has no partition kaltstart-data"):
+    with pytest.raises(StickError, match="has no partition kaltstart-data"):
         mount_data(stick)
 
 
 def test_no_stick_is_trouble(tools: Tools) -> None:
-    with pytest.raises(StickTrouble, match="was not found") as caught:
+    with pytest.raises(StickError, match="was not found") as caught:
         find_stick((OTHER,))
     assert caught.value.hint
 
 
 def test_two_sticks_are_trouble_and_both_are_named(tools: Tools) -> None:
     second = replace(DRIVE, path="/dev/sdd", serial="STICK-2")
-    with pytest.raises(StickTrouble, match=r"2 Kaltstart sticks \(/dev/sdc, /dev/sdd\)"):
+    with pytest.raises(StickError, match=r"2 Kaltstart sticks \(/dev/sdc, /dev/sdd\)"):
         find_stick((DRIVE, OTHER, second))
     assert tools.commands == []
 
@@ -126,7 +126,7 @@ def test_a_stick_that_did_not_start_the_machine_is_trouble(
 ) -> None:
     """Its own was unplugged, or a drive carries a copy that the root was taken from."""
     _run_from(tmp_path, *disks)
-    with pytest.raises(StickTrouble, match="not the one that this machine was started from"):
+    with pytest.raises(StickError, match="not the one that this machine was started from"):
         find_stick((OTHER, DRIVE))
     assert tools.commands == []
 
@@ -146,7 +146,7 @@ def test_a_stick_that_was_pulled_out_is_taken_again_by_its_new_name(
     if is_taken:
         assert find_stick((OTHER, DRIVE)) == STICK
     else:
-        with pytest.raises(StickTrouble, match="not the one"):
+        with pytest.raises(StickError, match="not the one"):
             find_stick((OTHER, DRIVE))
 
 
@@ -183,7 +183,7 @@ def test_what_is_mounted_from_a_stick_that_is_gone_is_dead(
     folders = (tmp_path / "fat", tmp_path / "data")
     assert module.find_dead_mounts() == (folders if is_dead else ())
     if is_dead:
-        with pytest.raises(StickTrouble, match="cannot be unmounted"):
+        with pytest.raises(StickError, match="cannot be unmounted"):
             module.unmount_dead()
         assert tools.commands == [["umount", "--lazy", str(folder)] for folder in folders]
     else:
@@ -201,16 +201,16 @@ def test_partitions_are_made_on_the_stick_and_nowhere_else(tools: Tools) -> None
 
 def test_a_stick_that_is_too_small_is_trouble_with_advice(tools: Tools) -> None:
     tools.failing = {"systemd-repart"}
-    with pytest.raises(StickTrouble, match="kaltstart-data cannot be made") as caught:
+    with pytest.raises(StickError, match="kaltstart-data cannot be made") as caught:
         make_data_partition(STICK)
     assert "larger" in caught.value.hint
 
 
 def test_a_write_protected_stick_is_left_alone(tools: Tools) -> None:
     protected = replace(STICK, drive=replace(DRIVE, read_only=True))
-    with pytest.raises(StickTrouble, match="write-protected"):
+    with pytest.raises(StickError, match="write-protected"):
         make_data_partition(protected)
-    with pytest.raises(StickTrouble, match="write-protected"):
+    with pytest.raises(StickError, match="write-protected"):
         mount_data(protected)
     assert tools.commands == []
 
@@ -226,7 +226,7 @@ def test_data_is_checked_before_it_is_mounted(tools: Tools) -> None:
 def test_nothing_on_the_stick_can_be_started_or_be_a_device(tools: Tools, fsck_code: int) -> None:
     """Other machines write on it."""
     tools.fsck_code = fsck_code
-    with suppress(StickTrouble):
+    with suppress(StickError):
         mount_data(STICK)
     mount_fat(STICK)
     options = [command[command.index("-o") + 1] for command in tools.commands if "-o" in command]
@@ -243,7 +243,7 @@ def test_what_was_repaired_is_told(tools: Tools) -> None:
 @pytest.mark.parametrize("code", [4, 5, 8, 12, 16, 32, 128, -9])
 def test_data_that_fsck_gave_up_on_is_only_read(tools: Tools, code: int) -> None:
     tools.fsck_code = code
-    with pytest.raises(StickTrouble, match="is damaged") as caught:
+    with pytest.raises(StickError, match="is damaged") as caught:
         mount_data(STICK)
     assert "rescue" in caught.value.hint
     mounted = tools.commands[-1]
@@ -257,7 +257,7 @@ def test_the_database_is_rescued_with_its_journal(
     database = tmp_path / "kaltstart.sqlite"
     monkeypatch.setattr(module, "DATABASE", database)
     module.FAT.mkdir()
-    with pytest.raises(StickTrouble, match="cannot be copied"):
+    with pytest.raises(StickError, match="cannot be copied"):
         rescue_database()
     database.write_bytes(b"rows")
     database.with_name("kaltstart.sqlite-journal").write_bytes(b"half")
@@ -274,7 +274,7 @@ def test_the_database_is_rescued_with_its_journal(
 def test_nothing_on_the_stick_is_run_or_gives_rights(tools: Tools, *, damaged: bool) -> None:
     if damaged:
         tools.fsck_code = 4
-    with suppress(StickTrouble):
+    with suppress(StickError):
         mount_data(STICK)
     mount_fat(STICK)
     mounts = [command for command in tools.commands if command[0] == "mount"]
@@ -286,14 +286,14 @@ def test_nothing_on_the_stick_is_run_or_gives_rights(tools: Tools, *, damaged: b
 
 def test_data_that_cannot_be_mounted_is_trouble(tools: Tools) -> None:
     tools.failing = {"mount"}
-    with pytest.raises(StickTrouble, match="/dev/sdc6 cannot be used"):
+    with pytest.raises(StickError, match="/dev/sdc6 cannot be used"):
         mount_data(STICK)
-    with pytest.raises(StickTrouble, match="KALTSTART cannot be read"):
+    with pytest.raises(StickError, match="KALTSTART cannot be read"):
         mount_fat(STICK)
 
 
 def test_a_full_stick_is_trouble(tools: Tools) -> None:
-    with pytest.raises(StickTrouble, match="data partition is full"):
+    with pytest.raises(StickError, match="data partition is full"):
         mount_data(STICK, min_free_bytes=1 << 70)
     mount_data(STICK, min_free_bytes=0)
 
@@ -319,7 +319,7 @@ def test_it_is_writable_only_for_as_long_as_needed(tools: Tools) -> None:
 
 def test_what_cannot_be_made_writable_is_trouble(tools: Tools) -> None:
     tools.failing = {"mount"}
-    with pytest.raises(StickTrouble, match="cannot be written"), writable_fat():
+    with pytest.raises(StickError, match="cannot be written"), writable_fat():
         pytest.fail("the block must not run")
 
 
@@ -329,7 +329,7 @@ def test_plans_are_read_from_what_somebody_formatted_otherwise(
 ) -> None:
     def mount(command: Sequence[str], **options: object) -> Finished:
         if command[2] != made:
-            raise StepFailed("wrong fs type")
+            raise StepFailedError("wrong fs type")
         return tools(command)
 
     monkeypatch.setattr(module, "run", mount)
@@ -355,7 +355,7 @@ def test_what_kaltstart_is_mounted_as(
 def test_a_second_engine_is_refused(tmp_path: Path) -> None:
     lock = tmp_path / "run" / "engine.lock"
     descriptor = module.hold_alone(lock, held="at work already", hint="ask it")
-    with pytest.raises(Refusal, match="at work already"):
+    with pytest.raises(RefusedError, match="at work already"):
         module.hold_alone(lock, held="at work already", hint="ask it")
     os.close(descriptor)
     module.hold_alone(lock, held="at work already", hint="ask it")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.store import copies
 from appliance.store.checksums import seal
 from appliance.store.connect import (
@@ -83,7 +83,7 @@ def test_a_spoilt_page_is_found_at_once(database: Path) -> None:
     spoil_page(database)
     with (
         closing(open_database(database)) as connection,
-        pytest.raises(StickTrouble, match="damaged") as caught,
+        pytest.raises(StickError, match="damaged") as caught,
     ):
         check_whole(connection)
     assert "appliance restore" in caught.value.hint
@@ -106,11 +106,11 @@ def test_a_schema_that_is_valid_and_another_one_is_damaged(
     _turn(path, text, at=at, bit=bit)
     with (
         closing(open_read_only(path)) as connection,
-        pytest.raises(StickTrouble, match=f"{named} differs from its definition") as caught,
+        pytest.raises(StickError, match=f"{named} differs from its definition") as caught,
     ):
         check_whole(connection)
     assert "appliance restore" in caught.value.hint
-    with pytest.raises(StickTrouble, match="damaged"):
+    with pytest.raises(StickError, match="damaged"):
         open_database(path)
 
 
@@ -282,7 +282,7 @@ def test_words_that_cannot_be_decoded_are_damage_whatever_was_executed(
     _turn(database, "'marker'", at=2, bit=7)
     with (
         closing(open_database(database)) as connection,
-        pytest.raises(StickTrouble, match="malformed database schema"),
+        pytest.raises(StickError, match="malformed database schema"),
         transaction(connection),
     ):
         use(connection)
@@ -297,7 +297,7 @@ def test_what_goes_while_rows_are_read_is_trouble_with_the_stick(database: Path)
         next(rows)
         os.truncate(database, database.stat().st_size // 2)
         with (
-            pytest.raises(StickTrouble, match="nothing can be stored any more"),
+            pytest.raises(StickError, match="nothing can be stored any more"),
             telling_stick_trouble(),
         ):
             list(rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.store.checksums import DAMAGED, find_damaged, seal
 from appliance.store.connect import open_database
 from appliance.store.copies import check_whole, find_copies, keep_copy
@@ -212,7 +212,7 @@ def test_a_boot_whose_sample_cannot_be_read_has_failed(path: Path) -> None:
     spoilt[header] ^= 1 << 6
     spoilt[header] |= 1 << 5
     path.write_bytes(spoilt)
-    with closing(open_database(path)) as connection, pytest.raises(StickTrouble):
+    with closing(open_database(path)) as connection, pytest.raises(StickError):
         check_whole(connection)
     (told,) = _mend(path)
     assert told.event == "sample-damaged"
@@ -336,7 +336,7 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
     told: list[Mended] = []
     with closing(open_database(path)) as connection:
         with pytest.raises(
-            StickTrouble, match="CHECK constraint failed in campaign_drive"
+            StickError, match="CHECK constraint failed in campaign_drive"
         ) as trouble:
             mend_rows(connection, note=told.extend)
         assert "appliance restore" in trouble.value.hint
@@ -346,7 +346,7 @@ def test_what_nothing_can_stand_in_for_is_left_to_a_person(path: Path) -> None:
 def test_of_a_damaged_page_nothing_is_changed(path: Path) -> None:
     spoil_page(path)
     before = path.read_bytes()
-    with closing(open_database(path)) as connection, pytest.raises(StickTrouble, match="damaged"):
+    with closing(open_database(path)) as connection, pytest.raises(StickError, match="damaged"):
         mend_rows(connection, note=lambda _: pytest.fail("nothing is mended"))
     assert path.read_bytes() == before
 
@@ -377,7 +377,7 @@ def test_whichever_bit_turns_no_figure_is_another_one(path: Path, seed: int) -> 
         path.write_bytes(spoilt)
         try:
             _mend(path)
-        except StickTrouble:
+        except StickError:
             refused += 1
             continue
         after = _rows(path)

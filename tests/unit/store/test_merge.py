@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StickTrouble, UnusableDatabase
+from appliance.errors import StickError, UnusableDatabaseError
 from appliance.store import merge_source
 from appliance.store.connect import open_database
 from appliance.store.merge import MergeCounts, merge_database
@@ -93,7 +93,7 @@ def test_more_than_there_is_memory_for_is_refused_before_it_is_read(
     mine: sqlite3.Connection, theirs: Path
 ) -> None:
     before = _dump(mine)
-    with pytest.raises(UnusableDatabase, match="needs 0 MiB of memory, and 0 MiB are free"):
+    with pytest.raises(UnusableDatabaseError, match="needs 0 MiB of memory, and 0 MiB are free"):
         merge(mine, theirs, room_bytes=theirs.stat().st_size)
     assert _dump(mine) == before
 
@@ -337,7 +337,7 @@ def test_what_cannot_be_merged_changes_nothing(
     assert callable(damage)
     damage(theirs)
     before = _dump(mine)
-    with pytest.raises(StickTrouble, match=message) as trouble:
+    with pytest.raises(StickError, match=message) as trouble:
         merge(mine, theirs)
     assert trouble.value.exit_code == 5
     assert _dump(mine) == before
@@ -353,7 +353,7 @@ def test_a_figure_without_end_is_not_imported(
     """No report could be drawn of it."""
     _run(theirs, statement)
     before = _dump(mine)
-    with pytest.raises(StickTrouble, match=r"boot_sample\.boot_s is no number"):
+    with pytest.raises(StickError, match=r"boot_sample\.boot_s is no number"):
         merge(mine, theirs)
     assert _dump(mine) == before
 
@@ -364,14 +364,14 @@ def test_one_that_takes_too_long_is_given_up(
     monkeypatch.setattr(merge_source, "_LOAD_S", -1.0)
     monkeypatch.setattr(merge_source, "_EVERY_INSTRUCTIONS", 1)
     before = _dump(mine)
-    with pytest.raises(StickTrouble, match="interrupted"):
+    with pytest.raises(StickError, match="interrupted"):
         merge(mine, theirs)
     assert _dump(mine) == before
 
 
 def test_a_text_too_long_to_be_ours_is_not_read(mine: sqlite3.Connection, theirs: Path) -> None:
     _run(theirs, "UPDATE campaign SET name = printf('%.*c', 11000000, 'x')")
-    with pytest.raises(StickTrouble, match="too big"):
+    with pytest.raises(StickError, match="too big"):
         merge(mine, theirs)
 
 
@@ -381,6 +381,6 @@ def test_a_failure_half_way_changes_nothing(mine: sqlite3.Connection, theirs: Pa
         "CREATE TEMP TRIGGER full BEFORE INSERT ON main.verdict"
         " BEGIN SELECT raise(ABORT, 'full'); END"
     )
-    with pytest.raises(StickTrouble, match="full"):
+    with pytest.raises(StickError, match="full"):
         merge(mine, theirs)
     assert _dump(mine) == before

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance import cli
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.stick import partitions as stick
 from appliance.store import restore
 from appliance.store.connect import open_database
@@ -104,14 +104,14 @@ def test_a_bit_in_the_schema_is_damage(database: Path, text: str, bit: int) -> N
 
 def test_nothing_is_replaced_that_is_whole_or_by_what_is_not(database: Path) -> None:
     before = database.read_bytes()
-    with pytest.raises(StickTrouble, match="not damaged"):
+    with pytest.raises(StickError, match="not damaged"):
         restore_copy(database)
     assert database.read_bytes() == before
     _spoil(database)
     for copy in find_copies(database):
         copy.unlink()
     spoilt = database.read_bytes()
-    with pytest.raises(StickTrouble, match="no intact copy"):
+    with pytest.raises(StickError, match="no intact copy"):
         restore_copy(database)
     assert database.read_bytes() == spoilt
 
@@ -123,7 +123,7 @@ def test_a_bit_in_the_header_alone_is_no_reason_to_go_back_to_a_copy(
     """The engine puts the header back at its next start."""
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(f"PRAGMA {pragma}")
-    with pytest.raises(StickTrouble, match="not damaged"):
+    with pytest.raises(StickError, match="not damaged"):
         restore_copy(database)
     assert _events(database) == ["first", "second", "third"]
 
@@ -146,7 +146,7 @@ def _misnumber(path: Path) -> int:
 def test_no_copy_whose_last_number_is_spoilt_replaces_a_newer_database(database: Path) -> None:
     assert _misnumber(find_copies(database)[1]) > 3
     before = database.read_bytes()
-    with pytest.raises(StickTrouble, match="not damaged"):
+    with pytest.raises(StickError, match="not damaged"):
         restore_copy(database)
     assert database.read_bytes() == before
 
@@ -176,7 +176,7 @@ def test_a_database_that_another_program_holds_is_not_taken_for_damaged(
             return connect(path, timeout=0, **options)  # type: ignore[call-overload,no-any-return]
 
         monkeypatch.setattr(sqlite3, "connect", connect_impatiently)
-        with pytest.raises(StickTrouble, match="damaged: database is locked"):
+        with pytest.raises(StickError, match="damaged: database is locked"):
             restore_copy(database)
     assert database.read_bytes() == before
 
@@ -195,7 +195,7 @@ def test_a_transaction_that_was_cut_is_no_damage(database: Path, tmp_path: Path)
         connection.execute("ROLLBACK")
     copied = cut / database.name
     assert copied.with_name(f"{copied.name}-journal").stat().st_size > 512
-    with pytest.raises(StickTrouble, match="not damaged"):
+    with pytest.raises(StickError, match="not damaged"):
         restore_copy(copied)
     assert _events(copied) == ["first", "second", "third"]
 
@@ -212,7 +212,7 @@ def test_what_the_stick_does_not_give_back_is_damaged_only_where_that_lasts(
     monkeypatch.setattr(restore, "check_whole", fail)
     monkeypatch.setattr(restore, "_can_be_read", lambda _: is_readable)
     if is_readable:
-        with pytest.raises(StickTrouble, match="damaged: disk I/O error"):
+        with pytest.raises(StickError, match="damaged: disk I/O error"):
             restore_copy(database)
         assert _events(database) == ["first", "second", "third"]
     else:

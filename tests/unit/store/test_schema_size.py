@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import UnusableDatabase
+from appliance.errors import UnusableDatabaseError
 from appliance.store import merge_source
 from appliance.store.connect import SCHEMA_VERSION, open_database
 from appliance.store.merge_source import find_offer
@@ -62,7 +62,7 @@ def test_one_with_more_than_can_be_ours_is_refused_before_sqlite_takes_it_up(
     path = tmp_path / "x.sqlite"
     _make(path, statements)
     monkeypatch.setattr(merge_source, "_bound", lambda *_, **__: pytest.fail("SQLite reads it"))
-    with pytest.raises(UnusableDatabase, match="not a database of Kaltstart"):
+    with pytest.raises(UnusableDatabaseError, match="not a database of Kaltstart"):
         find_offer(path, frozenset())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import appliance
 import tui
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.store import connect
 from appliance.store.connect import SCHEMA_VERSION, open_database, open_read_only, transaction
 from appliance.store.schema import APPLICATION_ID, VERSIONS, find_own_schema
@@ -189,7 +189,7 @@ def test_a_migration_that_fails_leaves_the_version_before(
     broken = (*VERSIONS, "CREATE TABLE half (x INTEGER) STRICT; no SQL")
     monkeypatch.setattr(connect, "VERSIONS", broken)
     monkeypatch.setattr(connect, "SCHEMA_VERSION", len(broken))
-    with pytest.raises(StickTrouble, match="cannot be used"):
+    with pytest.raises(StickError, match="cannot be used"):
         open_database(path)
     assert path.read_bytes() == before
 
@@ -224,7 +224,7 @@ def test_another_version_is_refused_and_left_alone(
     make_later(connection)
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StickTrouble, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
+    with pytest.raises(StickError, match=f"has schema version {SCHEMA_VERSION + 1}") as caught:
         opens(path)
     assert caught.value.exit_code == 5
     assert "move it to another folder and a new one will be made" in caught.value.hint
@@ -239,7 +239,7 @@ def test_a_version_below_none_is_refused_and_left_alone(
     connection.execute("PRAGMA user_version = -3")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StickTrouble, match="schema version -3, which no version writes"):
+    with pytest.raises(StickError, match="schema version -3, which no version writes"):
         opens(path)
     assert path.read_bytes() == before
 
@@ -251,7 +251,7 @@ def test_another_programs_database_is_refused_and_left_alone(path: Path, opens: 
     foreign.commit()
     foreign.close()
     before = path.read_bytes()
-    with pytest.raises(StickTrouble, match="is not a database of Kaltstart"):
+    with pytest.raises(StickError, match="is not a database of Kaltstart"):
         opens(path)
     assert path.read_bytes() == before
 
@@ -260,7 +260,7 @@ def test_another_programs_database_is_refused_and_left_alone(path: Path, opens: 
 def test_what_is_no_database_is_refused_and_left_alone(path: Path, opens: type) -> None:
     path.write_bytes(b"not a database, but long enough to look at" * 100)
     before = path.read_bytes()
-    with pytest.raises(StickTrouble, match="file is not a database"):
+    with pytest.raises(StickError, match="file is not a database"):
         opens(path)
     assert path.read_bytes() == before
 
@@ -285,14 +285,14 @@ def test_a_copy_is_advised_only_where_the_database_may_be_damaged(
         raise error
 
     monkeypatch.setattr(connect, "_connect", fail)
-    with pytest.raises(StickTrouble, match="cannot be used: no") as trouble:
+    with pytest.raises(StickError, match="cannot be used: no") as trouble:
         open_database(path)
     assert advice in trouble.value.hint
     assert ("appliance restore" in trouble.value.hint) == restores
 
 
 def test_reading_needs_a_database_and_makes_none(path: Path) -> None:
-    with pytest.raises(StickTrouble, match="cannot be read"):
+    with pytest.raises(StickError, match="cannot be read"):
         open_read_only(path)
     assert not path.exists()
 
@@ -305,7 +305,7 @@ def test_reading_cannot_write(path: Path, connection: sqlite3.Connection) -> Non
 
 
 def test_a_folder_that_is_not_there_is_stick_trouble(tmp_path: Path) -> None:
-    with pytest.raises(StickTrouble, match="cannot be used"):
+    with pytest.raises(StickError, match="cannot be used"):
         open_database(tmp_path / "absent" / "kaltstart.sqlite")
 
 
@@ -334,7 +334,7 @@ def test_a_full_disk_inside_a_transaction_leaves_what_was(connection: sqlite3.Co
     insert_campaign(connection)
     pages = pragma(connection, "page_count")
     connection.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StickTrouble, match="full") as trouble, transaction(connection):
+    with pytest.raises(StickError, match="full") as trouble, transaction(connection):
         connection.execute("UPDATE campaign SET plan_toml = ?", ("x" * 1_000_000,))
     assert trouble.value.exit_code == 5
     assert "what was stored is kept" in trouble.value.hint
@@ -343,7 +343,7 @@ def test_a_full_disk_inside_a_transaction_leaves_what_was(connection: sqlite3.Co
 
 def test_a_database_that_is_let_go_of_is_no_bug(connection: sqlite3.Connection) -> None:
     connection.close()
-    with pytest.raises(StickTrouble, match="closed database"), transaction(connection):
+    with pytest.raises(StickError, match="closed database"), transaction(connection):
         pytest.fail("there is nothing to write to")
 
 
@@ -365,7 +365,7 @@ def test_a_reader_that_stands_still_is_told_and_is_no_bug(
     with closing(sqlite3.connect(path, autocommit=True)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM campaign").fetchone()
-        with pytest.raises(StickTrouble, match="another program"), transaction(connection):
+        with pytest.raises(StickError, match="another program"), transaction(connection):
             connection.execute("DELETE FROM event")
         reader.execute("ROLLBACK")
     with transaction(connection):

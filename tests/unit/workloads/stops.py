@@ -7,7 +7,7 @@ class StoppedError(Exception):
     """What a stop raises."""
 
 
-def go_on(what: str, done: int, total: int) -> None:
+def start_next_boot(what: str, done: int, total: int) -> None:
     """Nobody asks for a stop."""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from appliance.drives.clear import Place
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.workloads.drive_content import (
     DriveContent,
     Signature,
@@ -67,5 +67,5 @@ def test_a_mark_with_partitions_is_foreign_even_where_it_was_noted() -> None:
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"signatures": [{"device": "sdb"}]}', "no"])
 def test_what_wipefs_never_says_is_a_failure(text: str) -> None:
-    with pytest.raises(StepFailed, match="no usable list of signatures"):
+    with pytest.raises(StepFailedError, match="no usable list of signatures"):
         parse_signatures(text, _PLACES)

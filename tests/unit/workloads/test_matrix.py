@@ -9,7 +9,7 @@ import pytest
 
 from appliance.caches import ballast as ballast_module
 from appliance.caches.page_cache import Pages
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.plan.workloads import MatrixPlan
 from appliance.workloads import matrix
 from appliance.workloads.base import PartResult
@@ -202,14 +202,14 @@ def test_the_ballast_stands_from_the_first_part_to_the_last(lab: FioBench) -> No
 
 def test_the_ballast_goes_with_a_part_that_fails(lab: FioBench) -> None:
     lab.answers["write"] = "polluted"
-    with pytest.raises(StepFailed):
+    with pytest.raises(StepFailedError):
         run_all(lab, replace(PLAN, free_ram_bytes=1 << 30))
     assert lab.happened[-1] == "ballast down"
 
 
 def test_the_ballast_goes_when_preparing_fails(lab: FioBench) -> None:
     plan = replace(PLAN, free_ram_bytes=1 << 30, file_sizes_bytes=(2 << 30,))
-    with pytest.raises(StepFailed, match="a test file of 2G"):
+    with pytest.raises(StepFailedError, match="a test file of 2G"):
         run_all(lab, plan)
     assert lab.happened == ["ballast up", "ballast down"]
 
@@ -263,7 +263,7 @@ def test_the_file_goes_with_the_last_part(lab: FioBench) -> None:
 def test_sizes_that_cannot_be_kept_are_the_sticks_trouble(lab: FioBench) -> None:
     bench = replace(lab.bench, raw=lab.bench.raw / "gone")
     with (
-        pytest.raises(StickTrouble, match=r"matrix\.json cannot be written"),
+        pytest.raises(StickError, match=r"matrix\.json cannot be written"),
         closing(MatrixWorkload(PLAN)) as workload,
     ):
         workload.prepare(bench)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import SelftestPlan
 from appliance.progress import Progress
 from appliance.run import Finished
@@ -17,7 +17,7 @@ from appliance.samples.diskstats import DiskStats
 from appliance.workloads import selftest
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.selftest import SelftestWorkload
-from tests.unit.workloads.stops import StoppedError, go_on, stop_after
+from tests.unit.workloads.stops import StoppedError, start_next_boot, stop_after
 
 type Json = dict[str, Any]
 
@@ -106,7 +106,7 @@ def drive(monkeypatch: pytest.MonkeyPatch) -> TestingDrive:
     return made
 
 
-def run_short(folder: Path, progress: Progress = go_on) -> PartResult:
+def run_short(folder: Path, progress: Progress = start_next_boot) -> PartResult:
     bench = Bench(
         device="/dev/sdb",
         folder=None,
@@ -162,7 +162,7 @@ def test_a_drive_that_only_nods_has_not_passed(drive: TestingDrive, tmp_path: Pa
     drive.log = [OLD]
     drive.begins_after_s = math.inf
     told: list[int] = []
-    with pytest.raises(StepFailed, match="no sign that the self-test ran"):
+    with pytest.raises(StepFailedError, match="no sign that the self-test ran"):
         run_short(tmp_path, lambda _what, done, _total: told.append(done))
     assert 30 <= drive.now_s - 1000 <= 32
     assert set(told) == {0}
@@ -252,26 +252,26 @@ def test_a_test_that_somebody_else_started_is_left_alone(
     drive: TestingDrive, tmp_path: Path
 ) -> None:
     drive.started_s = drive.now_s
-    with pytest.raises(StepFailed, match="already running a self-test"):
+    with pytest.raises(StepFailedError, match="already running a self-test"):
         run_short(tmp_path)
     assert drive.commands == []
 
 
 def test_a_drive_without_self_tests_is_no_success(drive: TestingDrive, tmp_path: Path) -> None:
     drive.supported = False
-    with pytest.raises(StepFailed, match="the drive has no self-test"):
+    with pytest.raises(StepFailedError, match="the drive has no self-test"):
         run_short(tmp_path)
     assert drive.commands == []
 
 
 def test_a_test_that_was_ended_early_says_nothing(drive: TestingDrive, tmp_path: Path) -> None:
     drive.result = 0x25
-    with pytest.raises(StepFailed, match="ended early: ended with 0x25"):
+    with pytest.raises(StepFailedError, match="ended early: ended with 0x25"):
         run_short(tmp_path)
 
 
 def test_a_test_without_end_is_ended(drive: TestingDrive, tmp_path: Path) -> None:
     drive.takes_s = 1e9
-    with pytest.raises(StepFailed, match="did not end within 14 minutes"):
+    with pytest.raises(StepFailedError, match="did not end within 14 minutes"):
         run_short(tmp_path)
     assert drive.commands == ["start", "abort"]

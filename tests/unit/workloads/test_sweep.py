@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import SweepPlan
 from appliance.workloads import sweep
 from appliance.workloads.base import PartResult
@@ -139,7 +139,7 @@ def test_an_interrupted_sweep_does_not_lay_out_again(lab: FioBench) -> None:
 
 
 def test_a_set_that_does_not_fit_is_refused_before_anything_is_written(lab: FioBench) -> None:
-    with pytest.raises(StepFailed, match="a test file of 2G"):
+    with pytest.raises(StepFailedError, match="a test file of 2G"):
         run_all(lab, replace(PLAN, set_sizes_bytes=(32 << 20, 2 << 30)))
     assert lab.happened == []
 

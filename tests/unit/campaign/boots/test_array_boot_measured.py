@@ -8,7 +8,7 @@ from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign.boots import measured_boot
 from appliance.campaign.boots import sample as boot_sample
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.model import ArrayPlan
 from appliance.reference_os.install import root_partuuid
 from appliance.store.arrays import insert_array, update_array
@@ -34,7 +34,7 @@ cache_mode = "writethrough"
 def booted_array(booted: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """The first measured boot of a campaign, from an array."""
     set_uuid = array_set_uuid(1)
-    connection = booted.site().connection
+    connection = booted.context().connection
     connection.execute("UPDATE campaign SET plan_toml = ?", (ARRAY_PLAN,))
     connection.execute("UPDATE campaign_drive SET role = 'cache' WHERE slot = 2")
     connection.execute("UPDATE campaign_drive SET role = 'backing' WHERE slot = 1")
@@ -83,7 +83,7 @@ SSD_STOOD = "count did not rise although the machine was powered off: 7 → 7"
 def test_an_array_was_cold_only_where_both_its_drives_were(
     booted_array: World, after: tuple[int, int | None], proof: str, reason: str
 ) -> None:
-    booted_array.site().connection.execute(
+    booted_array.context().connection.execute(
         "UPDATE cycle SET power_cycles_before = 3, cache_power_cycles_before = 7"
     )
     paths = (HDD.path, SSD.path)
@@ -110,7 +110,7 @@ def test_an_array_was_cold_only_where_both_its_drives_were(
 def test_an_array_was_warm_only_where_both_its_drives_were(
     booted_array: World, after: tuple[int, int], proof: str, valid: int, reason: str
 ) -> None:
-    booted_array.site().connection.execute(
+    booted_array.context().connection.execute(
         "UPDATE cycle SET power = 'warm', power_cycles_before = 3, cache_power_cycles_before = 7"
     )
     booted_array.counts = dict(zip((HDD.path, SSD.path), after, strict=True))
@@ -133,7 +133,7 @@ def test_a_boot_with_other_settings_than_the_plans_is_not_stored(
     booted_array: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
-        raise StepFailed(f"{backing.name} {set_uuid} does not run in {plan.cache_mode}")
+        raise StepFailedError(f"{backing.name} {set_uuid} does not run in {plan.cache_mode}")
 
     monkeypatch.setattr(measured_boot, "check_settings", check_settings)
     booted_array.measure()

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.campaign.boots import sample as boot_sample
 from appliance.campaign.host import Clock
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.reference_os.install import root_partuuid
 from appliance.samples.diskstats import DiskStats
 
@@ -53,16 +53,18 @@ def test_the_disk_is_the_one_the_root_was_mounted_from(
 
 def test_a_root_whose_uuid_leads_elsewhere_gives_no_sample(machine: Machine) -> None:
     machine.mount("254:1", named="sda1")
-    with pytest.raises(StepFailed, match=r"mounted from bcache0p1, and its UUID leads to .*/sda1"):
+    with pytest.raises(
+        StepFailedError, match=r"mounted from bcache0p1, and its UUID leads to .*/sda1"
+    ):
         boot_sample.find_root_disk(1)
 
 
 def test_a_root_that_is_gone_or_not_known_gives_no_sample(machine: Machine) -> None:
     unknown = "what this boot's root was mounted from is not known: "
-    with pytest.raises(StepFailed, match=f"{unknown}.*/volatile-root: No such file"):
+    with pytest.raises(StepFailedError, match=f"{unknown}.*/volatile-root: No such file"):
         boot_sample.find_root_disk(1)
     machine.mount("8:17", named="sda1")
-    with pytest.raises(StepFailed, match=f"{unknown}.*/8:17: No such file"):
+    with pytest.raises(StepFailedError, match=f"{unknown}.*/8:17: No such file"):
         boot_sample.find_root_disk(1)
 
 

@@ -34,10 +34,10 @@ ALARM = 1_800_000_060.0
 
 
 def store(world: World, *, slot: int = 1, charted: bool = False, drive: Drive = HDD) -> None:
-    site = world.site(slot=slot, charted=charted)
-    due = _find_due(site, slot)
+    context = world.context(slot=slot, charted=charted)
+    due = _find_due(context, slot)
     assert due is not None
-    store_sample(site, due, BootedDrives(drive), SAMPLE)
+    store_sample(context, due, BootedDrives(drive), SAMPLE)
 
 
 def test_the_sample_is_committed_before_the_drive_is_asked(world: World) -> None:
@@ -207,7 +207,7 @@ def test_a_chart_is_kept_with_its_cycle(
         return Finished(tuple(command), 0, "", "")
 
     world.make_campaign([HDD], cycles=1, charts="all")
-    world.site().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
+    world.context().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
     start_measured(world)
     monkeypatch.setattr(sample_store, "run", run)
     monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)
@@ -226,7 +226,7 @@ def test_a_chart_that_is_missing_is_told_and_the_sample_stays(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign([HDD], cycles=1, charts="all")
-    world.site().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
+    world.context().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
     start_measured(world)
     monkeypatch.setattr(sample_store, "run", lambda *_, **__: Finished((), 0, "", ""))
     monkeypatch.setattr(sample_store, "_CHARTS", tmp_path)

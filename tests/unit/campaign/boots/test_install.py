@@ -7,13 +7,13 @@ import pytest
 
 from appliance.campaign.boots import install as module
 from appliance.campaign.boots.install import prepare
-from appliance.campaign.boots.next_boot import Outcome, go_on
-from appliance.campaign.context import Site
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.drives.model import Drive
 from appliance.drives.serial_number import BRIDGE
 from appliance.drives.unlock import Unlocked
-from appliance.errors import KaltstartError, Refusal, StepFailed, StickTrouble
+from appliance.errors import KaltstartError, RefusedError, StepFailedError, StickError
 from appliance.plan.model import ArrayPlan
 from appliance.progress import Progress
 from appliance.reference_os.install import root_partuuid
@@ -86,7 +86,7 @@ class ArrayInstaller:
 
     def __call__(
         self,
-        _site: Site,
+        _site: CampaignContext,
         _campaign_id: int,
         row: CampaignDriveRow,
         *,
@@ -103,7 +103,7 @@ def prepared(world: World) -> list[tuple[str, int, int]]:
     """Prepare; return what the progress said."""
     said: list[tuple[str, int, int]] = []
     prepare(
-        world.site(),
+        world.context(),
         1,
         stick=STICK,
         progress=lambda label, done, total: said.append((label, done, total)),
@@ -154,8 +154,8 @@ def test_a_drive_is_found_by_what_it_is_not_by_where_it_was(
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (StepFailed("/dev/sda: Input/output error"), "step-failed"),
-        (Refusal("/dev/sda is mounted at /mnt", hint="unmount it"), "refused"),
+        (StepFailedError("/dev/sda: Input/output error"), "step-failed"),
+        (RefusedError("/dev/sda is mounted at /mnt", hint="unmount it"), "refused"),
     ],
 )
 def test_a_drive_that_fails_is_left_out_and_the_others_stay_in(
@@ -173,7 +173,7 @@ def test_a_drive_that_fails_is_left_out_and_the_others_stay_in(
     assert world.lines == [(line, {"id": 1, "drive": "LAB-HDD-1", "reason": error.message})]
     assert ("install-failed", f"LAB-HDD-1: {error}") in world.events()
     assert world.campaign().state == "running"
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.entry == "measure-02"
 
 
@@ -217,8 +217,8 @@ def test_another_disk_behind_the_same_serial_number_is_not_written_to(
 def test_a_stick_that_takes_nothing_costs_no_drive(world: World, installer: Installer) -> None:
     """The trouble passes, as with a stick that was full: the drive is as good as before."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
-    installer.errors = {"LAB-HDD-1": StickTrouble("nothing can be stored any more: disk full")}
-    with pytest.raises(StickTrouble):
+    installer.errors = {"LAB-HDD-1": StickError("nothing can be stored any more: disk full")}
+    with pytest.raises(StickError):
         prepared(world)
     assert [row.failed_reason for row in world.drive_rows()] == ["", ""]
     assert world.states() == ["planned"] * 4
@@ -234,7 +234,7 @@ def test_after_a_power_cut_only_what_is_missing_is_written(
     """Written, failed, and the one that was being written."""
     third = replace(HDD, path="/dev/sdd", serial="LAB-HDD-2", wwn="")
     world.make_campaign([HDD, SSD, third], plan_toml=PLAN, state="preparing")
-    installer.errors = {"LAB-SSD-1": StepFailed("x"), "LAB-HDD-2": KeyboardInterrupt()}
+    installer.errors = {"LAB-SSD-1": StepFailedError("x"), "LAB-HDD-2": KeyboardInterrupt()}
     with pytest.raises(KeyboardInterrupt):
         prepared(world)
     assert world.campaign().state == "preparing"
@@ -395,7 +395,10 @@ def test_after_a_power_cut_in_the_installing_nothing_else_may_be_on_the_drive(
 
 @pytest.mark.parametrize(
     "error",
-    [Refusal("/dev/sda is locked by another program"), StepFailed("/dev/sda cannot be opened")],
+    [
+        RefusedError("/dev/sda is locked by another program"),
+        StepFailedError("/dev/sda cannot be opened"),
+    ],
     ids=["refused", "failed"],
 )
 def test_what_failed_before_the_first_write_leaves_no_mark(
@@ -416,7 +419,7 @@ def test_no_drive_is_written_where_no_boot_could_be_armed_afterwards(
 ) -> None:
     world.make_campaign(plan_toml=PLAN, state="preparing")
     world.no_entry = "KALTSTART is exfat"
-    with pytest.raises(Refusal, match="KALTSTART is exfat"):
+    with pytest.raises(RefusedError, match="KALTSTART is exfat"):
         prepared(world)
     assert installer.calls == []
     assert world.campaign().state == "preparing", "it goes on once that is mended"
@@ -427,7 +430,7 @@ def test_where_no_boot_is_left_nobody_needs_a_boot_entry(
 ) -> None:
     """All its boots were skipped or have failed; its steps and its report are still to come."""
     world.make_campaign(plan_toml=PLAN, state="preparing")
-    world.site().connection.execute("UPDATE cycle SET state = 'skipped'")
+    world.context().connection.execute("UPDATE cycle SET state = 'skipped'")
     world.no_entry = "KALTSTART is exfat"
     prepared(world)
     assert installer.calls == []
@@ -439,7 +442,9 @@ _RELEASED = "table-1/ext4"
 
 def _contain(world: World, drive: Drive) -> None:
     """What was on it when it was released, and what is on it now."""
-    world.site().connection.execute("UPDATE campaign_drive SET released_content = ?", (_RELEASED,))
+    world.context().connection.execute(
+        "UPDATE campaign_drive SET released_content = ?", (_RELEASED,)
+    )
     world.drives = (drive,)
 
 
@@ -457,7 +462,7 @@ def test_a_drive_that_somebody_has_used_since_its_release_is_not_written_to(
     """Power went before the first write, and came back months later."""
     world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
     _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
-    prepare(world.site(), 1, stick=STICK, progress=lambda *_: None)
+    prepare(world.context(), 1, stick=STICK, progress=lambda *_: None)
     assert installer.calls == []
     assert "does not carry what it did when it was released" in world.drive_rows()[0].failed_reason
 
@@ -477,6 +482,6 @@ def test_an_installation_that_was_cut_is_made_again(
 ) -> None:
     world.make_campaign([HDD], plan_toml=PLAN, state="preparing")
     _contain(world, replace(HDD, **now))  # type: ignore[arg-type]
-    prepare(world.site(), 1, stick=STICK, progress=lambda *_: None)
+    prepare(world.context(), 1, stick=STICK, progress=lambda *_: None)
     assert len(installer.calls) == 1
     assert world.drive_rows()[0].noted_content is None, "from here on its marks are known"

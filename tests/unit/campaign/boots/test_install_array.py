@@ -50,7 +50,7 @@ def test_the_system_is_written_past_the_cache(
     monkeypatch.setattr(module, "_locked", lambda _: nullcontext())
     world.make_campaign([HDD, SSD], roles=["backing", "cache"], state="preparing")
     install_uuid = install_on_array(
-        world.site(),
+        world.context(),
         1,
         world.drive_rows()[0],
         stick=STICK,

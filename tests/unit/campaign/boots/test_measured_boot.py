@@ -13,7 +13,7 @@ from appliance.campaign.boots import measured_boot
 from appliance.campaign.boots import sample as boot_sample
 from appliance.campaign.boots.measured_boot import _find_due
 from appliance.campaign.log import record
-from appliance.errors import Refusal, StepFailed, StickTrouble, UnreadableProgram
+from appliance.errors import RefusedError, StepFailedError, StickError, UnreadableProgramError
 from appliance.samples.startup import Startup
 from appliance.stick.partitions import MIN_FREE_BYTES, Stick
 from appliance.store.clock import timestamp
@@ -29,7 +29,7 @@ from tests.unit.campaign.world import SSD, World, installed, start_measured
 def test_the_armed_cycle_is_due(world: World) -> None:
     world.make_campaign()
     start_measured(world)
-    due = _find_due(world.site(slot=1), 1)
+    due = _find_due(world.context(slot=1), 1)
     assert due is not None
     campaign, cycle, row = due
     assert (campaign.id, cycle.cycle, row.serial, row.slot) == (1, 1, "LAB-HDD-1", 1)
@@ -38,41 +38,43 @@ def test_the_armed_cycle_is_due(world: World) -> None:
 def test_another_slots_boot_was_not_due(world: World) -> None:
     world.make_campaign()
     start_measured(world)
-    assert _find_due(world.site(slot=2), 2) is None
+    assert _find_due(world.context(slot=2), 2) is None
 
 
 @pytest.mark.parametrize("charted", [False, True])
 def test_a_timed_and_a_charted_boot_are_not_the_same(world: World, *, charted: bool) -> None:
     world.make_campaign(charts="all")
     if charted:
-        world.site().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
+        world.context().connection.execute("UPDATE cycle SET state = 'done' WHERE NOT charted")
     start_measured(world)
-    assert _find_due(world.site(slot=1, charted=charted), 1) is not None
-    assert _find_due(world.site(slot=1, charted=not charted), 1) is None
+    assert _find_due(world.context(slot=1, charted=charted), 1) is not None
+    assert _find_due(world.context(slot=1, charted=not charted), 1) is None
 
 
 def test_a_cycle_armed_by_another_entry_is_not_due(world: World) -> None:
     world.make_campaign()
     start_measured(world)
-    world.site().connection.execute("UPDATE cycle SET entry = 'measure-02' WHERE state = 'armed'")
-    assert _find_due(world.site(slot=1), 1) is None
+    world.context().connection.execute(
+        "UPDATE cycle SET entry = 'measure-02' WHERE state = 'armed'"
+    )
+    assert _find_due(world.context(slot=1), 1) is None
 
 
 def test_nothing_armed_is_nothing_due(world: World) -> None:
     world.make_campaign()
-    assert _find_due(world.site(slot=1), 1) is None
+    assert _find_due(world.context(slot=1), 1) is None
 
 
 @pytest.mark.parametrize("state", ["paused", "done", "preparing"])
 def test_a_campaign_that_does_not_run_has_nothing_due(world: World, state: str) -> None:
     world.make_campaign()
     start_measured(world)
-    world.site().connection.execute("UPDATE campaign SET state = ?", (state,))
-    assert _find_due(world.site(slot=1), 1) is None
+    world.context().connection.execute("UPDATE campaign SET state = ?", (state,))
+    assert _find_due(world.context(slot=1), 1) is None
 
 
 def test_without_a_campaign_nothing_is_due(world: World) -> None:
-    assert _find_due(world.site(slot=1), 1) is None
+    assert _find_due(world.context(slot=1), 1) is None
 
 
 # All of it
@@ -92,7 +94,7 @@ def test_a_measured_boot_stores_its_sample_and_arms_the_next(booted: World) -> N
 
 
 def test_an_alarm_whose_time_the_stick_has_spoilt_costs_no_sample(booted: World) -> None:
-    booted.site().connection.execute(
+    booted.context().connection.execute(
         "UPDATE cycle SET alarm_at = 'q026-11-21T03:20:00.000Z' WHERE state = 'armed'"
     )
     booted.measure()
@@ -161,7 +163,7 @@ def test_a_key_keeps_the_sample_and_goes_back_to_the_appliance(
 
 
 def test_after_the_last_boot_the_appliance_writes_the_report(booted: World) -> None:
-    booted.site().connection.execute("UPDATE cycle SET state = 'failed' WHERE state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'failed' WHERE state = 'planned'")
     booted.measure()
     assert booted.states() == ["done", "failed", "failed", "failed"]
     assert booted.log[-1] == "reboot"
@@ -197,7 +199,9 @@ def test_a_sample_of_another_drive_is_not_stored_as_this_ones(booted: World) -> 
 def test_a_drive_that_goes_while_the_system_runs_from_it_is_to_blame(booted: World) -> None:
     booted.drives = (installed(SSD, 2),)
     booted.measure()
-    row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    row = (
+        booted.context().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    )
     assert row["blame"] == "drive"
 
 
@@ -205,11 +209,13 @@ def test_a_drive_that_no_longer_gives_the_programs_of_its_system_is_to_blame(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cannot_start(*_: object) -> None:
-        raise UnreadableProgram("systemctl cannot be started: Input/output error")
+        raise UnreadableProgramError("systemctl cannot be started: Input/output error")
 
     monkeypatch.setattr(measured_boot, "take_sample", cannot_start)
     booted.measure()
-    row = booted.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    row = (
+        booted.context().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    )
     assert row["blame"] == "drive"
 
 
@@ -217,7 +223,7 @@ def test_a_drive_that_no_longer_gives_the_programs_of_its_system_is_to_blame(
 def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
     booted: World, asked: str
 ) -> None:
-    connection = booted.site().connection
+    connection = booted.context().connection
     if asked:
         payload = {"campaign_id": booted.campaign_id}
         insert_request(connection, asked, payload, at="2026-11-22T03:20:00.000Z", boot_id="b")
@@ -229,12 +235,12 @@ def test_a_pause_that_was_asked_for_while_power_went_is_heard_behind_the_sample(
     assert booted.states() == ["done", "planned", "planned", "planned"]
     assert (booted.campaign().state, booted.campaign().reason) == ("paused", "paused by a person")
     assert booted.log[-1] == "reboot", "the appliance, where a person is told"
-    left = [request.id for request in select_new_requests(booted.site().connection)]
+    left = [request.id for request in select_new_requests(booted.context().connection)]
     assert left == [report], "what else was asked for is the appliance's to answer"
 
 
 def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> None:
-    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.measure()
     assert booted.boots() == []
     assert booted.log == ["disarm", "reboot"]
@@ -242,14 +248,16 @@ def test_a_boot_nobody_expected_stores_nothing_and_goes_back(booted: World) -> N
 
 
 def test_a_boot_nobody_expected_that_would_come_again_ends_switched_off(booted: World) -> None:
-    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.entry = "measure-01"
     booted.stuck = True
     booted.measure()
     assert booted.log == ["disarm", "clear alarm", "power-off"]
 
 
-@pytest.mark.parametrize("error", [StepFailed("the kernel refused '0'"), OSError("it has gone")])
+@pytest.mark.parametrize(
+    "error", [StepFailedError("the kernel refused '0'"), OSError("it has gone")]
+)
 @pytest.mark.parametrize("firmware", ["uefi", "bios"])
 def test_a_clock_that_refuses_keeps_nobody_from_switching_off(
     booted: World, firmware: str, error: Exception
@@ -259,7 +267,7 @@ def test_a_clock_that_refuses_keeps_nobody_from_switching_off(
     def refuse() -> None:
         raise error
 
-    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.entry = "measure-01"
     booted.stuck = True
     booted.firmware = firmware
@@ -278,7 +286,7 @@ def by_bios(booted: World) -> World:
 @pytest.mark.usefixtures("by_bios")
 def test_a_boot_nobody_expected_on_a_bios_machine_ends_switched_off(booted: World) -> None:
     """The stick may forget that the entry was taken back."""
-    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.measure()
     assert booted.log == ["disarm", "clear alarm", "power-off"]
 
@@ -297,7 +305,7 @@ def _measure_again(world: World, kept: bytes) -> bool:
 def test_boots_that_a_stick_forgets_end_by_the_drives_own_count(booted: World) -> None:
     """A BIOS machine: nothing outside the stick counts its restarts."""
     disk = booted.drives[0].path
-    booted.site().connection.execute("UPDATE cycle SET power_cycles_before = 40")
+    booted.context().connection.execute("UPDATE cycle SET power_cycles_before = 40")
     kept = booted.path.read_bytes()
     boots = 0
     while booted.counts.get(disk, 40) < 100:
@@ -318,13 +326,13 @@ def test_boots_that_a_stick_forgets_end_by_the_drives_own_count(booted: World) -
 def test_a_count_that_tells_nothing_ends_no_boots(booted: World, why: str) -> None:
     disk = booted.drives[0].path
     booted.counts[disk] = 99
-    connection = booted.site().connection
+    connection = booted.context().connection
     if why != "none":
         connection.execute("UPDATE cycle SET power_cycles_before = 40")
     if why == "a count of spindle starts":
         booted.count_source = "SCSI start-stop log"
     elif why == "a person resumed it since":
-        record(booted.site(), "campaign-resumed", campaign_id=1)
+        record(booted.context(), "campaign-resumed", campaign_id=1)
         connection.execute("UPDATE event SET boot_id = 'boot-7' WHERE event = 'campaign-resumed'")
     booted.measure()
     assert booted.log[-1] == "power-off"
@@ -356,9 +364,9 @@ def test_boots_that_a_stick_forgets_end_by_the_clock(booted: World) -> None:
 
 def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(booted: World) -> None:
     def disarm_entry() -> NoReturn:
-        raise StickTrouble("kaltstart/grubenv on KALTSTART cannot be used")
+        raise StickError("kaltstart/grubenv on KALTSTART cannot be used")
 
-    booted.site().connection.execute("UPDATE cycle SET state = 'planned'")
+    booted.context().connection.execute("UPDATE cycle SET state = 'planned'")
     booted.during["disarm_entry"] = disarm_entry
     booted.measure()
     assert booted.log == ["clear alarm", "power-off"]
@@ -366,7 +374,7 @@ def test_a_boot_whose_entry_cannot_be_asked_for_ends_switched_off(booted: World)
 
 def test_a_boot_before_power_was_asked_to_go_is_a_failed_attempt(booted: World) -> None:
     """The plug was pulled in the countdown, or the machine reset itself."""
-    booted.site().connection.execute("UPDATE cycle SET left_at = NULL WHERE state = 'armed'")
+    booted.context().connection.execute("UPDATE cycle SET left_at = NULL WHERE state = 'armed'")
     booted.measure()
     assert booted.boots() == []
     assert booted.cycles()[0].attempts == 2  # armed again
@@ -401,7 +409,7 @@ def test_without_its_stick_it_says_so_and_goes_back(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_stick(_: object) -> None:
-        raise StickTrouble("the Kaltstart stick was not found")
+        raise StickError("the Kaltstart stick was not found")
 
     monkeypatch.setattr(measured_boot, "find_stick", find_stick)
     booted.measure()
@@ -414,7 +422,7 @@ def test_without_its_stick_it_says_so_and_goes_back(
 
 
 def test_in_the_appliance_there_is_nothing_to_measure(booted: World) -> None:
-    with pytest.raises(Refusal, match="not a measured boot"):
+    with pytest.raises(RefusedError, match="not a measured boot"):
         measured_boot.measure_boot(booted.host())
     assert booted.log == []
 
@@ -423,7 +431,7 @@ def test_a_start_up_without_an_end_is_a_failed_attempt(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait() -> Startup:
-        raise StepFailed("systemd does not report when start-up finished")
+        raise StepFailedError("systemd does not report when start-up finished")
 
     monkeypatch.setattr(boot_sample, "_wait_for_startup", wait)
     booted.measure()

@@ -7,18 +7,18 @@ from typing import NoReturn
 import pytest
 
 from appliance.campaign.boots.attempts import settle_armed
-from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.resume import resume_campaign
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from tests.unit.campaign.world import HDD, SSD, World, arm_and_start_anew, fail_to_leave, installed
 
 
 def test_everything_is_committed_before_power_goes(world: World) -> None:
     world.make_campaign()
     world.counts = {HDD.path: 41}
-    site = world.site()
-    assert go_on(site, 1) is Outcome.LEAVING
+    context = world.context()
+    assert start_next_boot(context, 1) is Outcome.LEAVING
     assert world.log == [
         "smart /dev/sda",
         "arm measure-01",
@@ -38,7 +38,7 @@ def test_everything_is_committed_before_power_goes(world: World) -> None:
 
 def test_it_is_committed_even_before_a_person_is_asked(world: World) -> None:
     world.make_campaign()
-    go_on(world.site(), 1)
+    start_next_boot(world.context(), 1)
     ((purpose, then, campaign, cycles),) = world.counted_down
     assert purpose == "power-off"
     assert "cycle 1 of LAB-HDD-1" in then
@@ -50,8 +50,8 @@ def test_a_drive_is_left_alone_for_as_long_as_the_plan_asks_for(
     world: World, settle_s: int, waited_s: int
 ) -> None:
     world.make_campaign()
-    site = world.site()
-    site.connection.execute("UPDATE campaign SET settle_s = ?", (settle_s,))
+    context = world.context()
+    context.connection.execute("UPDATE campaign SET settle_s = ?", (settle_s,))
     waited: list[int] = []
 
     def countdown(_purpose: str, _then: str, seconds: int) -> bool:
@@ -59,7 +59,7 @@ def test_a_drive_is_left_alone_for_as_long_as_the_plan_asks_for(
         return True
 
     # A key in the middle of it stops the campaign, as in every countdown.
-    assert go_on(replace(site, countdown=countdown), 1) is Outcome.PAUSED
+    assert start_next_boot(replace(context, countdown=countdown), 1) is Outcome.PAUSED
     assert waited == [waited_s]
     assert "power-off" not in world.log
 
@@ -69,13 +69,13 @@ def test_the_database_is_closed_before_power_goes(world: World) -> None:
 
     def power_off() -> None:
         with pytest.raises(sqlite3.ProgrammingError, match="closed") as caught:
-            site.connection.execute("SELECT 1")
+            context.connection.execute("SELECT 1")
         said.append(str(caught.value))
 
     world.make_campaign()
-    site = world.site()
+    context = world.context()
     world.during["power_off"] = power_off
-    go_on(site, 1)
+    start_next_boot(context, 1)
     assert len(said) == 1
 
 
@@ -83,7 +83,7 @@ def test_an_attempt_does_not_inherit_the_alarm_of_the_one_before(world: World) -
     world.make_campaign()
     arm_and_start_anew(world)
     assert world.cycles()[0].alarm_at
-    settle_armed(world.site(), 1)
+    settle_armed(world.context(), 1)
     world.can_wake = False
     arm_and_start_anew(world)
     assert world.cycles()[0].alarm_at is None
@@ -92,14 +92,14 @@ def test_an_attempt_does_not_inherit_the_alarm_of_the_one_before(world: World) -
 def test_a_warm_boot_restarts_without_an_alarm_and_keeps_the_count(world: World) -> None:
     world.make_campaign(power="warm")
     world.counts = {HDD.path: 41}
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.log == ["smart /dev/sda", "arm measure-01", "countdown reboot", "reboot"]
     assert world.cycles()[0].power_cycles_before == 41
 
 
 def test_leaving_is_noted_after_the_countdown_and_before_power_goes(world: World) -> None:
     world.make_campaign()
-    go_on(world.site(), 1)
+    start_next_boot(world.context(), 1)
     assert world.counted_down[0][3][0].left_at is None
     assert world.power_rows[0][1][0].left_at
 
@@ -109,25 +109,25 @@ def test_a_charted_boot_takes_its_own_entry(world: World) -> None:
     for expected in ("measure-01", "measure-01-chart"):
         arm_and_start_anew(world)
         assert world.entry == expected
-        with world.site().connection as connection:
+        with world.context().connection as connection:
             connection.execute("UPDATE cycle SET state = 'done' WHERE state = 'armed'")
 
 
 def test_without_a_clock_that_wakes_somebody_has_to(world: World) -> None:
     world.make_campaign()
     world.can_wake = False
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.log[-2:] == ["countdown power-off", "power-off"]
     assert world.power_rows[0][1][0].alarm_at is None
 
 
 def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(world: World) -> None:
     def arm_alarm() -> NoReturn:
-        raise StepFailed("the clock did not accept an alarm in 60 s")
+        raise StepFailedError("the clock did not accept an alarm in 60 s")
 
     world.make_campaign()
     world.during["arm_alarm"] = arm_alarm
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.log[-1] == "power-off"
     assert world.events()[-1] == (
         "no-alarm",
@@ -138,15 +138,15 @@ def test_an_alarm_that_does_not_take_is_told_and_stops_nothing(world: World) -> 
 def test_a_key_stops_before_anything_is_switched_off(world: World) -> None:
     world.make_campaign()
     world.key = True
-    site = world.site()
-    assert go_on(site, 1) is Outcome.PAUSED
+    context = world.context()
+    assert start_next_boot(context, 1) is Outcome.PAUSED
     assert world.power_rows == []
     assert world.log[-3:] == ["countdown power-off", "clear alarm", "disarm"]
     assert world.entry == ""
     assert (world.campaign().state, world.campaign().reason) == ("paused", "stopped by a key")
     assert world.states() == ["planned"] * 4
     assert [cycle.attempts for cycle in world.cycles()] == [0] * 4
-    site.connection.execute("SELECT 1")  # still open
+    context.connection.execute("SELECT 1")  # still open
 
 
 def test_an_entry_the_firmware_does_not_keep_pauses(
@@ -154,7 +154,7 @@ def test_an_entry_the_firmware_does_not_keep_pauses(
 ) -> None:
     world.make_campaign()
     world.during["arm_entry"] = lambda: fail_to_leave("measure-01")
-    assert go_on(world.site(), 1) is Outcome.PAUSED
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
     assert world.campaign().reason == "measure-01 failed"
     assert world.states() == ["planned"] * 4
     assert world.power_rows == []
@@ -164,9 +164,9 @@ def test_an_entry_the_firmware_does_not_keep_pauses(
 def test_at_the_limit_of_restarts_nothing_is_armed(world: World) -> None:
     world.make_campaign(power_actions=1)
     arm_and_start_anew(world)
-    settle_armed(world.site(), 1)
+    settle_armed(world.context(), 1)
     world.log.clear()
-    assert go_on(world.site(), 1) is Outcome.PAUSED
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
     assert world.log == ["clear alarm", "disarm"]
     assert world.campaign().reason == "1 restarts are the limit of this campaign"
     assert world.campaign().power_actions == 1
@@ -177,7 +177,7 @@ def test_an_absent_drive_loses_this_cycle_only(world: World) -> None:
     world.make_campaign()
     hdd, ssd = world.drives
     world.drives = (ssd,)
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["failed", "armed", "planned", "planned"]
     reason = (
         "no drive with serial number 'LAB-HDD-1' and WWN '0x5000000000000001' is in this machine"
@@ -188,13 +188,13 @@ def test_an_absent_drive_loses_this_cycle_only(world: World) -> None:
         ("step-failed", {"id": 1, "drive": "LAB-HDD-1", "cycle": 1, "reason": reason})
     ]
     assert [row.failed_reason for row in world.drive_rows()] == ["", ""]
-    blames = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position")
+    blames = world.context().connection.execute("SELECT blame FROM cycle ORDER BY position")
     assert blames.fetchall()[0]["blame"] == "other", "somebody may have pulled it out"
     # It is back: its next cycle takes place.
     world.drives = (hdd, ssd)
-    connection = world.site().connection
+    connection = world.context().connection
     connection.execute("UPDATE cycle SET state = 'done' WHERE state = 'armed'")
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["failed", "done", "armed", "planned"]
 
 
@@ -220,11 +220,11 @@ def test_a_boot_that_would_not_be_this_drives_is_not_made(
 ) -> None:
     world.make_campaign(cycles=1)
     world.drives = drives
-    go_on(world.site(), 1)
+    start_next_boot(world.context(), 1)
     assert world.states()[0] == "failed"
     assert reason in world.cycles()[0].reason
     assert "arm measure-01" not in world.log
-    row = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    row = world.context().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
     assert row["blame"] == blame
 
 
@@ -243,10 +243,10 @@ def test_another_installation_or_disk_behind_the_same_serial_number_is_not_boote
     world.make_campaign(cycles=1)
     hdd, ssd = world.drives
     world.drives = (replace(hdd, **now), ssd)  # type: ignore[arg-type]
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["failed", "armed"]
     assert reason in world.cycles()[0].reason
-    row = world.site().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
+    row = world.context().connection.execute("SELECT blame FROM cycle ORDER BY position").fetchone()
     assert row["blame"] == blame
     assert world.entry == "measure-02"
 
@@ -255,7 +255,7 @@ def test_a_campaign_that_stored_the_model_without_its_vendor_goes_on(world: Worl
     world.make_campaign(cycles=1)
     hdd, ssd = world.drives
     world.drives = (replace(hdd, model=f"KALTLAB {hdd.model}", bare_model=hdd.model), ssd)
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned"]
 
 
@@ -269,7 +269,7 @@ def test_a_drive_that_is_slow_to_come_up_is_waited_for(
         return world.drives if world.now_s - started_s >= 15 else world.drives[1:]
 
     world.access = replace(world.access, find_settled=find_settled_drives)
-    assert go_on(world.site(), 1) is Outcome.LEAVING
+    assert start_next_boot(world.context(), 1) is Outcome.LEAVING
     assert world.states() == ["armed", "planned", "planned", "planned"]
     assert 15 <= world.now_s - started_s < 20
 
@@ -278,7 +278,7 @@ def test_a_drive_that_does_not_come_up_is_not_waited_for_without_end(world: Worl
     world.make_campaign(cycles=1)
     started_s = world.now_s
     world.drives = world.drives[1:]
-    go_on(world.site(), 1)
+    start_next_boot(world.context(), 1)
     assert world.states() == ["failed", "armed"]
     assert 20 <= world.now_s - started_s <= 22
 
@@ -288,7 +288,7 @@ def test_drives_that_cannot_be_listed_pause_and_cost_no_cycle(
 ) -> None:
     world.make_campaign()
     world.access = replace(world.access, find_settled=lambda: fail_to_leave("lsblk"))
-    assert go_on(world.site(), 1) is Outcome.PAUSED
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
     assert (world.campaign().state, world.campaign().reason) == ("paused", "lsblk failed")
     assert world.states() == ["planned"] * 4
     assert world.power_rows == []
@@ -297,7 +297,7 @@ def test_drives_that_cannot_be_listed_pause_and_cost_no_cycle(
 def test_all_drives_gone_is_the_end(world: World) -> None:
     world.make_campaign()
     world.drives = ()
-    assert go_on(world.site(), 1) is Outcome.FINISHED
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
     assert world.states() == ["failed"] * 4
     assert world.log == []
     assert world.campaign().state == "running"  # closing it is the caller's
@@ -305,16 +305,16 @@ def test_all_drives_gone_is_the_end(world: World) -> None:
 
 def test_finished_when_every_boot_is_settled(world: World) -> None:
     world.make_campaign()
-    world.site().connection.execute("UPDATE cycle SET state = 'done'")
-    assert go_on(world.site(), 1) is Outcome.FINISHED
+    world.context().connection.execute("UPDATE cycle SET state = 'done'")
+    assert start_next_boot(world.context(), 1) is Outcome.FINISHED
     assert world.log == []
     assert world.campaign().power_actions == 0
 
 
 def test_a_key_while_the_last_rows_are_stored_still_stops_it(world: World) -> None:
     world.make_campaign()
-    site = replace(world.site(), is_stopped=lambda: True)
-    assert go_on(site, world.campaign_id) is Outcome.PAUSED
+    context = replace(world.context(), is_stopped=lambda: True)
+    assert start_next_boot(context, world.campaign_id) is Outcome.PAUSED
     assert not world.power_rows
     assert (world.campaign().state, world.entry) == ("paused", "")
     assert world.states()[0] == "planned"
@@ -327,7 +327,7 @@ def test_a_campaign_whose_next_boot_no_loader_could_start_pauses_before_power_go
     """Somebody formatted KALTSTART while it was paused: three attempts of each boot would fail."""
     world.make_campaign()
     world.no_entry = "KALTSTART is exfat"
-    assert go_on(world.site(), 1) is Outcome.PAUSED
+    assert start_next_boot(world.context(), 1) is Outcome.PAUSED
     assert "power-off" not in world.log
     assert world.campaign().reason == "KALTSTART is exfat"
     assert world.states() == ["planned"] * 4
@@ -338,12 +338,12 @@ def test_a_campaign_is_resumed_only_if_its_boots_can_be_started(
     world: World, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
     world.make_campaign(state="paused")
-    world.site().connection.execute("UPDATE cycle SET state = ?", (state,))
+    world.context().connection.execute("UPDATE cycle SET state = ?", (state,))
     world.no_entry = "KALTSTART is exfat"
     if state == "planned":
-        with pytest.raises(Refusal, match="KALTSTART is exfat"):
-            resume_campaign(world.site(), 1)
+        with pytest.raises(RefusedError, match="KALTSTART is exfat"):
+            resume_campaign(world.context(), 1)
         assert world.campaign().state == "paused"
     else:
-        resume_campaign(world.site(), 1)
+        resume_campaign(world.context(), 1)
         assert world.campaign().state == "preparing"

@@ -11,10 +11,10 @@ import pytest
 
 from appliance.campaign.boots import next_boot
 from appliance.campaign.boots.measured_boot import measure_boot
-from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.console_keys import Keyboards
 from appliance.campaign.status import Status
-from appliance.errors import StickTrouble
+from appliance.errors import StickError
 from appliance.service import drive_guard, engine
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
@@ -70,7 +70,7 @@ def test_a_key_after_the_countdown_is_heard_although_no_interface_lives(
         keyboard.press(_SPACE)
 
     monkeypatch.setattr(next_boot, "update_left", take_long)
-    assert go_on(_start(world).site, 1) is Outcome.PAUSED
+    assert start_next_boot(_start(world).context, 1) is Outcome.PAUSED
     assert "power-off" not in world.log
     assert world.campaign().state == "paused"
 
@@ -104,7 +104,7 @@ def test_the_power_key_pauses_the_campaign_before_power_goes(
         monkeypatch.setattr(next_boot, "update_left", press_late)
     else:
         keyboard.waits_to_press = _POWER
-    assert go_on(appliance.site, 1) is Outcome.PAUSED
+    assert start_next_boot(appliance.context, 1) is Outcome.PAUSED
     assert world.campaign().state == "paused"
     with pytest.raises(OffError):
         appliance._obey_power_key()
@@ -134,7 +134,7 @@ def test_with_a_stick_that_cannot_be_used_the_power_key_switches_off(
     world: World, keyboard: _Keyboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object, **__: object) -> NoReturn:
-        raise StickTrouble("there is none")
+        raise StickError("there is none")
 
     keyboard.waits_to_press = _POWER
     monkeypatch.setattr(engine, "open_stick", fail)

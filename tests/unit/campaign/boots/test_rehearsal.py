@@ -19,7 +19,7 @@ def rehearsed_at(world: World) -> float:
 
 def test_the_first_call_restarts_once_and_notes_it_before(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
-    assert rehearse(world.site(), 1) is Outcome.LEAVING
+    assert rehearse(world.context(), 1) is Outcome.LEAVING
     assert world.log == ["countdown reboot", "reboot"]
     ((campaign, _),) = world.power_rows
     assert campaign.power_actions == 1
@@ -35,53 +35,53 @@ def test_the_second_call_takes_what_the_restart_took_and_a_reserve(
     world: World, took_s: float, margin_s: int
 ) -> None:
     world.make_campaign(wake_margin_s=None)
-    rehearse(world.site(), 1)
+    rehearse(world.context(), 1)
     world.log.clear()
     world.kernel_started_at = rehearsed_at(world) + took_s
-    assert rehearse(world.site(), 1) is None
+    assert rehearse(world.context(), 1) is None
     assert world.campaign().wake_margin_s == margin_s
     assert world.campaign().power_actions == 1
     assert world.log == []
     assert world.events()[-1] == ("wake-margin", f"{margin_s} s; a restart took {took_s:.1f} s")
     # The third call has nothing left to learn.
-    assert rehearse(world.site(), 1) is None
+    assert rehearse(world.context(), 1) is None
     assert world.log == []
 
 
 @pytest.mark.parametrize("took_s", [-3600.0, 0.0, 900.0, 86400.0])
 def test_a_time_that_cannot_be_gives_the_default(world: World, took_s: float) -> None:
     world.make_campaign(wake_margin_s=None)
-    rehearse(world.site(), 1)
+    rehearse(world.context(), 1)
     world.kernel_started_at = rehearsed_at(world) + took_s
-    assert rehearse(world.site(), 1) is None
+    assert rehearse(world.context(), 1) is None
     assert world.campaign().wake_margin_s == 120
     assert "gave no usable time" in world.events()[-1][1]
 
 
 def test_a_time_that_the_stick_has_spoilt_gives_the_default(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
-    rehearse(world.site(), 1)
-    world.site().connection.execute("UPDATE campaign SET rehearsed_at = 'q026-11-21T03:20:00Z'")
-    assert rehearse(world.site(), 1) is None
+    rehearse(world.context(), 1)
+    world.context().connection.execute("UPDATE campaign SET rehearsed_at = 'q026-11-21T03:20:00Z'")
+    assert rehearse(world.context(), 1) is None
     assert world.campaign().wake_margin_s == 120
 
 
 def test_a_time_that_was_set_in_between_gives_the_default(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
     for said in ("before it", "five minutes back"):
-        site = world.site()
-        record(site, "set-time", what=said)
+        context = world.context()
+        record(context, "set-time", what=said)
         if said == "before it":
-            rehearse(site, 1)
+            rehearse(context, 1)
     world.kernel_started_at = rehearsed_at(world) + 5
-    assert rehearse(world.site(), 1) is None
+    assert rehearse(world.context(), 1) is None
     assert world.campaign().wake_margin_s == 120
 
 
 def test_a_key_stops_it(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
     world.key = True
-    assert rehearse(world.site(), 1) is Outcome.PAUSED
+    assert rehearse(world.context(), 1) is Outcome.PAUSED
     assert world.campaign().state == "paused"
     assert world.campaign().rehearsed_at is None
     assert world.campaign().power_actions == 0
@@ -91,7 +91,7 @@ def test_a_key_stops_it(world: World) -> None:
 def test_a_key_after_the_countdown_stops_it(world: World) -> None:
     """While it was stored that the machine restarts."""
     world.make_campaign(wake_margin_s=None)
-    assert rehearse(replace(world.site(), is_stopped=lambda: True), 1) is Outcome.PAUSED
+    assert rehearse(replace(world.context(), is_stopped=lambda: True), 1) is Outcome.PAUSED
     assert world.campaign().state == "paused"
     assert world.power_rows == []
 
@@ -109,6 +109,6 @@ def test_nothing_to_rehearse(
 ) -> None:
     world.make_campaign(power=power, wake_margin_s=wake_margin_s)
     world.can_wake = can_wake
-    assert rehearse(world.site(), 1) is None
+    assert rehearse(world.context(), 1) is None
     assert world.log == []
     assert world.campaign().wake_margin_s == wake_margin_s

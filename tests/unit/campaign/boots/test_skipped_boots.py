@@ -6,7 +6,7 @@ import pytest
 
 from appliance.campaign.boots import install as prepare
 from appliance.campaign.boots.attempts import fail_attempt
-from appliance.campaign.boots.next_boot import Outcome, go_on
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
 from appliance.campaign.boots.rehearsal import rehearse
 from appliance.campaign.context import pause
 from appliance.campaign.requests import handlers as requests
@@ -14,7 +14,7 @@ from appliance.campaign.requests.handlers import Asked, Wanted, answer_beside_ca
 from appliance.campaign.resume import resume_campaign
 from appliance.campaign.states import max_power_actions
 from appliance.drives.unlock import Unlocked
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.report.views import make_report
 from appliance.store.boots import BootSample, insert_sample
 from appliance.store.connect import open_database, transaction
@@ -34,17 +34,17 @@ _BOOT_PLAN = (
 def paused(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """Two drives of two boots each, paused when the first drive has made its first."""
     world.make_campaign()
-    site = world.site()
-    with transaction(site.connection):
+    context = world.context()
+    with transaction(context.connection):
         insert_sample(
-            site.connection,
+            context.connection,
             world.cycles()[0].id,
             _SAMPLE,
             cold_proof="unproven",
             cold_reason="no count",
         )
-    pause(site, world.campaign_id, "stopped by a key")
-    site.connection.close()
+    pause(context, world.campaign_id, "stopped by a key")
+    context.connection.close()
     return world
 
 
@@ -52,11 +52,11 @@ def _skip(world: World, index: int = 0) -> int:
     """Somebody gives up the boots of the drive in this slot, counted from 0."""
     drive_id = world.drive_rows()[index].drive_id
     number = ask(world, "skip-boots", campaign_id=world.campaign_id, drive_id=drive_id)
-    site = world.site()
+    context = world.context()
     try:
-        carry_out(Asked(site.connection, site.host, answer_to(world, number)))
+        carry_out(Asked(context.connection, context.host, answer_to(world, number)))
     finally:
-        site.connection.close()
+        context.connection.close()
     return number
 
 
@@ -83,11 +83,11 @@ def test_what_is_stored_stays_and_the_rest_is_skipped(paused: World) -> None:
 
 def test_only_the_other_drive_is_booted_from_then_on(paused: World) -> None:
     _skip(paused)
-    site = paused.site()
-    resume_campaign(site, paused.campaign_id)
+    context = paused.context()
+    resume_campaign(context, paused.campaign_id)
     campaign = paused.campaign()
     assert campaign.max_power_actions == campaign.power_actions + max_power_actions(2)
-    assert go_on(site, paused.campaign_id) is Outcome.LEAVING
+    assert start_next_boot(context, paused.campaign_id) is Outcome.LEAVING
     assert paused.entry == "measure-02"
     assert paused.campaign().power_actions == campaign.power_actions + 1
     assert paused.states() == ["done", "armed", "skipped", "planned"]
@@ -96,23 +96,23 @@ def test_only_the_other_drive_is_booted_from_then_on(paused: World) -> None:
 def test_with_all_skipped_nothing_is_armed_and_the_campaign_ends(paused: World) -> None:
     _skip(paused)
     _skip(paused, 1)
-    site = paused.site()
-    resume_campaign(site, paused.campaign_id)
-    assert rehearse(site, paused.campaign_id) is None
-    assert go_on(site, paused.campaign_id) is Outcome.FINISHED
-    site.connection.close()
+    context = paused.context()
+    resume_campaign(context, paused.campaign_id)
+    assert rehearse(context, paused.campaign_id) is None
+    assert start_next_boot(context, paused.campaign_id) is Outcome.FINISHED
+    context.connection.close()
     assert paused.entry == ""
     assert paused.power_rows == []
 
 
 def test_no_restart_is_made_to_learn_the_margin_of_boots_that_were_skipped(world: World) -> None:
     world.make_campaign(wake_margin_s=None)
-    site = world.site()
-    pause(site, world.campaign_id, "stopped by a key")
+    context = world.context()
+    pause(context, world.campaign_id, "stopped by a key")
     _skip(world)
     _skip(world, 1)
-    assert rehearse(site, world.campaign_id) is None
-    site.connection.close()
+    assert rehearse(context, world.campaign_id) is None
+    context.connection.close()
     assert world.power_rows == []
 
 
@@ -129,7 +129,7 @@ def test_of_a_campaign_that_is_not_paused_no_boot_is_skipped(paused: World, stat
     connection = open_database(paused.path)
     connection.execute("UPDATE campaign SET state = ?", (state,))
     connection.close()
-    with pytest.raises(Refusal, match="is not paused"):
+    with pytest.raises(RefusedError, match="is not paused"):
         _skip(paused)
     assert paused.states() == ["done", "planned", "planned", "planned"]
 
@@ -137,22 +137,22 @@ def test_of_a_campaign_that_is_not_paused_no_boot_is_skipped(paused: World, stat
 def test_while_a_campaign_has_the_machine_it_is_refused(paused: World) -> None:
     drive_id = paused.drive_rows()[0].drive_id
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=drive_id)
-    site = paused.site()
-    assert answer_beside_campaign(site.connection, site.host, step_id=0) is Wanted.NOTHING
-    site.connection.close()
+    context = paused.context()
+    assert answer_beside_campaign(context.connection, context.host, step_id=0) is Wanted.NOTHING
+    context.connection.close()
     assert answer_to(paused, number).state == "refused"
     assert paused.states() == ["done", "planned", "planned", "planned"]
 
 
 def test_a_drive_without_boots_to_make_or_of_another_campaign_is_refused(paused: World) -> None:
     _skip(paused)
-    with pytest.raises(Refusal, match="has no boots left"):
+    with pytest.raises(RefusedError, match="has no boots left"):
         _skip(paused)
     number = ask(paused, "skip-boots", campaign_id=paused.campaign_id, drive_id=99)
-    site = paused.site()
-    with pytest.raises(Refusal, match="no such drive"):
-        carry_out(Asked(site.connection, site.host, answer_to(paused, number)))
-    site.connection.close()
+    context = paused.context()
+    with pytest.raises(RefusedError, match="no such drive"):
+        carry_out(Asked(context.connection, context.host, answer_to(paused, number)))
+    context.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
 
@@ -170,9 +170,9 @@ def test_a_power_cut_in_it_leaves_all_as_it_was_and_it_is_still_asked_for(
     assert "boots-skipped" not in dict(paused.events())
     request = answer_to(paused, 1)
     assert request.state == "new"
-    site = paused.site()
-    carry_out(Asked(site.connection, site.host, request))
-    site.connection.close()
+    context = paused.context()
+    carry_out(Asked(context.connection, context.host, request))
+    context.connection.close()
     assert paused.states() == ["done", "planned", "skipped", "planned"]
 
 
@@ -181,11 +181,11 @@ def test_a_boot_that_gave_no_sample_is_not_excused_by_the_skip(paused: World) ->
     connection.execute("UPDATE campaign SET state = 'running'")
     connection.execute("UPDATE cycle SET state = 'armed', attempts = 1 WHERE position = 2")
     connection.close()
-    site = paused.site()
+    context = paused.context()
     cycle = paused.cycles()[2]
-    fail_attempt(site, paused.campaign(), cycle, reason="it hung", detail="", blame="drive")
-    pause(site, paused.campaign_id, "stopped by a key")
-    site.connection.close()
+    fail_attempt(context, paused.campaign(), cycle, reason="it hung", detail="", blame="drive")
+    pause(context, paused.campaign_id, "stopped by a key")
+    context.connection.close()
     _skip(paused)
     cycle = paused.cycles()[2]
     assert (cycle.state, cycle.reason) == ("failed", "it hung; then skipped by a person")
@@ -226,11 +226,11 @@ def test_a_drive_whose_boots_are_skipped_is_not_written_for_them(
 
     monkeypatch.setattr(prepare, "install_reference_os", install)
     world.make_campaign(state="preparing", plan_toml=_BOOT_PLAN)
-    site = world.site()
-    pause(site, world.campaign_id, "stopped by a key")
+    context = world.context()
+    pause(context, world.campaign_id, "stopped by a key")
     _skip(world)
-    resume_campaign(site, world.campaign_id)
+    resume_campaign(context, world.campaign_id)
     world.drives = (replace(HDD, path="/dev/sda"), SSD)
-    prepare.prepare(site, world.campaign_id, stick=STICK, progress=lambda *_: None)
-    site.connection.close()
+    prepare.prepare(context, world.campaign_id, stick=STICK, progress=lambda *_: None)
+    context.connection.close()
     assert written == ["LAB-SSD-1"]

@@ -13,10 +13,10 @@ from appliance.arrays import control as kernel
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign.boots import measured_boot, spare_sample
 from appliance.campaign.boots.attempts import settle_armed
-from appliance.campaign.boots.next_boot import go_on
+from appliance.campaign.boots.next_boot import start_next_boot
 from appliance.campaign.boots.spare_sample import KeptRoot, KeptSample, keep_sample, read_kept
 from appliance.campaign.context import pause
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.stick.partitions import Stick
 from appliance.store.connect import open_database
 from appliance.workloads.raw_files import seal
@@ -44,13 +44,13 @@ def fat(booted: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _refuse(*_: object, **__: object) -> None:
-    raise StickTrouble(_FULL)
+    raise StickError(_FULL)
 
 
 def _settle(world: World, boot_id: str = "boot-2") -> None:
     world.entry = ""
     world.boot_id = boot_id
-    settle_armed(world.site(), 1)
+    settle_armed(world.context(), 1)
 
 
 def _unused(world: World) -> list[str]:
@@ -187,11 +187,11 @@ def test_a_boot_that_does_not_come_gets_no_sample_of_an_earlier_one(
     monkeypatch.setattr(measured_boot, "store_sample", _refuse)
     booted.measure()
     booted.boot_id = "boot-2"
-    site = booted.site()
-    pause(site, 1, "trouble")
-    site.connection.execute("UPDATE campaign SET state = 'running'")
-    site.connection.execute("UPDATE cycle SET state = 'done' WHERE position < 2")
-    go_on(site, 1)
+    context = booted.context()
+    pause(context, 1, "trouble")
+    context.connection.execute("UPDATE campaign SET state = 'running'")
+    context.connection.execute("UPDATE cycle SET state = 'done' WHERE position < 2")
+    start_next_boot(context, 1)
     (unused,) = _unused(booted)
     assert '"boot_id": "boot-1"' in unused
     _settle(booted, "boot-8")
@@ -205,11 +205,11 @@ def test_while_an_earlier_sample_cannot_be_removed_no_boot_is_armed(
     (fat / "kaltstart").mkdir()
     (fat / "kaltstart/kept-sample.json").write_text("{}")
     monkeypatch.setattr(spare_sample, "writable_fat", _refuse)
-    site = booted.site()
-    pause(site, 1, "trouble")
-    site.connection.execute("UPDATE campaign SET state = 'running'")
-    with pytest.raises(StickTrouble):
-        go_on(site, 1)
+    context = booted.context()
+    pause(context, 1, "trouble")
+    context.connection.execute("UPDATE campaign SET state = 'running'")
+    with pytest.raises(StickError):
+        start_next_boot(context, 1)
     assert booted.states() == ["planned"] * 4
     assert booted.entry == ""
 
@@ -218,7 +218,7 @@ def test_while_an_earlier_sample_cannot_be_removed_no_boot_is_armed(
 def test_of_a_warm_boot_whose_sample_was_kept_nothing_shows_that_it_was_warm(
     booted: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    booted.site().connection.execute("UPDATE cycle SET power = 'warm', power_cycles_before = 3")
+    booted.context().connection.execute("UPDATE cycle SET power = 'warm', power_cycles_before = 3")
     booted.counts = {HDD.path: 4}
     monkeypatch.setattr(measured_boot, "mount_data", _refuse)
     booted.measure()
@@ -331,7 +331,7 @@ def test_a_root_that_is_not_known_leaves_its_reason(
     del fat
 
     def fail(*_: object) -> None:
-        raise StepFailed("two drives carry it")
+        raise StepFailedError("two drives carry it")
 
     monkeypatch.setattr(measured_boot, "mount_data", _refuse)
     monkeypatch.setattr(measured_boot, "take_sample", fail)
@@ -347,7 +347,7 @@ def test_a_sample_is_taken_once(booted: World, fat: Path, monkeypatch: pytest.Mo
     content = (fat / "kaltstart/kept-sample.json").read_text()
     _settle(booted)
     (fat / "kaltstart/kept-sample.json").write_text(content)
-    booted.site().connection.execute(
+    booted.context().connection.execute(
         "UPDATE cycle SET state = 'armed' WHERE id = (SELECT cycle_id FROM boot_sample)"
     )
     _settle(booted)
@@ -417,7 +417,7 @@ def test_a_sample_waits_until_it_is_clear_which_stick_is_its_own(
         nonlocal looks
         looks += 1
         if looks < 4:
-            raise StickTrouble(trouble)
+            raise StickError(trouble)
         return STICK
 
     monkeypatch.setattr(measured_boot, "find_stick", find_stick)
@@ -434,7 +434,7 @@ def test_a_stick_is_not_waited_for_for_ever(
     del fat
 
     def find_stick(_: object) -> Stick:
-        raise StickTrouble("there are 2 Kaltstart sticks")
+        raise StickError("there are 2 Kaltstart sticks")
 
     monkeypatch.setattr(measured_boot, "find_stick", find_stick)
     began_s = booted.now_s

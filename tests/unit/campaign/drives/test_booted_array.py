@@ -17,7 +17,7 @@ from appliance.campaign.drives.booted_array import (
     check_settings,
     read_sets,
 )
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from tests.unit.campaign.world import HDD, SSD, World
 from tests.unit.plan.array_plan import ARRAY_PLAN
 
@@ -43,10 +43,10 @@ def test_only_members_and_what_udev_knows_is_asked() -> None:
 
 def test_a_drive_that_does_not_answer_counts_only_as_a_member() -> None:
     def read_superblock(path: str) -> Superblock | None:
-        raise StepFailed(f"{path}: a bcache superblock of an unknown kind")
+        raise StepFailedError(f"{path}: a bcache superblock of an unknown kind")
 
     assert read_sets(read_superblock, [HDD, OTHER]) == {}
-    with pytest.raises(StepFailed, match=r"/dev/sdb: .*unknown kind"):
+    with pytest.raises(StepFailedError, match=r"/dev/sdb: .*unknown kind"):
         read_sets(read_superblock, [HDD, MEMBER], MEMBER)
 
 
@@ -75,10 +75,10 @@ def test_the_root_is_on_the_drive_alone_or_on_the_array(
     row = world.drive_rows()[0]
     check_root("sda", BootedDrives(HDD), row)
     check_root("bcache0", running, row)
-    with pytest.raises(Refusal, match="is on /dev/sdd and not on drive LAB-HDD-1"):
+    with pytest.raises(RefusedError, match="is on /dev/sdd and not on drive LAB-HDD-1"):
         check_root("sdd", BootedDrives(HDD), row)
     for other in ("sda", "bcache1"):
-        with pytest.raises(Refusal, match=f"is on /dev/{other} and not on the array of drive"):
+        with pytest.raises(RefusedError, match=f"is on /dev/{other} and not on the array of drive"):
             check_root(other, running, row)
 
 
@@ -90,7 +90,7 @@ def test_a_boot_blames_its_own_drive_for_what_that_one_no_longer_carries(world: 
         ({HDD.path: SET}, "other"),
         ({HDD.path: SET, SSD.path: SET, OTHER.path: SET}, "other"),
     ):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(RefusedError) as refused:
             check_sets(sets, row, members=members)
         assert refused.value.blame == blame
 
@@ -100,7 +100,7 @@ def test_a_root_on_an_array_without_its_cache_is_not_the_arrays(
     running: BootedDrives, world: World, tmp_path: Path, link: str
 ) -> None:
     (tmp_path / "block" / link).unlink()
-    with pytest.raises(Refusal, match=f"{link} leads to '' and not to '{SET}'"):
+    with pytest.raises(RefusedError, match=f"{link} leads to '' and not to '{SET}'"):
         check_root("bcache0", running, world.drive_rows()[0])
 
 
@@ -157,9 +157,9 @@ def test_an_array_that_runs_otherwise_is_told(
 ) -> None:
     file = next(settings / each for each in SETTINGS if each.endswith(f"/{name}"))
     file.write_text(f"{default}\n")
-    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is {said}") as failed:
+    with pytest.raises(StepFailedError, match=f"the plan's settings: {name} is {said}") as failed:
         check_settings(HDD, set_uuid=SET, plan=PLAN)
     assert failed.value.blame == "other"
     file.unlink()
-    with pytest.raises(StepFailed, match=f"the plan's settings: {name} is '' and not "):
+    with pytest.raises(StepFailedError, match=f"the plan's settings: {name} is '' and not "):
         check_settings(HDD, set_uuid=SET, plan=PLAN)

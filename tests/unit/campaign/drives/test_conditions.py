@@ -71,7 +71,7 @@ def rows_of(world: World, name: str = "%") -> list[tuple[str, str, str]]:
 
 
 def note(world: World, fixed: FixedFacts, sys: Path) -> None:
-    store_conditions(world.site(), 1, fixed=fixed, drives=world.drives, sys=sys)
+    store_conditions(world.context(), 1, fixed=fixed, drives=world.drives, sys=sys)
 
 
 def test_machine_programs_and_each_drive_are_noted(
@@ -135,7 +135,7 @@ def test_new_firmware_leaves_what_an_earlier_campaign_noted(
     note(world, fixed, sys)
     world.drives = tuple(replace(drive, firmware="2") for drive in world.drives)
     store_conditions(
-        world.site(), world.make_campaign([HDD]), fixed=fixed, drives=world.drives, sys=sys
+        world.context(), world.make_campaign([HDD]), fixed=fixed, drives=world.drives, sys=sys
     )
     with world.looking() as connection:
         found = connection.execute(

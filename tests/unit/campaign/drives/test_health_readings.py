@@ -11,7 +11,7 @@ import pytest
 from appliance.campaign.drives import health
 from appliance.campaign.drives.health import add_hours_doubt, store_health
 from appliance.drives.facts.health import Health
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.samples.health import Counter
 from appliance.store.health import HealthRow, select_health
@@ -37,7 +37,7 @@ def asked(world: World, behind: dict[str, str], monkeypatch: pytest.MonkeyPatch)
         assert (check, timeout_s) == (False, health.DEADLINE_S)
         log.append(command[-1])
         if command[-1] == SSD.path:
-            raise StepFailed("no answer within 60 s: smartctl")
+            raise StepFailedError("no answer within 60 s: smartctl")
         said = json.loads(SMART.read_text()) | {
             "smart_status": {"passed": True},
             "serial_number": behind["serial"],
@@ -57,7 +57,7 @@ def rows_of(world: World) -> dict[tuple[str, str], HealthRow]:
 
 def test_each_drive_is_asked_once_at_each_moment(world: World, asked: list[str]) -> None:
     for moment in ("before", "before", "after", "after"):
-        store_health(world.site(), 1, moment)
+        store_health(world.context(), 1, moment)
     assert sorted(asked) == [HDD.path] * 2 + [SSD.path] * 2
     found = rows_of(world)
     assert len(found) == 4
@@ -74,7 +74,7 @@ def test_a_drive_that_is_gone_or_another_one_is_a_row_with_the_reason(
     world: World, asked: list[str]
 ) -> None:
     world.access = replace(world.access, find_settled=lambda: (replace(SSD, model="other"),))
-    store_health(world.site(), 1, "after")
+    store_health(world.context(), 1, "after")
     found = rows_of(world)
     assert asked == []
     assert "LAB-HDD-1" in found["LAB-HDD-1", "after"].reason
@@ -86,7 +86,7 @@ def test_what_another_disk_says_is_not_stored_as_the_drives(
 ) -> None:
     """Changed behind a bridge: the kernel goes on showing the first one."""
     behind["serial"] = "OTHER-1"
-    store_health(world.site(), 1, "after")
+    store_health(world.context(), 1, "after")
     row = rows_of(world)["LAB-HDD-1", "after"]
     assert HDD.path in asked
     assert (row.passed, row.counters) == (None, {})
@@ -95,10 +95,10 @@ def test_what_another_disk_says_is_not_stored_as_the_drives(
 
 def test_drives_that_cannot_be_listed_are_rows_too(world: World, asked: list[str]) -> None:
     def fail() -> NoReturn:
-        raise StepFailed("lsblk failed")
+        raise StepFailedError("lsblk failed")
 
     world.access = replace(world.access, find_settled=fail)
-    store_health(world.site(), 1, "before")
+    store_health(world.context(), 1, "before")
     assert {row.reason for row in rows_of(world).values()} == {"lsblk failed"}
 
 

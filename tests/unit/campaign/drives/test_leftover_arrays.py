@@ -16,7 +16,7 @@ from appliance.campaign.drives.leftover_arrays import (
     take_apart_left_behind,
 )
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.store.arrays import insert_array, update_array
 from appliance.store.campaigns import update_campaign_state
 from appliance.store.connect import open_database
@@ -55,9 +55,9 @@ def with_bcache(*drives: Drive) -> tuple[Drive, ...]:
 
 def forget(machine: ArrayMachine) -> None:
     """What the engine does at its start."""
-    site = machine.world.site()
-    forget_overwritten_arrays(site, machine.world.drives)
-    site.connection.close()
+    context = machine.world.context()
+    forget_overwritten_arrays(context, machine.world.drives)
+    context.connection.close()
 
 
 def test_a_foreign_array_is_told_from_ours(machine: ArrayMachine) -> None:
@@ -124,7 +124,7 @@ def test_only_drives_that_udev_knows_as_members_are_asked(machine: ArrayMachine)
     assert members(machine, with_bcache(HDD)) == {}
 
     def silent(path: str) -> Superblock | None:
-        raise StepFailed(f"{path} does not answer")
+        raise StepFailedError(f"{path} does not answer")
 
     machine.world.access = replace(machine.world.access, read_superblock=silent)
     assert members(machine, with_bcache(HDD)) == {}
@@ -197,7 +197,7 @@ def test_an_array_is_not_forgotten_while_a_drive_does_not_answer(
 ) -> None:
     def silent(path: str) -> Superblock | None:
         if path == str(readable(SSD.path)):
-            raise StepFailed(f"{path} does not answer")
+            raise StepFailedError(f"{path} does not answer")
         return None
 
     machine.world.access = replace(machine.world.access, read_superblock=silent)
@@ -248,17 +248,17 @@ def test_an_array_is_not_forgotten_for_another_disk_in_its_dock(
 
 def take_apart(machine: ArrayMachine, set_uuid: str) -> str:
     """As a person asks for it."""
-    site = machine.world.site()
+    context = machine.world.context()
     try:
-        return take_apart_left_behind(site, set_uuid, stick=STICK, tell=lambda *_: None)
+        return take_apart_left_behind(context, set_uuid, stick=STICK, tell=lambda *_: None)
     finally:
-        site.connection.close()
+        context.connection.close()
 
 
 def test_an_array_of_ours_is_taken_apart(machine: ArrayMachine) -> None:
     assert take_apart(machine, SET_UUID) == "the array is dismantled"
     assert (machine.carried, machine.state()) == ({}, "none")
-    with pytest.raises(Refusal, match="left an array"):
+    with pytest.raises(RefusedError, match="left an array"):
         take_apart(machine, SET_UUID)
 
 
@@ -266,7 +266,7 @@ def test_an_unknown_array_is_never_touched(machine: ArrayMachine) -> None:
     machine.carried[OTHER.path] = "99992222-3333-4444-5555-666677778888"
     before = dict(machine.carried)
     for unknown in (machine.carried[OTHER.path], "", "x\x1b[2J"):
-        with pytest.raises(Refusal, match="no campaign of this stick") as refused:
+        with pytest.raises(RefusedError, match="no campaign of this stick") as refused:
             take_apart(machine, unknown)
         assert "\x1b" not in str(refused.value)
     assert (machine.carried, machine.log, machine.state()) == (before, [], "made")

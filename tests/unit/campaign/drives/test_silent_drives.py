@@ -8,8 +8,8 @@ import pytest
 
 from appliance.campaign.boots import install as prepare_module
 from appliance.campaign.boots.install import prepare
-from appliance.campaign.boots.next_boot import Outcome, go_on
-from appliance.campaign.context import Site
+from appliance.campaign.boots.next_boot import Outcome, start_next_boot
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.drives import conditions, health
 from appliance.campaign.drives.conditions import store_conditions
 from appliance.campaign.drives.health import store_health
@@ -122,17 +122,17 @@ def test_a_thread_that_gets_on_later_stores_and_asks_nothing(machine: Machine, h
     assert machine.log[len(log) :] == ["close"], "it only lets go of what it had"
 
 
-def _run_with(site: Site, machine: Machine) -> None:
-    run_steps(site, machine.world.campaign_id, stick=STICK, show=machine.show)
+def _run_with(context: CampaignContext, machine: Machine) -> None:
+    run_steps(context, machine.world.campaign_id, stick=STICK, show=machine.show)
 
 
 def test_a_drive_that_answers_again_is_asked_again(machine: Machine, hang: Hang) -> None:
     machine.during["one"] = hang.call
-    site = machine.world.site()
+    context = machine.world.context()
     machine.show = lambda place, *_: hang.let_go() if place.step_id == 2 else None
-    _run_with(site, machine)
+    _run_with(context, machine)
     assert _states(machine) == ["failed", "done", "done", "done"]
-    assert site.silent.names == frozenset()
+    assert context.silent.names == frozenset()
 
 
 def test_a_drive_that_was_plugged_in_anew_is_asked_again(machine: Machine, hang: Hang) -> None:
@@ -153,14 +153,14 @@ def test_a_stop_does_not_wait_for_the_drive_and_the_step_is_not_failed_by_it(
 
     machine.during["two"] = hang.call
     machine.show = show
-    site = machine.world.site()
+    context = machine.world.context()
     with pytest.raises(StoppedByPersonError):
-        _run_with(site, machine)
+        _run_with(context, machine)
     assert _states(machine) == ["planned"] * 4
     assert hang.now_s < 1200
     # Where it goes on in the same boot, the drive gets the rest of its time first.
     machine.show = tell_nobody_of_it
-    _run_with(site, machine)
+    _run_with(context, machine)
     assert hang.now_s >= 1200
     assert _states(machine) == ["failed", "done", "failed", "done"]
 
@@ -173,13 +173,16 @@ def test_a_drive_that_is_in_an_array_with_a_silent_one_is_not_to_blame(
     world: World, hang: Hang
 ) -> None:
     world.make_campaign()
-    site = world.site()
+    context = world.context()
     hdd, ssd = zip(world.drive_rows(), (HDD, SSD), strict=True)
     hang.under_way = {"sdb"}
-    with pytest.raises(DriveSilentError), drive_work(site, 1, [hdd, ssd], tell=tell_nobody) as hand:
+    with (
+        pytest.raises(DriveSilentError),
+        drive_work(context, 1, [hdd, ssd], tell=tell_nobody) as hand,
+    ):
         hand.do(hang.call, "letting go of an array")
     for member, blame in ((hdd, "other"), (ssd, "drive")):
-        with pytest.raises(DriveSilentError) as error, drive_work(site, 1, [member], tell=print):
+        with pytest.raises(DriveSilentError) as error, drive_work(context, 1, [member], tell=print):
             pytest.fail("it was asked again")
         assert error.value.blame == blame
 
@@ -217,13 +220,13 @@ def test_a_drive_that_hangs_while_it_is_written_is_left_out_of_the_boots(
 
     monkeypatch.setattr(prepare_module, "install_reference_os", install)
     world.make_campaign(plan_toml=PLAN, state="preparing")
-    site = world.site()
-    prepare(site, 1, stick=STICK, progress=tell_nobody)
+    context = world.context()
+    prepare(context, 1, stick=STICK, progress=tell_nobody)
     hang.let_go()
     assert written == ["LAB-SSD-1"]
     assert world.states() == ["failed", "planned", "failed", "planned"]
     assert world.drive_rows()[0].failed_reason.startswith("drive LAB-HDD-1 has not answered for")
-    assert go_on(site, 1) is Outcome.LEAVING
+    assert start_next_boot(context, 1) is Outcome.LEAVING
     assert world.entry == "measure-02"
 
 
@@ -231,13 +234,13 @@ def test_a_drive_that_hangs_before_its_boots_costs_them_and_no_others(
     world: World, hang: Hang
 ) -> None:
     world.make_campaign()
-    site = world.site()
+    context = world.context()
     with (
         pytest.raises(DriveSilentError),
-        drive_work(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
     ):
         hand.do(hang.call, "reading its settings")
-    assert go_on(site, 1) is Outcome.LEAVING
+    assert start_next_boot(context, 1) is Outcome.LEAVING
     assert world.states() == ["failed", "armed", "planned", "planned"]
     assert world.entry == "measure-02"
     assert "smart /dev/sda" not in world.log
@@ -245,21 +248,21 @@ def test_a_drive_that_hangs_before_its_boots_costs_them_and_no_others(
     assert str(line["reason"]).startswith("drive LAB-HDD-1 does not answer since")
 
 
-def _leave_behind(world: World, hang: Hang) -> Site:
-    site = world.site()
+def _leave_behind(world: World, hang: Hang) -> CampaignContext:
+    context = world.context()
     with (
         pytest.raises(DriveSilentError),
-        drive_work(site, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
+        drive_work(context, 1, [(world.drive_rows()[0], HDD)], tell=tell_nobody) as hand,
     ):
         hand.do(hang.call, "flushing")
-    return site
+    return context
 
 
 def test_a_silent_drive_is_not_asked_for_its_health(
     world: World, hang: Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.make_campaign()
-    site = _leave_behind(world, hang)
+    context = _leave_behind(world, hang)
     asked: list[str] = []
     world.access = replace(world.access, find_settled=lambda: (HDD, SSD))
 
@@ -268,7 +271,7 @@ def test_a_silent_drive_is_not_asked_for_its_health(
         return health.Reading(Health(None, (), None, None, "no answer"))
 
     monkeypatch.setattr(health, "_ask_one", ask)
-    store_health(site, 1, "after")
+    store_health(context, 1, "after")
     assert asked == ["LAB-SSD-1"]
     with world.looking() as connection:
         reasons = {row.drive_serial: row.reason for row in select_health(connection, 1)}
@@ -287,9 +290,11 @@ def test_a_silent_drive_has_no_conditions_and_the_others_have(
 
     monkeypatch.setattr(conditions, "read_block_settings", read)
     fixed = read_fixed(firmware="uefi", versions={}, sys=tmp_path, proc=tmp_path)
-    site = world.site()
-    store_conditions(site, 1, fixed=fixed, drives=(HDD, SSD), sys=tmp_path)
-    hdd, ssd = (select_conditions(site.connection, 1, row.drive_id) for row in world.drive_rows())
+    context = world.context()
+    store_conditions(context, 1, fixed=fixed, drives=(HDD, SSD), sys=tmp_path)
+    hdd, ssd = (
+        select_conditions(context.connection, 1, row.drive_id) for row in world.drive_rows()
+    )
     assert (len(hdd), bool(ssd)) == (0, True)
 
 
@@ -305,7 +310,7 @@ def test_a_drive_that_cannot_be_made_read_only_keeps_no_other_from_it(
         closed.append(drive.serial)
 
     world.access = replace(world.access, close_guard=close, find=lambda: (HDD, SSD, STICK.drive))
-    guard = MachineDrives(world.site(), STICK, None)  # type: ignore[arg-type] # it lists nothing
+    guard = MachineDrives(world.context(), STICK, None)  # type: ignore[arg-type] # it lists nothing
     guard.close_guard()
     guard.close_guard()
     assert closed == ["LAB-SSD-1"] * 2

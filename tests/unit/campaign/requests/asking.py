@@ -28,9 +28,9 @@ def watch_machine(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     seconds = count()
     world.make_campaign()
     machine.add_steps(HDD, SSD)
-    site = world.site()
-    host = replace(site.host, clock=replace(world.clock, monotonic_s=lambda: next(seconds)))
-    machine.show = Screen(Status(), site.connection, host).step_progress()
+    context = world.context()
+    host = replace(context.host, clock=replace(world.clock, monotonic_s=lambda: next(seconds)))
+    machine.show = Screen(Status(), context.connection, host).step_progress()
     return machine
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.log import Diary, record
 from appliance.campaign.requests import machine as machine_module
 from appliance.campaign.requests.machine import Machine
 from appliance.campaign.silent_drives import SilentDrives
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.machine import facts as machine_facts
 from appliance.machine import keyboard
 from appliance.machine.language import keep_language, read_kept_language
@@ -39,19 +39,21 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 @pytest.fixture
-def site(world: World) -> Iterator[Site]:
+def context(world: World) -> Iterator[CampaignContext]:
     connection = open_database(world.path)
     world.boot_id = "b"
     host = world.host()
-    yield Site(connection, host, SilentDrives(host), countdown=lambda *_: False)
+    yield CampaignContext(connection, host, SilentDrives(host), countdown=lambda *_: False)
     connection.close()
 
 
 @pytest.fixture
-def machine(site: Site, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(
+    context: CampaignContext, started: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> Machine:
     kept: list[str] = []
     monkeypatch.setattr(machine_module, "keep_layout", kept.append)
-    return Machine(site, STICK)
+    return Machine(context, STICK)
 
 
 @pytest.fixture
@@ -93,13 +95,13 @@ def test_the_firmware_is_asked_once_in_a_boot(
 
 
 def test_a_keyboard_is_loaded_and_noted(
-    machine: Machine, site: Site, started: list[tuple[str, ...]]
+    machine: Machine, context: CampaignContext, started: list[tuple[str, ...]]
 ) -> None:
     said = machine.set_keyboard("de")
     assert said == "the keyboard is de, now and at the next start"
     [command] = started
     assert (command[0], command[-1]) == ("loadkeys", "de-latin1-nodeadkeys")
-    [event] = select_events(site.connection, limit=9)
+    [event] = select_events(context.connection, limit=9)
     assert (event.event, event.detail) == ("set-keyboard", said)
 
 
@@ -117,11 +119,11 @@ def test_the_kept_keyboard_is_loaded_when_the_machine_starts(
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(5, "Input/output error"), StepFailed("loadkeys failed with code 1")]
+    "error", [OSError(5, "Input/output error"), StepFailedError("loadkeys failed with code 1")]
 )
 def test_a_keyboard_that_cannot_be_loaded_is_noted_and_keeps_nothing_from_starting(
     machine: Machine,
-    site: Site,
+    context: CampaignContext,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
@@ -134,7 +136,7 @@ def test_a_keyboard_that_cannot_be_loaded_is_noted_and_keeps_nothing_from_starti
     machine.restore_keyboard()
     machine.publish()
     assert json.loads((tmp_path / "run/machine.json").read_text())["keyboard"] == "us"
-    [event] = select_events(site.connection, limit=9)
+    [event] = select_events(context.connection, limit=9)
     assert event.event == "keyboard-not-loaded"
     assert event.detail == f"the keys are those of us: {error}"
 
@@ -151,7 +153,7 @@ def test_a_stick_that_does_not_keep_the_keyboard_is_told(
 
 
 def test_a_language_is_kept_and_published(
-    site: Site, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: CampaignContext, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine_module, "keep_language", partial(keep_language, folder=tmp_path))
     said = machine.set_language("de")
@@ -161,14 +163,14 @@ def test_a_language_is_kept_and_published(
     assert published["language"] in published["languages"]
     read = partial(read_kept_language, folder=tmp_path)
     monkeypatch.setattr(machine_module, "read_kept_language", read)
-    Machine(site, STICK).publish()
+    Machine(context, STICK).publish()
     assert json.loads((tmp_path / "run/machine.json").read_text())["language"] == "de"
 
 
 def test_an_unknown_language_is_refused_and_a_lost_one_is_english(
     machine: Machine, tmp_path: Path
 ) -> None:
-    with pytest.raises(Refusal, match='no language "xx"; there are en, de'):
+    with pytest.raises(RefusedError, match='no language "xx"; there are en, de'):
         machine.set_language("xx")
     assert read_kept_language(folder=tmp_path) == "en"
     (tmp_path / "language").write_bytes(b"\xff\n")
@@ -197,24 +199,24 @@ def test_the_time_is_set_to_what_was_asked(machine: Machine, set_to: list[dateti
     assert len(set_to) == 1
 
 
-def work(site: Site, *, state: str, boot_id: str) -> None:
+def work(context: CampaignContext, *, state: str, boot_id: str) -> None:
     """A campaign in `state` that did something in a boot."""
-    site.connection.execute(
+    context.connection.execute(
         "INSERT INTO campaign (id, name, plan_toml, plan_sha256, state, on_finish,"
         " max_power_actions, max_attempts, created_at)"
         " VALUES (7, 'a', 'version = 1', 'sha', ?, 'tui', 9, 3, 'T')",
         (state,),
     )
-    this_boot = replace(site.this_boot, boot_id=boot_id)
-    place = Diary(site.connection, replace(site.host, this_boot=this_boot))
+    this_boot = replace(context.this_boot, boot_id=boot_id)
+    place = Diary(context.connection, replace(context.host, this_boot=this_boot))
     record(place, "campaign-resumed", campaign_id=7)
 
 
 def test_the_time_is_not_set_while_a_campaign_goes_by_it(
-    machine: Machine, site: Site, set_to: list[datetime]
+    machine: Machine, context: CampaignContext, set_to: list[datetime]
 ) -> None:
-    work(site, state="paused", boot_id=site.this_boot.boot_id)
-    with pytest.raises(Refusal, match="campaign 7 has begun to measure times") as refused:
+    work(context, state="paused", boot_id=context.this_boot.boot_id)
+    with pytest.raises(RefusedError, match="campaign 7 has begun to measure times") as refused:
         machine.set_time("2026-11-22 06:24")
     assert "restart the machine" in refused.value.hint
     assert set_to == []
@@ -222,9 +224,9 @@ def test_the_time_is_not_set_while_a_campaign_goes_by_it(
 
 @pytest.mark.parametrize(("state", "boot_id"), [("done", "b"), ("paused", "an earlier one")])
 def test_the_time_is_set_beside_a_campaign_that_does_not_go_by_it(
-    machine: Machine, site: Site, set_to: list[datetime], state: str, boot_id: str
+    machine: Machine, context: CampaignContext, set_to: list[datetime], state: str, boot_id: str
 ) -> None:
-    work(site, state=state, boot_id=boot_id)
+    work(context, state=state, boot_id=boot_id)
     machine.set_time("2026-11-22 06:24")
     assert len(set_to) == 1
 
@@ -233,7 +235,7 @@ def test_the_time_is_set_beside_a_campaign_that_does_not_go_by_it(
 def test_a_shell_is_opened_on_a_terminal_only(
     terminal: str, machine: Machine, started: list[tuple[str, ...]]
 ) -> None:
-    with pytest.raises(Refusal, match="not a terminal"):
+    with pytest.raises(RefusedError, match="not a terminal"):
         machine.open_shell(terminal)
     assert started == []
     for good in ("tty1", "ttyS0"):

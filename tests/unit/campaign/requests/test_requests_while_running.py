@@ -56,9 +56,9 @@ def test_a_pause_behind_the_last_step_keeps_the_campaign_from_its_end(machine: M
     machine.during["two"] = lambda: pause_during(machine, "two")  # in the next step
     with pytest.raises(PausedByPersonError):
         machine.run()
-    site = machine.world.site()
-    assert not has_planned_steps(site, machine.world.campaign_id)
-    site.connection.close()
+    context = machine.world.context()
+    assert not has_planned_steps(context, machine.world.campaign_id)
+    context.connection.close()
 
 
 def test_a_pause_outlives_a_power_cut_and_ends_when_it_has_paused(machine: Machine) -> None:
@@ -76,10 +76,10 @@ def test_a_pause_outlives_a_power_cut_and_ends_when_it_has_paused(machine: Machi
     with pytest.raises(PausedByPersonError):
         machine.run()
     assert machine.log == []
-    site = machine.world.site()
-    pause(site, machine.world.campaign_id, PausedByPersonError.reason)
-    assert not is_pause_asked(site.connection, machine.world.campaign_id)
-    site.connection.close()
+    context = machine.world.context()
+    pause(context, machine.world.campaign_id, PausedByPersonError.reason)
+    assert not is_pause_asked(context.connection, machine.world.campaign_id)
+    context.connection.close()
     campaign = machine.world.campaign()
     assert (campaign.state, campaign.reason) == ("paused", "paused by a person")
 
@@ -102,17 +102,17 @@ def test_a_pause_can_be_taken_back(machine: Machine) -> None:
 def test_a_pause_taken_back_at_the_same_moment_holds_nothing(machine: Machine) -> None:
     ask(machine.world, "pause", campaign_id=1)
     ask(machine.world, "keep-running", campaign_id=1)
-    site = machine.world.site()
-    assert answer_beside_campaign(site.connection, site.host, step_id=0) is Wanted.NOTHING
-    site.connection.close()
+    context = machine.world.context()
+    assert answer_beside_campaign(context.connection, context.host, step_id=0) is Wanted.NOTHING
+    context.connection.close()
 
 
 def test_taking_a_pause_back_never_starts_what_has_paused_meanwhile(
     machine: Machine, engine_of: Callable[[], Appliance]
 ) -> None:
-    site = machine.world.site()
-    pause(site, 1, requests.PAUSED)
-    site.connection.close()
+    context = machine.world.context()
+    pause(context, 1, requests.PAUSED)
+    context.connection.close()
     number = ask(machine.world, "keep-running", campaign_id=1)
     appliance = engine_of()
     appliance._answer(answer_to(machine.world, number))
@@ -158,10 +158,10 @@ def test_what_cannot_be_granted_is_refused_and_nothing_happens(
     machine: Machine, kind: str, payload: dict[str, object], exit_code: int
 ) -> None:
     number = ask(machine.world, kind, **payload)
-    site = machine.world.site()
-    assert answer_beside_campaign(site.connection, site.host, step_id=1) is Wanted.NOTHING
-    assert not is_pause_asked(site.connection, 1)
-    site.connection.close()
+    context = machine.world.context()
+    assert answer_beside_campaign(context.connection, context.host, step_id=1) is Wanted.NOTHING
+    assert not is_pause_asked(context.connection, 1)
+    context.connection.close()
     request = answer_to(machine.world, number)
     assert (request.state, request.exit_code) == ("refused", exit_code)
 
@@ -202,9 +202,9 @@ def test_a_bug_in_what_was_begun_is_not_told_as_a_malformed_request(
     def fail(*_: object) -> None:
         raise ValueError("a bug")
 
-    site = machine.world.site()
-    pause(site, 1, requests.PAUSED)
-    site.connection.close()
+    context = machine.world.context()
+    pause(context, 1, requests.PAUSED)
+    context.connection.close()
     monkeypatch.setattr(Appliance, "_advance", fail)
     number = ask(machine.world, "resume", campaign_id=1)
     appliance = engine_of()
@@ -253,9 +253,9 @@ def test_what_was_asked_for_right_before_a_power_cut_is_still_meant(
 def test_with_nothing_running_a_pause_is_refused(
     machine: Machine, engine_of: Callable[[], Appliance]
 ) -> None:
-    site = machine.world.site()
-    pause(site, machine.world.campaign_id, "stopped by a key")
-    site.connection.close()
+    context = machine.world.context()
+    pause(context, machine.world.campaign_id, "stopped by a key")
+    context.connection.close()
     appliance = engine_of()
     number = ask(machine.world, "pause", campaign_id=machine.world.campaign_id)
     appliance._answer(answer_to(machine.world, number))
@@ -269,4 +269,4 @@ def test_a_stop_that_was_stored_while_power_went_pauses_at_the_next_start(
     asked = ask(machine.world, "stop")
     engine_of()._void_old_requests()
     assert answer_to(machine.world, asked).state == "accepted"
-    assert is_pause_asked(machine.world.site().connection, machine.world.campaign_id)
+    assert is_pause_asked(machine.world.context().connection, machine.world.campaign_id)

@@ -11,7 +11,7 @@ import pytest
 
 from appliance.campaign.requests import saved_plans
 from appliance.campaign.requests.saved_plans import delete_plan, keep_plan
-from appliance.errors import Refusal, StickTrouble
+from appliance.errors import RefusedError, StickError
 from appliance.plan.read import MAX_PLAN_BYTES
 
 
@@ -35,7 +35,7 @@ def test_a_plan_is_kept_under_a_name_that_fat_takes(fat: Path) -> None:
 
 def test_a_plan_that_is_there_is_replaced_only_when_asked(fat: Path) -> None:
     keep_plan("a", "one", replace=False)
-    with pytest.raises(Refusal, match=r"plans/a\.toml is there already"):
+    with pytest.raises(RefusedError, match=r"plans/a\.toml is there already"):
         keep_plan("A", "two", replace=False)
     assert (fat / "plans/a.toml").read_text() == "one"
     keep_plan("A", "two", replace=True)
@@ -46,7 +46,7 @@ def test_a_plan_that_is_there_is_replaced_only_when_asked(fat: Path) -> None:
 def test_the_case_of_a_name_makes_no_other_plan_of_it(name: str, fat: Path) -> None:
     (fat / "plans").mkdir()
     (fat / "plans" / name).write_text("one")
-    with pytest.raises(Refusal, match=f"plans/{name} is there already"):
+    with pytest.raises(RefusedError, match=f"plans/{name} is there already"):
         keep_plan("intake", "two", replace=False)
     assert keep_plan("intake", "two", replace=True) == f"plans/{name}"
     assert [(each.name, each.read_text()) for each in (fat / "plans").iterdir()] == [(name, "two")]
@@ -65,22 +65,22 @@ def test_what_was_done_is_said_though_it_may_not_last(
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", fail_on_folders)
-    with pytest.raises(StickTrouble, match=r"kept as plans/b\.toml, but may not outlast"):
+    with pytest.raises(StickError, match=r"kept as plans/b\.toml, but may not outlast"):
         keep_plan("b", "two", replace=False)
-    with pytest.raises(StickTrouble, match=r"plans/a\.toml is gone, but may not outlast"):
+    with pytest.raises(StickError, match=r"plans/a\.toml is gone, but may not outlast"):
         delete_plan("a.toml")
     assert [each.name for each in (fat / "plans").iterdir()] == ["b.toml"]
 
 
 def test_what_no_plan_can_be_is_not_kept(fat: Path) -> None:
-    with pytest.raises(Refusal, match="longer than"):
+    with pytest.raises(RefusedError, match="longer than"):
         keep_plan("a", "#" * (MAX_PLAN_BYTES + 1), replace=False)
     assert not (fat / "plans").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_told(fat: Path) -> None:
     (fat / "plans").write_text("a file")
-    with pytest.raises(StickTrouble, match="cannot be written"):
+    with pytest.raises(StickError, match="cannot be written"):
         keep_plan("a", "one", replace=False)
 
 
@@ -91,9 +91,9 @@ def test_only_the_plan_that_is_named_is_removed(fat: Path) -> None:
     (fat / "plans/notes.txt").write_text("four")
     assert delete_plan("a.toml") == "plans/a.toml"
     for other in ("../plan.toml", "notes.txt", "", ".", "sub/b.toml"):
-        with pytest.raises(Refusal, match="is not a saved plan"):
+        with pytest.raises(RefusedError, match="is not a saved plan"):
             delete_plan(other)
-    with pytest.raises(Refusal, match=r"plans/a\.toml no longer exists"):
+    with pytest.raises(RefusedError, match=r"plans/a\.toml no longer exists"):
         delete_plan("a.toml")
     assert sorted(each.name for each in fat.rglob("*") if each.is_file()) == [
         "b.toml",
@@ -104,5 +104,5 @@ def test_only_the_plan_that_is_named_is_removed(fat: Path) -> None:
 
 def test_a_plan_that_cannot_be_removed_is_told(fat: Path) -> None:
     (fat / "plans/a.toml").mkdir(parents=True)
-    with pytest.raises(StickTrouble, match="cannot be removed"):
+    with pytest.raises(StickError, match="cannot be removed"):
         delete_plan("a.toml")

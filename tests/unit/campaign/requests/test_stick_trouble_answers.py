@@ -8,7 +8,7 @@ import pytest
 from appliance.campaign.context import pause
 from appliance.campaign.requests import handlers as requests
 from appliance.campaign.status import Status
-from appliance.errors import StepFailed, StickTrouble, UnreadableProgram
+from appliance.errors import StepFailedError, StickError, UnreadableProgramError
 from appliance.machine import keyboard
 from appliance.service import engine
 from appliance.service.drive_watch import DriveList
@@ -54,24 +54,24 @@ def test_power_that_does_not_go_is_told_whoever_asked_for_it(
     appliance: Appliance, world: World, kind: str, action: str
 ) -> None:
     def fail() -> None:
-        raise StepFailed("systemctl failed")
+        raise StepFailedError("systemctl failed")
 
     world.during[action] = fail
-    with pytest.raises(StickTrouble, match="power-off failed: systemctl failed"):
+    with pytest.raises(StickError, match="power-off failed: systemctl failed"):
         ask(appliance, kind, {})
 
 
 def test_power_that_does_not_go_in_a_campaign_that_goes_on_is_told_as_well(
     appliance: Appliance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trouble = StickTrouble("power-off failed: systemctl failed")
+    trouble = StickError("power-off failed: systemctl failed")
 
     def leave_in_vain(self: Appliance, _: int) -> None:
         self.connection.close()
         raise trouble
 
     monkeypatch.setattr(Appliance, "_advance", leave_in_vain)
-    with pytest.raises(StickTrouble) as told:
+    with pytest.raises(StickError) as told:
         ask(appliance, "resume", {"campaign_id": 1})
     assert told.value is trouble
 
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_written_is_declined(
     writer: str,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise StickTrouble("KALTSTART cannot be written: read-only")
+        raise StickError("KALTSTART cannot be written: read-only")
 
     monkeypatch.setattr(requests, writer, fail)
     answered = answer_to(appliance, ask(appliance, kind, payload))
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_written_is_declined(
 
 
 def fail_to_start(*_: object, **__: object) -> None:
-    raise UnreadableProgram("it cannot be started: Input/output error", hint="plug it in well")
+    raise UnreadableProgramError("it cannot be started: Input/output error", hint="plug it in well")
 
 
 def test_a_keyboard_whose_program_cannot_be_read_is_declined_and_the_engine_stays(
@@ -120,7 +120,7 @@ def test_a_keyboard_whose_program_cannot_be_read_is_declined_and_the_engine_stay
 def test_what_an_engine_left_behind_and_cannot_be_let_go_of_is_noted(
     appliance: Appliance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "release_hushed", lambda: ())
+    monkeypatch.setattr(engine, "restore_flush", lambda: ())
     monkeypatch.setattr(engine, "release_bounded", fail_to_start)
     appliance._release_leftovers()
     event = select_events(appliance.connection, limit=9)[0]
@@ -143,7 +143,7 @@ def test_a_bug_with_run_full_still_pauses_and_disarms(
 
 def test_trouble_after_the_end_leaves_a_campaign_done(appliance: Appliance, world: World) -> None:
     appliance.connection.execute("UPDATE campaign SET state = 'done', finished_at = 'now'")
-    pause(appliance.site, 1, "the alarm cannot be cleared")
+    pause(appliance.context, 1, "the alarm cannot be cleared")
     row = appliance.connection.execute("SELECT state, finished_at FROM campaign").fetchone()
     assert tuple(row) == ("done", "now")
     assert ("trouble-after-the-end", "the alarm cannot be cleared") in world.events()

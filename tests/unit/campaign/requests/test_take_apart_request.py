@@ -8,7 +8,7 @@ import pytest
 
 from appliance.arrays.set_uuid import array_set_uuid
 from appliance.campaign.status import Status
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.service.drive_watch import DriveList
 from appliance.service.engine import Appliance
 from appliance.store.connect import open_database
@@ -71,7 +71,7 @@ def test_an_unknown_array_is_refused_in_one_line(
 def test_a_failure_is_said_and_can_be_tried_again(
     appliance: Appliance, machine: ArrayMachine
 ) -> None:
-    machine.trouble["part"] = StepFailed("it does not answer")
+    machine.trouble["part"] = StepFailedError("it does not answer")
     ask(appliance, {"set_uuid": SET_UUID})
     assert appliance.status.message == "The array cannot be dismantled: it does not answer"
     assert machine.state() == "parting"
@@ -82,8 +82,8 @@ def test_a_failure_is_said_and_can_be_tried_again(
 def test_a_stick_that_takes_nothing_is_not_the_arrays_failure(
     appliance: Appliance, machine: ArrayMachine
 ) -> None:
-    machine.trouble["part"] = StickTrouble("nothing can be stored any more: disk full")
-    with pytest.raises(StickTrouble, match="nothing can be stored"):
+    machine.trouble["part"] = StickError("nothing can be stored any more: disk full")
+    with pytest.raises(StickError, match="nothing can be stored"):
         ask(appliance, {"set_uuid": SET_UUID})
     assert "refused" not in [event for event, _ in machine.world.lines]
 

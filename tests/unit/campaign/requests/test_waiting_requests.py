@@ -39,7 +39,7 @@ def appliance(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         world.log.append(f"campaign {campaign_id} runs")
         # As the screen does four times a second while a campaign is using the machine.
         answer_beside_campaign(self.connection, self.host, step_id=0)
-        pause(self.site, campaign_id, STOPPED)
+        pause(self.context, campaign_id, STOPPED)
 
     monkeypatch.setattr(Appliance, "_advance", advance)
     return Appliance(Status(), STICK, open_database(world.path), DriveList(), world.host())

@@ -8,7 +8,7 @@ import pytest
 from appliance.arrays.model import ArrayStuckError
 from appliance.campaign.drives.array import OpenArray, open_array, take_apart_array
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress, tell_nobody
 from appliance.store.arrays import select_array
 from appliance.store.connect import open_database
@@ -18,7 +18,7 @@ from tests.unit.drive_calls import SameThread
 from tests.unit.plan.array_plan import ARRAY_PLAN
 
 INTERRUPTIONS = [
-    StepFailed("the drive does not answer"),
+    StepFailedError("the drive does not answer"),
     StoppedByPersonError(),
     KeyboardInterrupt(),
     ArrayStuckError("the kernel holds it"),
@@ -30,14 +30,14 @@ def opened(
     machine: ArrayMachine, *, may_make: bool = True, tell: Progress = tell_nobody
 ) -> Iterator[OpenArray]:
     """The array, in a start of the engine of its own."""
-    site = machine.world.site()
+    context = machine.world.context()
     try:
         with open_array(
-            site, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, hand=SameThread(tell)
+            context, 1, stick=STICK, plan=ARRAY_PLAN, may_make=may_make, hand=SameThread(tell)
         ) as array:
             yield array
     finally:
-        site.connection.close()
+        context.connection.close()
 
 
 def use(machine: ArrayMachine, tell: Progress = tell_nobody) -> str:
@@ -48,13 +48,13 @@ def use(machine: ArrayMachine, tell: Progress = tell_nobody) -> str:
 
 def part(machine: ArrayMachine, tell: Progress = tell_nobody) -> None:
     """Take the campaign's array apart."""
-    site = machine.world.site()
-    row = select_array(site.connection, 1)
+    context = machine.world.context()
+    row = select_array(context.connection, 1)
     assert row is not None
     try:
-        take_apart_array(site, row, stick=STICK, hand=SameThread(tell))
+        take_apart_array(context, row, stick=STICK, hand=SameThread(tell))
     finally:
-        site.connection.close()
+        context.connection.close()
 
 
 def interrupt(machine: ArrayMachine, state: str) -> None:

@@ -122,11 +122,11 @@ class Machine:
 
     def run(self) -> None:
         """One start of the engine."""
-        site = self.world.site()
+        context = self.world.context()
         try:
-            run_steps(site, self.world.campaign_id, stick=STICK, show=self.show)
+            run_steps(context, self.world.campaign_id, stick=STICK, show=self.show)
         finally:
-            site.connection.close()
+            context.connection.close()
 
     def steps(self) -> tuple[StepRow, ...]:
         """As committed."""

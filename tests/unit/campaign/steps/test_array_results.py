@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.campaign.array_world import NAME, OTHER, ArrayMachine, make_array_machine
 from tests.unit.campaign.world import HDD, SSD, World
 
@@ -128,7 +128,7 @@ def test_the_reason_of_a_failure_outlives_the_array(machine: ArrayMachine) -> No
 
     def die() -> None:
         machine.gone = True
-        raise StepFailed("fio: Input/output error")
+        raise StepFailedError("fio: Input/output error")
 
     machine.during["two"] = die
     machine.run()

@@ -9,7 +9,7 @@ from appliance.arrays.model import ArrayStuckError
 from appliance.campaign.drives import work as drive_threads
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.campaign.steps.queue import has_steps_left
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.store.connect import open_database
 from tests.unit.campaign.array_world import (
     OTHER,
@@ -45,11 +45,11 @@ def stop_in_part_two(machine: ArrayMachine) -> None:
 
 def has_left(machine: ArrayMachine) -> bool:
     """As the engine asks at its next start."""
-    site = machine.world.site()
+    context = machine.world.context()
     try:
-        return has_steps_left(site, 1)
+        return has_steps_left(context, 1)
     finally:
-        site.connection.close()
+        context.connection.close()
 
 
 def test_the_array_is_made_measured_and_taken_apart(machine: ArrayMachine) -> None:
@@ -233,7 +233,7 @@ def test_an_emptied_cache_drive_without_a_superblock_is_no_other_disk(
 
 def test_an_array_that_cannot_be_taken_apart_is_said_and_left(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY)
-    machine.trouble["part"] = StepFailed("the drive\x1b[2J does not answer")
+    machine.trouble["part"] = StepFailedError("the drive\x1b[2J does not answer")
     machine.run()
     assert machine.steps()[0].state == "done"
     assert machine.state() == "parting"
@@ -331,7 +331,7 @@ def test_another_model_behind_the_same_serial_is_not_taken_for_a_member(
 
 def test_a_refused_array_fails_its_step_only(machine: ArrayMachine) -> None:
     machine.add_steps(ARRAY, OTHER)
-    machine.trouble["assemble"] = Refusal("it is not the cache drive of the array")
+    machine.trouble["assemble"] = RefusedError("it is not the cache drive of the array")
     machine.run()
     assert [step.state for step in machine.steps()] == ["failed", "done"]
     assert (machine.state(), machine.carried) == ("none", {})
@@ -340,7 +340,7 @@ def test_a_refused_array_fails_its_step_only(machine: ArrayMachine) -> None:
 def test_a_new_step_makes_anew_what_a_failed_one_left_half_made(machine: ArrayMachine) -> None:
     machine.plans = (lottery(), lottery())
     machine.add_steps(ARRAY)
-    machine.trouble["make"] = StepFailed("make-bcache failed")
+    machine.trouble["make"] = StepFailedError("make-bcache failed")
     machine.run()
     assert [step.state for step in machine.steps()] == ["failed", "done"]
     assert machine.did("make-array", "take-apart") == [

@@ -10,7 +10,7 @@ from appliance.arrays.model import Array, CacheCounters
 from appliance.campaign.drives.array import OpenArray
 from appliance.campaign.steps.array_watch import ArrayWatch, judge_counters, read_hit_ratio
 from appliance.drives.unlock import Unlocked
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.progress import Progress
 from appliance.samples.variants import CacheMode
 from appliance.store.steps import ArrayCondition
@@ -168,7 +168,7 @@ def test_what_cannot_be_written_back_fails_the_step(
     machine: ArrayMachine, watch: ArrayWatch
 ) -> None:
     machine.sync_error = "sync: error syncing: Input/output error"
-    with pytest.raises(StepFailed, match=r"^sync --file-system .*Input/output error$"):
+    with pytest.raises(StepFailedError, match=r"^sync --file-system .*Input/output error$"):
         watch.come_to_rest()
     assert "wait-clean 600" not in machine.log
 
@@ -202,7 +202,7 @@ def test_a_disk_that_lost_its_cache_is_no_array(machine: ArrayMachine, watch: Ar
         lambda: watch.end_step(is_whole=True, peak_bytes=0),
         watch.come_to_rest,
     ):
-        with pytest.raises(StepFailed, match="has lost its cache"):
+        with pytest.raises(StepFailedError, match="has lost its cache"):
             work()
 
 
@@ -248,13 +248,13 @@ def test_a_device_that_is_gone_is_a_failure_of_the_step(
 ) -> None:
     (machine.folder / "block" / name / "stat").unlink()
     for work in (watch.begin_part, lambda: watch.end_part("one")):
-        with pytest.raises(StepFailed, match=f"/dev/{name} is gone"):
+        with pytest.raises(StepFailedError, match=f"/dev/{name} is gone"):
             work()
 
 
 def test_an_array_that_is_gone_has_no_size(machine: ArrayMachine, watch: ArrayWatch) -> None:
     (machine.folder / "block" / NAME / "size").unlink()
-    with pytest.raises(StepFailed, match="/dev/bcache0 is gone"):
+    with pytest.raises(StepFailedError, match="/dev/bcache0 is gone"):
         _ = watch.size_bytes
 
 
@@ -263,6 +263,6 @@ def test_what_was_met_is_known_when_the_array_is_gone(
 ) -> None:
     machine.gone = True
     assert watch.condition == ArrayCondition("writeback", 4 << 20)
-    with pytest.raises(StepFailed):
+    with pytest.raises(StepFailedError):
         watch.begin_part()
     assert watch.condition == ArrayCondition("writeback", 4 << 20)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.store.connect import open_database
 from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
 from tests.unit.campaign.steps.array_use import INTERRUPTIONS, interrupt, mark, opened, part, use
@@ -122,7 +122,7 @@ def test_what_was_begun_on_an_array_is_never_given_another_one(
         interrupt(machine, before)
     states, carried = machine.states(), dict(machine.carried)
     machine.log.clear()
-    with pytest.raises(Refusal, match="no longer there"), opened(machine, may_make=False):
+    with pytest.raises(RefusedError, match="no longer there"), opened(machine, may_make=False):
         pytest.fail("it is not there")
     assert machine.log == []
     assert (machine.states(), machine.carried) == (states, carried)
@@ -133,7 +133,7 @@ def test_drives_that_carry_another_array_are_refused_and_nothing_changes(
 ) -> None:
     first = use(machine)
     machine.carried[SSD.path] = "somebody-elses"
-    with pytest.raises(Refusal, match="/dev/sdb is not of the array"):
+    with pytest.raises(RefusedError, match="/dev/sdb is not of the array"):
         use(machine)
     assert machine.states() == {first: "made"}
     assert machine.carried[SSD.path] == "somebody-elses"
@@ -143,7 +143,7 @@ def test_a_drive_that_was_not_released_is_never_part_of_an_array(machine: ArrayM
     connection = open_database(machine.world.path)
     connection.execute("UPDATE campaign_drive SET released = 0 WHERE role = 'cache'")
     connection.close()
-    with pytest.raises(Refusal, match="LAB-SSD-1 is not released"):
+    with pytest.raises(RefusedError, match="LAB-SSD-1 is not released"):
         use(machine)
     assert (machine.log, machine.states()) == ([], {})
 
@@ -152,7 +152,9 @@ def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: Arra
     """As with a drive by itself: what the campaign has left on a disk must be there."""
     hdd, ssd, other = machine.world.drives
     machine.world.drives = (hdd, replace(ssd, disk_uuid="somebody-elses"), other)
-    with pytest.raises(Refusal, match="LAB-SSD-1 no longer carries its reference OS") as refused:
+    with pytest.raises(
+        RefusedError, match="LAB-SSD-1 no longer carries its reference OS"
+    ) as refused:
         use(machine)
     assert refused.value.blame == "drive"
     assert machine.did("make-array") == []
@@ -162,7 +164,9 @@ def test_no_array_is_made_over_another_disk_behind_the_same_serial(machine: Arra
 def test_no_array_is_made_over_a_file_system_that_is_another_one(machine: ArrayMachine) -> None:
     mark(machine, 1, HDD.path)
     machine.on_drive[HDD.path] = "somebody-elses"
-    with pytest.raises(Refusal, match="LAB-HDD-1 no longer carries the file system") as refused:
+    with pytest.raises(
+        RefusedError, match="LAB-HDD-1 no longer carries the file system"
+    ) as refused:
         use(machine)
     assert refused.value.blame == "drive"
     assert machine.did("make-array") == []
@@ -173,7 +177,7 @@ def test_a_drive_of_the_array_that_is_not_here_is_nobodys_fault_yet(machine: Arr
     hdd, ssd, other = machine.world.drives
     for here, missing in (((hdd, other), ssd.serial), ((ssd, other), hdd.serial)):
         machine.world.drives = here
-        with pytest.raises(Refusal, match=f"no drive with .*{missing}") as refused:
+        with pytest.raises(RefusedError, match=f"no drive with .*{missing}") as refused:
             use(machine)
         assert refused.value.blame == "other"
 

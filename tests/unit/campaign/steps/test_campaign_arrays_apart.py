@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.campaign.steps.attempt import StoppedByPersonError
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.store.campaigns import update_marks
 from appliance.store.connect import open_database
 from tests.unit.campaign.array_world import ArrayMachine, make_array_machine
@@ -62,7 +62,7 @@ def test_what_is_there_is_taken_apart_and_what_is_missing_is_said(machine: Array
 def test_without_any_of_its_drives_nothing_can_be_taken_apart(machine: ArrayMachine) -> None:
     set_uuid = use(machine)
     machine.world.drives = machine.world.drives[2:]
-    with pytest.raises(Refusal, match="LAB-HDD-1"):
+    with pytest.raises(RefusedError, match="LAB-HDD-1"):
         part(machine)
     row = machine.row()
     assert row is not None
@@ -95,7 +95,7 @@ def test_a_lone_drive_is_known_by_the_mark_of_its_last_step(
     machine.foreign.add(HDD.path)  # what wipefs finds: a partition table
     machine.world.carry(HDD, table)
     machine.world.ends[HDD.path] = table
-    refused = pytest.raises(Refusal, match="no longer carries what the last step left on it")
+    refused = pytest.raises(RefusedError, match="no longer carries what the last step left on it")
     with nullcontext() if table == "the mark" else refused:
         part(machine)
     assert machine.state() == "parting"
@@ -122,7 +122,7 @@ def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
     if state == "parting":
         # It may have been cleared already: then it would carry nothing.
         said = f"drive {drive.serial} carries what was not on it when this campaign last wrote"
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(RefusedError, match=said):
         part(machine)
     assert machine.log == []
     assert (machine.carried, machine.marked()) == (carried, marked)
@@ -135,7 +135,7 @@ def test_another_disk_in_the_place_of_a_member_keeps_the_array_as_it_is(
 def test_another_array_on_a_member_is_not_ours_either(machine: ArrayMachine) -> None:
     use(machine)
     machine.carried[HDD.path] = "somebody-elses"
-    with pytest.raises(Refusal, match="no longer carries its part"):
+    with pytest.raises(RefusedError, match="no longer carries its part"):
         part(machine)
     assert machine.carried[HDD.path] == "somebody-elses"
     assert machine.state() == "made"
@@ -217,7 +217,7 @@ def test_a_disk_that_was_used_or_changed_since_is_made_no_part_of_an_array(
         use(machine)
         part(machine)
     _swap(machine, doubt=doubt)
-    with pytest.raises(Refusal):
+    with pytest.raises(RefusedError):
         use(machine)
     assert not machine.did("make-array", "take-apart")
     assert HDD.path in machine.foreign
@@ -248,7 +248,7 @@ def test_a_blank_disk_in_doubt_in_the_place_of_one_that_was_blank_is_refused(
     hdd, ssd, other = machine.world.drives
     machine.world.drives = (hdd, replace(ssd, serial_doubt=_DOUBT, disk_uuid=""), other)
     machine.world.ends[SSD.path] = "another blank one's"
-    with pytest.raises(Refusal, match="cannot be told from another one"):
+    with pytest.raises(RefusedError, match="cannot be told from another one"):
         use(machine)
     assert len(machine.did("make-array")) == 1
 

@@ -10,8 +10,8 @@ from appliance.campaign.steps import environment
 from appliance.campaign.steps.environment import _held
 from appliance.drives.asked_identity import AskedIdentity, AskIdentity
 from appliance.drives.model import Drive
-from appliance.errors import Refusal, StepFailed
-from appliance.run import StillRunning
+from appliance.errors import RefusedError, StepFailedError
+from appliance.run import StillRunningError
 from tests.unit.campaign.world import HDD
 
 _OWN = AskedIdentity("LAB-HDD-1", "", "hdd", HDD.size_bytes)
@@ -55,7 +55,7 @@ def test_another_disk_behind_the_bridge_is_not_read_in_its_name(
     now: AskedIdentity | None,
     words: str,
 ) -> None:
-    with pytest.raises(Refusal, match=words), _held(drive, noted, _answers(now)):
+    with pytest.raises(RefusedError, match=words), _held(drive, noted, _answers(now)):
         pytest.fail("it is read")
 
 
@@ -66,10 +66,10 @@ def test_one_that_never_answered_is_read_by_the_kernels_number(drive: Drive) -> 
 
 def test_one_that_hangs_fails_its_own_step(drive: Drive) -> None:
     def hang(drive: Drive, **_: object) -> NoReturn:
-        raise StillRunning("smartctl does not end")
+        raise StillRunningError("smartctl does not end")
 
     with (
-        pytest.raises(StepFailed, match="does not report its identity") as raised,
+        pytest.raises(StepFailedError, match="does not report its identity") as raised,
         _held(drive, None, hang),
     ):
         pytest.fail("it is read")

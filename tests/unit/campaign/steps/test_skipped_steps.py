@@ -7,7 +7,7 @@ import pytest
 
 from appliance.campaign.requests.handlers import Asked, carry_out
 from appliance.campaign.steps.attempt import SkippedByPersonError, StoppedByPersonError
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import LbaRange, Result
 from appliance.store.requests import (
     select_new_requests,
@@ -70,7 +70,7 @@ def test_a_skip_is_answered_with_what_it_does_and_never_applied_again(machine: M
 def test_a_power_cut_right_after_the_skip_leaves_it_skipped(machine: Machine) -> None:
     """The step's own end, from which only this much can be seen, did not come."""
 
-    class Gone(BaseException):
+    class GoneError(BaseException):
         pass
 
     skip_during(machine, "one")
@@ -79,10 +79,10 @@ def test_a_power_cut_right_after_the_skip_leaves_it_skipped(machine: Machine) ->
     def cut() -> None:
         with pytest.raises(SkippedByPersonError):
             press()
-        raise Gone
+        raise GoneError
 
     machine.during["one"] = cut
-    with pytest.raises(Gone):
+    with pytest.raises(GoneError):
         machine.run()
     assert [step.state for step in machine.steps()] == ["skipped", "planned"]
     machine.log.clear()
@@ -104,19 +104,19 @@ def test_a_step_that_is_over_stays_what_it_is(machine: Machine) -> None:
     first = machine.steps()[0]
     machine.run()
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
-    site = machine.world.site()
-    with pytest.raises(Refusal, match="is already done"):
-        carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
-    site.connection.close()
+    context = machine.world.context()
+    with pytest.raises(RefusedError, match="is already done"):
+        carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+    context.connection.close()
     assert machine.steps()[0].state == "done"
 
 
 def test_while_it_is_paused_the_next_step_can_be_skipped(machine: Machine) -> None:
     first = machine.steps()[0]
     ask(machine.world, "skip-step", campaign_id=first.campaign_id, step_id=first.id)
-    site = machine.world.site()
-    carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
-    site.connection.close()
+    context = machine.world.context()
+    carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+    context.connection.close()
     assert answer_to(machine.world, 1).state == "accepted"
     machine.run()
     assert [step.state for step in machine.steps()] == ["skipped", "done"]
@@ -126,10 +126,10 @@ def test_while_it_is_paused_the_next_step_can_be_skipped(machine: Machine) -> No
 def test_a_step_of_another_campaign_is_not_meant(machine: Machine) -> None:
     first = machine.steps()[0]
     ask(machine.world, "skip-step", campaign_id=first.campaign_id + 1, step_id=first.id)
-    site = machine.world.site()
-    with pytest.raises(Refusal, match="has no such step"):
-        carry_out(Asked(site.connection, site.host, answer_to(machine.world, 1)))
-    site.connection.close()
+    context = machine.world.context()
+    with pytest.raises(RefusedError, match="has no such step"):
+        carry_out(Asked(context.connection, context.host, answer_to(machine.world, 1)))
+    context.connection.close()
 
 
 def test_a_drive_that_cannot_be_let_go_of_is_noted_and_the_step_stays_skipped(
@@ -141,7 +141,7 @@ def test_a_drive_that_cannot_be_let_go_of_is_noted_and_the_step_stays_skipped(
     def fail_behind() -> None:
         with pytest.raises(SkippedByPersonError):
             press()
-        raise StepFailed("unmounting failed")
+        raise StepFailedError("unmounting failed")
 
     machine.during["one"] = fail_behind
     machine.run()
@@ -210,7 +210,7 @@ def test_a_stopped_part_is_done_again_and_stores_nothing_before(machine: Machine
 
 def test_a_part_that_fails_keeps_what_it_had_found(machine: Machine) -> None:
     def fail() -> None:
-        raise StepFailed("too hot", blame="other")
+        raise StepFailedError("too hot", blame="other")
 
     machine.leftover = _FOUND
     machine.during["two"] = fail

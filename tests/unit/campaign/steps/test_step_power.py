@@ -8,13 +8,13 @@ from typing import NoReturn
 import pytest
 
 from appliance.campaign.boots.attempts import settle_armed
-from appliance.campaign.context import Site
+from appliance.campaign.context import CampaignContext
 from appliance.campaign.states import max_power_actions
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.campaign.steps.power_off import TooManyPowerActionsError
 from appliance.drives import suppress_flush
 from appliance.drives.asked_identity import AskedIdentity
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.store.connect import open_database
 from tests.unit.campaign.steps.step_machine import Machine
 from tests.unit.campaign.world import HDD, SSD, OffError, World
@@ -154,7 +154,9 @@ def test_after_a_key_in_the_countdown_the_doubted_one_does_not_count(machine: Ma
     assert "two" not in machine.log
 
 
-@pytest.mark.parametrize("error", [None, StepFailed("the kernel refused '0'"), OSError("gone")])
+@pytest.mark.parametrize(
+    "error", [None, StepFailedError("the kernel refused '0'"), OSError("gone")]
+)
 def test_a_key_after_the_countdown_keeps_the_power_on(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
@@ -165,12 +167,12 @@ def test_a_key_after_the_countdown_keeps_the_power_on(
             raise error
 
     machine.world.during["clear_alarm"] = keep_alarm
-    site = machine.world.site
+    context = machine.world.context
 
-    def stopped() -> Site:
-        return replace(site(), is_stopped=lambda: True)
+    def stopped() -> CampaignContext:
+        return replace(context(), is_stopped=lambda: True)
 
-    monkeypatch.setattr(machine.world, "site", stopped)
+    monkeypatch.setattr(machine.world, "context", stopped)
     with pytest.raises(StoppedByPersonError):
         machine.run()
     assert "write last on /dev/sda" not in machine.log
@@ -254,7 +256,7 @@ def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
 
     is_last = fails == "the power-off"
     machine.world.during["cut_power after the last write" if is_last else "cut_power"] = fail
-    with pytest.raises(StickTrouble, match=f"power-off failed: .*{fails} failed") as trouble:
+    with pytest.raises(StickError, match=f"power-off failed: .*{fails} failed") as trouble:
         machine.run()
     assert "the campaign continues from there" in trouble.value.hint
     assert (folder / "cache_type").read_text().startswith("temporary write back")
@@ -265,9 +267,9 @@ def test_a_drive_gets_its_switches_back_where_the_machine_stays_on(
 def test_a_boot_that_went_on_is_not_the_end_of_its_power_off(machine: Machine) -> None:
     """The last write failed, the engine began anew, and a person switched the machine off."""
     _leave(machine)
-    site = machine.world.site()
-    settle_armed(site, machine.world.campaign_id)
-    site.connection.close()
+    context = machine.world.context()
+    settle_armed(context, machine.world.campaign_id)
+    context.connection.close()
     _come_back(machine, counts=1)
     _leave(machine)
     assert "two" not in machine.log
@@ -293,6 +295,6 @@ def test_a_drive_that_was_changed_in_the_countdown_gets_no_last_write(machine: M
     connection.execute("UPDATE campaign_drive SET asked_serial = 'LAB-HDD-1', asked_size_bytes = 1")
     connection.close()
     machine.world.answers[HDD.serial] = AskedIdentity("OTHER-1", "", "", 1)
-    with pytest.raises(StickTrouble, match="answers as another drive"):
+    with pytest.raises(StickError, match="answers as another drive"):
         machine.run()
     assert "write last on /dev/sda" not in machine.log

@@ -13,9 +13,9 @@ from appliance.campaign.drives import ownership as marks_module
 from appliance.campaign.steps import environment
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import KaltstartError, StepFailed, StickTrouble
+from appliance.errors import KaltstartError, StepFailedError, StickError
 from appliance.plan.workloads import VerifyPlan
-from appliance.run import StillRunning
+from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
@@ -136,7 +136,7 @@ def test_a_bare_drive_is_cleared_for_a_step_and_not_when_it_goes_on(machine: Mac
 
 def test_a_failed_step_is_stored_and_the_next_one_begins(machine: Machine) -> None:
     def fail() -> None:
-        raise StepFailed("the drive\x1b[2J does not answer")
+        raise StepFailedError("the drive\x1b[2J does not answer")
 
     machine.during["one"] = fail
     machine.run()
@@ -328,7 +328,7 @@ def test_a_disk_that_was_changed_while_a_step_was_held_is_not_overwritten(
     def hold() -> None:
         _overwrite(bare)
         bare.during["unlock"] = lambda: _put(bare, "", _FOREIGN)
-        raise StoppedByPersonError if how == "stopped" else StepFailed("it gave an error")
+        raise StoppedByPersonError if how == "stopped" else StepFailedError("it gave an error")
 
     bare.during[part] = hold
     with suppress(StoppedByPersonError):
@@ -363,7 +363,7 @@ def test_a_disk_that_was_changed_while_its_file_system_was_made_is_not_overwritt
     def hold() -> None:
         _overwrite(bare)
         bare.during["unlock"] = lambda: _put(bare, "", _FOREIGN)
-        raise StoppedByPersonError if how == "stopped" else StepFailed("mkfs gave an error")
+        raise StoppedByPersonError if how == "stopped" else StepFailedError("mkfs gave an error")
 
     bare.plans = (lottery(),) * 3
     bare.during["make file system"] = hold
@@ -402,7 +402,7 @@ def test_a_disk_that_was_changed_while_the_drive_was_cleared_is_not_overwritten(
         bare.log.clear()
         raise {
             "stopped": StoppedByPersonError(),
-            "failed": StepFailed("it gave an error"),
+            "failed": StepFailedError("it gave an error"),
             "cut": _CutError(),
         }[how]
 
@@ -424,7 +424,7 @@ def test_a_disk_that_was_changed_while_the_drive_was_cleared_is_not_overwritten(
 def test_a_drive_in_doubt_whose_clearing_was_held_up_goes_on(bare: Machine, how: str) -> None:
     def hold() -> None:
         _overwrite(bare)
-        raise StoppedByPersonError if how == "stopped" else StepFailed("it gave an error")
+        raise StoppedByPersonError if how == "stopped" else StepFailedError("it gave an error")
 
     hdd, ssd = bare.world.drives
     bare.world.drives = (replace(hdd, serial_doubt="the dock's"), ssd)
@@ -742,7 +742,9 @@ def test_an_error_of_the_drive_fails_its_step_and_no_more(machine: Machine) -> N
     assert machine.log.count("close") == 2
 
 
-@pytest.mark.parametrize("trouble", [StickTrouble("it is full"), StillRunning("fio does not exit")])
+@pytest.mark.parametrize(
+    "trouble", [StickError("it is full"), StillRunningError("fio does not exit")]
+)
 def test_what_holds_up_the_campaign_fails_no_step(
     machine: Machine, trouble: KaltstartError
 ) -> None:

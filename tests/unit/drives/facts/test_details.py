@@ -9,7 +9,7 @@ import pytest
 
 from appliance.drives.ata_identify import Identify, parse_identify
 from appliance.drives.facts.details import Contents, parse_contents, parse_details
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from tests.unit.drives.machines import FOLDER
 from tests.unit.drives.single import Single, load_single
 
@@ -245,5 +245,5 @@ def test_what_lies_on_a_drive() -> None:
 
 
 def test_a_useless_list_is_a_failure() -> None:
-    with pytest.raises(StepFailed, match="lsblk"):
+    with pytest.raises(StepFailedError, match="lsblk"):
         parse_contents("no JSON")

@@ -13,7 +13,7 @@ from appliance.drives.facts.hidden_capacity import (
     read_hidden_capacity,
 )
 from appliance.drives.facts.kernel import KernelTexts
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 from tests.unit.drives.machines import NAMES, load_drives, load_machine
 
@@ -114,7 +114,7 @@ def test_only_ata_disks_are_asked_and_what_smartctl_said_stays(
     def run(command: Sequence[str], **_: object) -> Finished:
         asked.append(command)
         if "--dco-identify" in command:
-            raise StepFailed("it does not know this")
+            raise StepFailedError("it does not know this")
         return Finished(tuple(command), 0, _PROTECTED, "")
 
     monkeypatch.setattr(module, "run", run)

@@ -15,7 +15,7 @@ from appliance.drives.facts.power_cycles import (
     read_power_cycles,
 )
 from appliance.drives.model import Drive
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "smart"
@@ -88,7 +88,7 @@ def test_a_drive_that_does_not_answer_has_none(
 ) -> None:
     def hang(command: Sequence[str], **options: object) -> Finished:
         assert options == {"check": False, "timeout_s": power_cycles.TIMEOUT_S}
-        raise StepFailed("no answer within 20 s: smartctl")
+        raise StepFailedError("no answer within 20 s: smartctl")
 
     monkeypatch.setattr(power_cycles, "run", hang)
     assert read_power_cycles(zoo["sdn"]) == PowerCycles(

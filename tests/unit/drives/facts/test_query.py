@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from appliance.drives.facts.details import Contents
-from appliance.drives.facts.query import DEADLINE_S, Answer, Asker, Heard
+from appliance.drives.facts.query import DEADLINE_S, Answer, DriveQuery, RawAnswers
 from appliance.drives.model import Drive
 from tests.unit.drives.machines import load_drives
 
@@ -25,7 +25,7 @@ class Drives:
     bug: bool = False
     now_s: float = 100.0
 
-    def ask(self, drive: Drive, heard: Heard) -> None:
+    def ask(self, drive: Drive, heard: RawAnswers) -> None:
         """What the asker calls in a thread of its own."""
         self.asked[drive.path] = self.asked.get(drive.path, 0) + 1
         assert self.answers[drive.path].wait(60)
@@ -58,11 +58,11 @@ def world(drives: tuple[Drive, ...]) -> Iterator[Drives]:
 
 
 @pytest.fixture
-def asker(world: Drives) -> Asker:
-    return Asker(world.ask, clock=lambda: world.now_s)
+def asker(world: Drives) -> DriveQuery:
+    return DriveQuery(world.ask, clock=lambda: world.now_s)
 
 
-def _state(asker: Asker, drive: Drive) -> Answer:
+def _state(asker: DriveQuery, drive: Drive) -> Answer:
     return asker.answer(drive.path, drive, Contents())
 
 
@@ -71,7 +71,7 @@ def _keyed(*drives: Drive) -> dict[str, Drive]:
 
 
 def test_a_drive_is_asked_once_and_its_answer_kept(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]
     asker.step(_keyed(drive), may_ask=True)
@@ -88,7 +88,7 @@ def test_a_drive_is_asked_once_and_its_answer_kept(
 
 
 def test_a_drive_that_hangs_holds_up_no_other(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     asker.step(_keyed(*drives), may_ask=True)
     assert len(world.asked) == 3, "a few at a time"
@@ -103,7 +103,7 @@ def test_a_drive_that_hangs_holds_up_no_other(
 
 
 def test_a_drive_is_not_asked_again_while_it_hangs(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]
     asker.step(_keyed(drive), may_ask=True)
@@ -120,7 +120,7 @@ def test_a_drive_is_not_asked_again_while_it_hangs(
 
 
 def test_what_does_not_even_end_when_killed_is_asked_again_only_once_plugged_in_anew(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive, world.trouble, world.hangs = drives[0], "still running", True
     asker.step({"first": drive}, may_ask=True)
@@ -136,7 +136,7 @@ def test_what_does_not_even_end_when_killed_is_asked_again_only_once_plugged_in_
 
 
 def test_trouble_is_told_and_tried_again_after_a_pause(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive, world.trouble = drives[0], "dd failed: Input/output error"
     asker.step(_keyed(drive), may_ask=True)
@@ -152,7 +152,7 @@ def test_trouble_is_told_and_tried_again_after_a_pause(
 
 
 def test_nobody_is_asked_while_it_would_disturb(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]
     asker.step(_keyed(drive), may_ask=False)
@@ -160,7 +160,7 @@ def test_nobody_is_asked_while_it_would_disturb(
 
 
 def test_what_is_known_stays_while_a_drive_is_asked_anew(
-    asker: Asker, world: Drives, drives: tuple[Drive, ...]
+    asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]
 ) -> None:
     drive = drives[0]
     asker.step(_keyed(drive), may_ask=True)
@@ -175,7 +175,7 @@ def test_what_is_known_stays_while_a_drive_is_asked_anew(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_bug_is_no_answer(asker: Asker, world: Drives, drives: tuple[Drive, ...]) -> None:
+def test_a_bug_is_no_answer(asker: DriveQuery, world: Drives, drives: tuple[Drive, ...]) -> None:
     drive, world.bug = drives[0], True
     asker.step(_keyed(drive), may_ask=True)
     world.release(drive)

@@ -17,7 +17,7 @@ from appliance.drives.facts.selftest import (
     name_device,
     parse_selftest,
 )
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.workloads.selftest import find_result
 
 type Json = dict[str, Any]
@@ -155,7 +155,7 @@ def test_the_newest_line_of_a_full_log_is_the_last_test(
         if is_last:
             assert find_result(state, before, was_running=True).passed
         else:
-            with pytest.raises(StepFailed):
+            with pytest.raises(StepFailedError):
                 find_result(state, before, was_running=True)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import Refusal, StickTrouble
+from appliance.errors import RefusedError, StickError
 from appliance.workloads import raw_files
 from appliance.workloads.fio.workload import FioWorkload
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
@@ -57,7 +57,7 @@ def test_what_a_bare_drive_was_given_must_be_remembered(
 
     monkeypatch.setattr(raw_files, "write_durably", refuse)
     workload = FioWorkload(replace(PLAN, filesystem=""))
-    with pytest.raises(StickTrouble, match=r"laid-out\.json cannot be written: No space left"):
+    with pytest.raises(StickError, match=r"laid-out\.json cannot be written: No space left"):
         workload.prepare(lab.bare(writable=True))
 
 
@@ -76,6 +76,6 @@ def test_a_bare_drive_is_not_written_without_need(lab: FioBench) -> None:
 @pytest.mark.parametrize("rw", ["write", "randrw", "readwrite"])
 def test_a_drive_that_was_not_released_is_never_written_to(lab: FioBench, rw: str) -> None:
     workload = FioWorkload(replace(PLAN, filesystem="", options=(("rw", rw),)))
-    with pytest.raises(Refusal, match="was not released for writing"):
+    with pytest.raises(RefusedError, match="was not released for writing"):
         workload.run_part(lab.bare(writable=False), "custom", finished={})
     assert lab.commands == []

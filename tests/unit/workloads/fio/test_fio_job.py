@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 from appliance.workloads.fio.job import (
     FioJob,
     buffer_bytes,
@@ -64,7 +64,7 @@ def test_writes_through_the_page_cache_end_on_the_drive() -> None:
     ],
 )
 def test_an_option_that_is_not_allowed_never_reaches_a_job(option: tuple[str, str]) -> None:
-    with pytest.raises(Refusal, match=r"^fio option ") as refused:
+    with pytest.raises(RefusedError, match=r"^fio option ") as refused:
         make_job(option).text()
     assert "\n" not in refused.value.message
 
@@ -72,7 +72,7 @@ def test_an_option_that_is_not_allowed_never_reaches_a_job(option: tuple[str, st
 @pytest.mark.parametrize("path", ["/mnt/a:b", "/mnt/a;b", "/mnt/#", "/mnt/a b", "/x\n", "relative"])
 def test_a_path_that_fio_would_read_otherwise_is_refused(path: str) -> None:
     job = FioJob(name="x", options=(), target=Path(path), size_bytes=1, seed=1)
-    with pytest.raises(Refusal, match="cannot be named in a fio job"):
+    with pytest.raises(RefusedError, match="cannot be named in a fio job"):
         job.text()
 
 

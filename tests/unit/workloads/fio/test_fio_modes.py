@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import FioPlan
 from appliance.samples.model import Result
 from appliance.workloads.base import PartResult
@@ -185,7 +185,7 @@ def test_rounds_to_a_steady_state_bear_the_modes_name(lab: FioBench, array: Fake
 
 def test_a_round_that_fails_fails_the_step(lab: FioBench, array: FakeArray) -> None:
     lab.answers["randread"] = "read-error"
-    with pytest.raises(StepFailed, match="writeback/warm-up/1 ended with an error"):
+    with pytest.raises(StepFailedError, match="writeback/warm-up/1 ended with an error"):
         warm_up(lab, PLAN, [])
 
 
@@ -201,6 +201,6 @@ def test_all_of_a_bare_array_is_written_before_it_is_read(lab: FioBench, array: 
 
 def test_buffers_of_the_warm_up_must_fit_into_ram(lab: FioBench, array: FakeArray) -> None:
     plan = replace(PLAN, tests=("rand-read",), size_bytes=4 << 30, iodepth=512)
-    with pytest.raises(StepFailed, match=rf"warm-up would take {512 << 20} bytes of RAM"):
+    with pytest.raises(StepFailedError, match=rf"warm-up would take {512 << 20} bytes of RAM"):
         FioModesWorkload(plan).prepare(lab.bench)
     assert lab.happened == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.workloads.fio.workload import FioWorkload
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
 from tests.unit.workloads.fio.fio_bench import FioBench, figures, option, run_all, total
@@ -73,7 +73,9 @@ def test_a_pass_of_preconditioning_that_fails_ends_the_step(lab: FioBench) -> No
     workload = FioWorkload(plan)
     workload.prepare(lab.bench)
     lab.answers["write"] = "no-space"
-    with pytest.raises(StepFailed, match=r"precondition/pass-1 ended .*No space left on device"):
+    with pytest.raises(
+        StepFailedError, match=r"precondition/pass-1 ended .*No space left on device"
+    ):
         workload.run_part(lab.bench, "precondition", finished={})
     assert lab.happened[-1] == "fio precondition_pass-1"
     assert (lab.bench.raw / "precondition_pass-1.json").exists()

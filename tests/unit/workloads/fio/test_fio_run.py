@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed, StickTrouble
+from appliance.errors import StepFailedError, StickError
 from appliance.workloads.fio import run as fio_run
 from appliance.workloads.fio.job import FioJob, Options, classic_options, layout_options
 from appliance.workloads.fio.run import run_fio
@@ -68,7 +68,7 @@ def test_a_drive_that_does_not_answer_ends_its_job(lab: FioBench, clock: Clock) 
     wait(lab, clock, 14, moved=False)
     assert run_fio(lab.bench, job, label="x").valid
     wait(lab, clock, 15, moved=False)
-    with pytest.raises(StepFailed, match="has made no progress for 15 minutes"):
+    with pytest.raises(StepFailedError, match="has made no progress for 15 minutes"):
         run_fio(lab.bench, job, label="x")
 
 
@@ -80,14 +80,14 @@ def test_silence_counts_from_the_end_of_the_runtime(lab: FioBench, clock: Clock)
     wait(lab, clock, 74, moved=False)
     assert run_fio(lab.bench, job, label="x").valid
     wait(lab, clock, 75, moved=False)
-    with pytest.raises(StepFailed, match="fio does not exit"):
+    with pytest.raises(StepFailedError, match="fio does not exit"):
         run_fio(lab.bench, job, label="x")
 
 
 def test_a_stick_that_keeps_nothing_is_not_the_drives_fault(lab: FioBench) -> None:
     job = make_job(lab, layout_options(SIZE_BYTES))
     bench = replace(lab.bench, raw=lab.bench.raw / "gone")
-    with pytest.raises(StickTrouble, match=r"raw/gone cannot be written: No such file"):
+    with pytest.raises(StickError, match=r"raw/gone cannot be written: No such file"):
         run_fio(bench, job, label="x")
     assert lab.happened == []
 
@@ -97,7 +97,7 @@ def test_a_stick_that_goes_while_fio_runs_is_told_as_the_sticks(lab: FioBench) -
         lab.bench.raw.rename(lab.bench.raw.with_name("moved"))
 
     lab.during = lose
-    with pytest.raises(StickTrouble, match=r"raw cannot be written: No such file"):
+    with pytest.raises(StickError, match=r"raw cannot be written: No such file"):
         run_fio(lab.bench, make_job(lab, layout_options(SIZE_BYTES)), label="x")
 
 

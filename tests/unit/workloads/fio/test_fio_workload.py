@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.caches.page_cache import Dropped, Pages
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.run import Finished
 from appliance.workloads.fio import workload as fio
 from appliance.workloads.fio.workload import FioWorkload
@@ -124,10 +124,10 @@ def test_a_layout_that_was_interrupted_is_done_again(lab: FioBench) -> None:
 
 
 def test_files_that_do_not_fit_are_named_with_the_figures(lab: FioBench) -> None:
-    with pytest.raises(StepFailed, match=r"test file of 2G \(2147483648 bytes\) does not fit"):
+    with pytest.raises(StepFailedError, match=r"test file of 2G \(2147483648 bytes\) does not fit"):
         FioWorkload(replace(PLAN, size_bytes=2 << 30)).prepare(lab.bench)
     own = replace(PLAN, filesystem="", options=(("offset", "1G"), ("size", "4K")))
-    with pytest.raises(StepFailed, match="has room for 1073741824 bytes"):
+    with pytest.raises(StepFailedError, match="has room for 1073741824 bytes"):
         FioWorkload(own).prepare(lab.bare(writable=False))
     assert lab.commands == []
 
@@ -135,7 +135,7 @@ def test_files_that_do_not_fit_are_named_with_the_figures(lab: FioBench) -> None
 def test_what_fio_refuses_fails_in_fios_words(lab: FioBench) -> None:
     stderr = (FIXTURES / "bad-option.stderr").read_text()
     lab.parse_only = Finished((), 1, "", stderr)
-    with pytest.raises(StepFailed, match=r"^fio refuses the job .*: Bad option <iodepht=3>$"):
+    with pytest.raises(StepFailedError, match=r"^fio refuses the job .*: Bad option <iodepht=3>$"):
         run_all(lab, PLAN)
     assert lab.happened == []
 
@@ -147,7 +147,7 @@ def test_buffers_that_do_not_fit_into_ram_are_refused_with_the_figures(lab: FioB
     plan = replace(PLAN, precondition=1, options=(*own, ("size", "4M")), numjobs=3)
     FioWorkload(plan).prepare(lab.bench)
     with pytest.raises(
-        StepFailed, match=rf"custom would take {384 << 20} bytes .* quarter of .* {1 << 30} "
+        StepFailedError, match=rf"custom would take {384 << 20} bytes .* quarter of .* {1 << 30} "
     ):
         FioWorkload(replace(plan, options=(*own[:3], ("numjobs", "3")))).prepare(lab.bench)
     assert lab.happened == []
@@ -201,16 +201,16 @@ def test_fio_without_figures_fails_the_step(lab: FioBench) -> None:
     workload = FioWorkload(replace(PLAN, tests=("seq-read",)))
     workload.prepare(lab.bench)
     lab.answers["read"] = "polluted"
-    with pytest.raises(StepFailed, match="moved no byte: refusing extend of file"):
+    with pytest.raises(StepFailedError, match="moved no byte: refusing extend of file"):
         workload.run_part(lab.bench, "seq-read", finished={})
     lab.answers["read"] = "rate-min"
-    with pytest.raises(StepFailed, match="fio wrote no JSON; minimum rate exceeds rate"):
+    with pytest.raises(StepFailedError, match="fio wrote no JSON; minimum rate exceeds rate"):
         workload.run_part(lab.bench, "seq-read", finished={})
 
 
 def test_a_full_drive_fails_the_layout(lab: FioBench) -> None:
     lab.answers["write"] = "no-space"
-    with pytest.raises(StepFailed, match="No space left on device"):
+    with pytest.raises(StepFailedError, match="No space left on device"):
         FioWorkload(PLAN).prepare(lab.bench)
 
 
@@ -219,7 +219,7 @@ def test_a_file_system_without_o_direct_is_named(lab: FioBench) -> None:
     workload = FioWorkload(plan)
     workload.prepare(lab.bench)
     lab.answers["read"] = "no-direct"
-    with pytest.raises(StepFailed, match="does not support O_DIRECT"):
+    with pytest.raises(StepFailedError, match="does not support O_DIRECT"):
         workload.run_part(lab.bench, "seq-read", finished={})
 
 

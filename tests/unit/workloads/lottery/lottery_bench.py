@@ -14,7 +14,7 @@ from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery import workload as module
-from tests.unit.workloads.stops import go_on
+from tests.unit.workloads.stops import start_next_boot
 
 SIZE = (2 << 20) + 4096
 TICKETS = (("a", 1), ("b", 3), ("c", 2))
@@ -94,7 +94,7 @@ def make_lottery_bench(tmp_path: Path, machine: Machine) -> Bench:
         writable=True,
         raw=tmp_path,
         size_bytes=1 << 30,
-        progress=go_on,
+        progress=start_next_boot,
         read_counters=machine.count,
         drive_state="first step on it",
     )

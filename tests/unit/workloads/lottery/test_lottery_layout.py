@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import LotteryPlan
 from appliance.samples.diskstats import DiskStats
 from appliance.workloads import progress_meter
@@ -28,7 +28,7 @@ PLAN = LotteryPlan(
 )
 
 
-def go_on(what: str, done: int, total: int) -> None:
+def start_next_boot(what: str, done: int, total: int) -> None:
     assert 0 <= done <= total
 
 
@@ -45,7 +45,7 @@ def bench(tmp_path: Path) -> Bench:
         writable=True,
         raw=tmp_path,
         size_bytes=1 << 30,
-        progress=go_on,
+        progress=start_next_boot,
         read_counters=lambda: DiskStats(0, 0, 0, 0),
         drive_state="",
     )
@@ -140,7 +140,7 @@ def test_files_that_do_not_fit_are_refused_before_anything_is_written(
     bench: Bench, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        StepFailed,
+        StepFailedError,
         match=f"the lottery's 2 files of {SIZE} bytes need {2 * SIZE} bytes; "
         f"the file system has {2 * SIZE - 1} bytes free",
     ):
@@ -167,7 +167,7 @@ def test_a_drive_that_fills_up_or_fails(
 
     monkeypatch.setattr(module, "_write_all", fail)
 
-    with pytest.raises(StepFailed, match=message):
+    with pytest.raises(StepFailedError, match=message):
         prepare_files(PLAN, bench)
 
 
@@ -184,5 +184,7 @@ def test_a_bare_drive_is_only_divided(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_bare_drive_that_is_too_small(bench: Bench) -> None:
-    with pytest.raises(StepFailed, match="do not fit on /dev/sdx: 2 regions of 4194304 bytes in 7"):
+    with pytest.raises(
+        StepFailedError, match="do not fit on /dev/sdx: 2 regions of 4194304 bytes in 7"
+    ):
         prepare_files(PLAN, replace(bench, folder=None, size_bytes=7))

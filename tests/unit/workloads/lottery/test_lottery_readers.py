@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import LotteryPass
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile
@@ -19,7 +19,7 @@ from tests.unit.workloads.lottery.lottery_bench import (
     make_lottery_bench,
     make_machine,
 )
-from tests.unit.workloads.stops import go_on
+from tests.unit.workloads.stops import start_next_boot
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_file_that_ends_early_fails_the_step(bench: Bench, part: str) -> None:
     for name, _ in TICKETS:
         os.truncate(bench.folder / "lottery" / name, 1 << 20)
 
-    with pytest.raises(StepFailed, match=f"1048576 bytes instead of {SIZE}|ended at byte"):
+    with pytest.raises(StepFailedError, match=f"1048576 bytes instead of {SIZE}|ended at byte"):
         workload.run_part(bench, part, finished={})
 
 
@@ -66,7 +66,7 @@ def test_a_page_that_cannot_be_read_fails_the_step_and_not_the_engine(tmp_path: 
     pulse = Pulse(shorten, "", size)
 
     with pytest.raises(
-        StepFailed, match="cannot be read through its mapping between byte 1048576 and 2097152"
+        StepFailedError, match="cannot be read through its mapping between byte 1048576 and 2097152"
     ):
         MappedReader().read(LotteryFile("a", path, size), pulse)
 
@@ -77,7 +77,7 @@ def test_the_programs_cache_lets_the_least_recently_used_go(tmp_path: Path) -> N
         (tmp_path / name).write_bytes(name.encode() * 5000)
         files[name] = LotteryFile(name, tmp_path / name, 5000)
     reader = BufferedReader(limit_bytes=10_000)
-    pulse = Pulse(go_on, "", 0)
+    pulse = Pulse(start_next_boot, "", 0)
 
     answered = [reader.read(files[name], pulse) for name in "abacab"]
 
@@ -87,6 +87,6 @@ def test_the_programs_cache_lets_the_least_recently_used_go(tmp_path: Path) -> N
 def test_a_program_without_room_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(5000))
     reader = BufferedReader(limit_bytes=4999)
-    pulse = Pulse(go_on, "", 0)
+    pulse = Pulse(start_next_boot, "", 0)
 
     assert [reader.read(LotteryFile("a", tmp_path / "a", 5000), pulse) for _ in "ab"] == [False] * 2

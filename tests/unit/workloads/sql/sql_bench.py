@@ -17,7 +17,7 @@ from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.sql import database as sql_database
 from appliance.workloads.sql import workload as module
 from appliance.workloads.sql.workload import SqlWorkload
-from tests.unit.workloads.stops import go_on
+from tests.unit.workloads.stops import start_next_boot
 
 PLAN = SqlPlan(on=(), filesystem="ext4", data_size_bytes=1 << 20, free_ram_bytes=0, seed=1)
 BALLAST = 12 << 20
@@ -70,7 +70,7 @@ def make_sql_bench(folder: Path) -> Bench:
         writable=True,
         raw=folder,
         size_bytes=1 << 30,
-        progress=go_on,
+        progress=start_next_boot,
         read_counters=lambda: DiskStats(0, 4096, 0, 8192),
         drive_state="first step on it",
     )

@@ -138,7 +138,7 @@ def test_a_stop_in_the_middle_comes_out_and_can_be_resumed(
 
 def test_a_stop_in_a_long_statement_is_what_it_was(bench: Bench) -> None:
     run(bench, ["recovery"], {})
-    endless = progress_meter.Watch(stop_after(3), "sql: endless")
+    endless = progress_meter.ProgressMeter(stop_after(3), "sql: endless")
 
     with (
         pytest.raises(StoppedError),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.workloads.base import Bench
 from appliance.workloads.sql.data import PHASES
 from tests.unit.workloads.sql.sql_bench import (
@@ -53,7 +53,7 @@ def test_a_database_that_is_damaged_fails_the_step(bench: Bench) -> None:
         file.seek(4096 * 20)
         file.write(os.urandom(4096 * 40))
 
-    with pytest.raises(StepFailed, match=r"the database .*test\.sqlite failed: .*malformed"):
+    with pytest.raises(StepFailedError, match=r"the database .*test\.sqlite failed: .*malformed"):
         run(bench, ["wide_update"], finished)
 
 
@@ -67,7 +67,7 @@ def test_a_dump_that_is_no_sql_any_more_fails_the_step(bench: Bench) -> None:
     workload = start(bench)
     spoil_dump(bench, b"')'")
 
-    with pytest.raises(StepFailed, match=r"test\.sqlite failed: .*syntax error"):
+    with pytest.raises(StepFailedError, match=r"test\.sqlite failed: .*syntax error"):
         workload.run_part(bench, "recovery", finished={})
 
 
@@ -122,7 +122,7 @@ def test_data_that_do_not_fit_are_refused_before_anything_is_written(
     bench: Bench, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        StepFailed, match=r"1048576 bytes of SQL data need 3670016 bytes .* 3670015 bytes free"
+        StepFailedError, match=r"1048576 bytes of SQL data need 3670016 bytes .* 3670015 bytes free"
     ):
         start(replace(bench, size_bytes=3670015))
 
@@ -130,5 +130,5 @@ def test_data_that_do_not_fit_are_refused_before_anything_is_written(
 
 
 def test_a_bare_drive_is_refused(bench: Bench) -> None:
-    with pytest.raises(StepFailed, match="needs a file system"):
+    with pytest.raises(StepFailedError, match="needs a file system"):
         start(replace(bench, folder=None))

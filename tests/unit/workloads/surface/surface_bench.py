@@ -12,7 +12,7 @@ from appliance.workloads.base import Bench
 from appliance.workloads.surface.reader import ReadableDrive
 from appliance.workloads.surface.slices import Piece
 from tests.lab.faults import parse_faults
-from tests.unit.workloads.stops import go_on
+from tests.unit.workloads.stops import start_next_boot
 
 NORMAL_S = 0.01
 """For a whole request, however long."""
@@ -95,7 +95,7 @@ def make_surface_bench(
     tmp_path: Path,
     size_bytes: int,
     count: Callable[[], DiskStats],
-    progress: Callable[[str, int, int], None] = go_on,
+    progress: Callable[[str, int, int], None] = start_next_boot,
 ) -> Bench:
     """A file in the place of the drive, and a folder that keeps what a step remembers."""
     device = tmp_path / "drive"

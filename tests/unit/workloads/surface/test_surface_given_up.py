@@ -9,7 +9,7 @@ from typing import override
 import pytest
 
 from appliance.caches.direct_queue import Answer
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import SurfacePlan
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import LbaRange
@@ -154,7 +154,7 @@ def test_a_drive_that_answers_nothing_any_more_has_no_unreadable_places() -> Non
 def test_a_drive_that_vanishes_keeps_what_was_found_before() -> None:
     drive = FaultyDrive(_SIZE, [f"read-error@{2 * _MIB}+4096"], gone_from_read=28)
     reads = drive.reads
-    reading = _break_off(drive, StepFailed)
+    reading = _break_off(drive, StepFailedError)
     assert _places(reading) == [(2 * _MIB, 4096, "Input/output error")]
     assert len(reads) <= 28 + 4 + 3, "asked once whether it is there, not twice"
 

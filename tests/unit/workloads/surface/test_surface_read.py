@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.samples.model import LbaRange
 from appliance.workloads.surface import reader as module
 from appliance.workloads.surface.reader import (
@@ -137,7 +137,9 @@ def test_what_is_allowed_is_used_up_over_all_slices() -> None:
 @pytest.mark.parametrize("gone", [0, 5])
 def test_a_drive_that_vanished_is_no_unreadable_drive(gone: int) -> None:
     drive = FaultyDrive(_SIZE, gone_from_read=gone)
-    with pytest.raises(StepFailed, match=f"stopped answering at byte {gone * _MIB} ") as caught:
+    with pytest.raises(
+        StepFailedError, match=f"stopped answering at byte {gone * _MIB} "
+    ) as caught:
         _read(drive)
     assert "Input/output error" in str(caught.value)
     assert len(drive.reads) <= gone + 4 + 9, "nothing else is asked of a drive that is gone"
@@ -207,6 +209,6 @@ def test_ranges_of_one_kind_and_detail_are_joined() -> None:
 
 def test_a_machine_without_memory_says_nothing_of_the_drive() -> None:
     drive = FaultyDrive(_SIZE, flukes={3}, error=errno.ENOMEM)
-    with pytest.raises(StepFailed, match="too little RAM") as failed:
+    with pytest.raises(StepFailedError, match="too little RAM") as failed:
         _read(drive)
     assert failed.value.blame == "other"

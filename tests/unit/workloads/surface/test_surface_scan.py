@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import StepFailed
+from appliance.errors import StepFailedError
 from appliance.plan.workloads import SurfacePlan
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.variants import SLICES
@@ -194,12 +194,12 @@ def test_a_drive_of_another_size_is_not_gone_on_with(tmp_path: Path) -> None:
     workload = make_workload(_PLAN)
     other = replace(bench, size_bytes=3 << 20)
     workload.prepare(other)
-    with pytest.raises(StepFailed, match="a different size"):
+    with pytest.raises(StepFailedError, match="a different size"):
         workload.run_part(other, "001", finished={"000": 3})
 
 
 def test_a_drive_that_is_too_small_is_refused(tmp_path: Path) -> None:
     bench = make_surface_bench(tmp_path, 256 << 10, _Counters(4 << 20).count)
-    with pytest.raises(StepFailed, match="less than 100 slices") as failed:
+    with pytest.raises(StepFailedError, match="less than 100 slices") as failed:
         make_workload(_PLAN).prepare(bench)
     assert failed.value.blame == "other"

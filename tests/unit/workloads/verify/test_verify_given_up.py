@@ -18,7 +18,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     return bench_maker(tmp_path, monkeypatch)
 
 
-class _Skipped(Exception):
+class _SkippedError(Exception):
     pass
 
 
@@ -31,10 +31,10 @@ def _give_up(lab: VerifyBench, part: str) -> Leftover:
         for thread in threading.enumerate():
             if "(serve)" in thread.name:
                 thread.join()
-        raise _Skipped
+        raise _SkippedError
 
     finished = {name: len(result.results) for name, result in lab.stored.items()}
-    with pytest.raises(_Skipped):
+    with pytest.raises(_SkippedError):
         workload.run_part(replace(lab.bench, progress=skip), part, finished=finished)
     return workload.give_up_part(lab.bench, part, is_silent=False)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from appliance.drives.own_uuid import make_table_uuid
-from appliance.errors import Refusal, StepFailed
+from appliance.errors import RefusedError, StepFailedError
 from appliance.samples.model import METRIC_UNITS
 from appliance.workloads.verify.io import HOPELESS_BYTES
 from appliance.workloads.verify.workload import VerifyWorkload
@@ -159,7 +159,7 @@ def test_a_drive_that_takes_nothing_fails_the_step(make: Make) -> None:
     lab = make(size_bytes=256 * MIB)
     workload = lab.start()
     lab.drive.unwritable = True
-    with pytest.raises(StepFailed, match="does not accept what is written to it"):
+    with pytest.raises(StepFailedError, match="does not accept what is written to it"):
         lab.run(workload)
 
 
@@ -174,7 +174,7 @@ def test_what_ends_the_step_says_whose_fault_it_is(
     workload = lab.start()
     lab.run(workload, until="read-03")
     setattr(lab.drive, trouble, True)
-    with pytest.raises(StepFailed, match=said) as failed:
+    with pytest.raises(StepFailedError, match=said) as failed:
         lab.run(workload)
     assert failed.value.blame == blame
 
@@ -198,7 +198,7 @@ def test_without_its_memory_a_step_does_not_guess(make: Make, tmp_path: Path) ->
     lab = make()
     lab.run(lab.start(), until="read-00")
     (tmp_path / "verify.json").unlink()
-    with pytest.raises(StepFailed, match="is gone") as failed:
+    with pytest.raises(StepFailedError, match="is gone") as failed:
         lab.run(lab.start())
     assert failed.value.blame == "other"
 
@@ -215,7 +215,7 @@ def test_a_bit_that_turned_in_its_memory_blames_no_drive_and_gives_no_figure(
     turned = chr(ord(text[at]) ^ 1)
     memory.write_text(text[:at] + turned + text[at + 1 :])
     stored = dict(lab.stored)
-    with pytest.raises(StepFailed, match="damaged") as failed:
+    with pytest.raises(StepFailedError, match="damaged") as failed:
         lab.run(lab.start())
     assert failed.value.blame == "other"
     assert lab.stored == stored
@@ -223,22 +223,22 @@ def test_a_bit_that_turned_in_its_memory_blames_no_drive_and_gives_no_figure(
 
 def test_more_than_the_drive_has_is_refused_before_anything_is_written(make: Make) -> None:
     lab = make(plan(size_bytes=64 * MIB))
-    with pytest.raises(StepFailed, match="the drive has") as failed:
+    with pytest.raises(StepFailedError, match="the drive has") as failed:
         lab.start()
     assert failed.value.blame == "other"
     assert lab.drive.log == []
 
 
 def test_a_stop_ends_it_in_the_middle(make: Make) -> None:
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(*_: object) -> None:
-        raise Stopped
+        raise StoppedError
 
     lab = make(size_bytes=128 * MIB)
     workload = lab.start()
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         workload.run_part(replace(lab.bench, progress=stop), "write-00", finished={})
 
 
@@ -248,7 +248,7 @@ def test_another_disk_behind_the_same_serial_is_not_written_on(make: Make) -> No
     foreign = bytes(range(256)) * (len(lab.drive.data) // 256)
     lab.drive.data[:] = foreign + bytes(len(lab.drive.data) - len(foreign))
     before = bytes(lab.drive.data)
-    with pytest.raises(Refusal, match="carries nothing that this step has written") as refused:
+    with pytest.raises(RefusedError, match="carries nothing that this step has written") as refused:
         lab.run(lab.start())
     assert refused.value.blame == "drive"
     assert lab.drive.data == before
