@@ -13,6 +13,7 @@ from appliance.drives.probe import (
     merge_serials,
     parse_lsblk,
     parse_vpd_serial,
+    read_serial,
 )
 from appliance.errors import StepFailedError
 from tests.unit.drives.machines import load_drives
@@ -39,6 +40,28 @@ Drives = dict[str, Drive]
 )
 def test_serials_are_exactly_what_the_drive_says(zoo: Drives, name: str, serial: str) -> None:
     assert zoo[name].serial == serial
+
+
+# While the stick is gone, so is the root above /sys, and whatever is looked for there fails.
+@pytest.mark.parametrize(
+    "unreadable",
+    ["x" * 300, "/proc/self/mem"],
+    ids=["looked for: ENAMETOOLONG", "read: EIO"],
+)
+def test_a_folder_that_cannot_be_read_hides_no_serial_number(
+    tmp_path: Path, unreadable: str
+) -> None:
+    device = tmp_path / "devices/usb1/1-1"
+    disk = device / "host6/block/sdb"
+    disk.mkdir(parents=True)
+    (tmp_path / "block").mkdir()
+    (tmp_path / "block/sdb").symlink_to(disk)
+    (tmp_path / "idVendor").symlink_to(unreadable)
+    assert read_serial("sdb", sys=tmp_path) == ""
+    (device / "host6/idVendor").symlink_to(unreadable)
+    (device / "idVendor").write_text("46f4\n")
+    (device / "serial").write_text("STICK-1\n")
+    assert read_serial("sdb", sys=tmp_path) == "STICK-1"
 
 
 def test_a_model_name_is_no_serial_number(zoo: Drives) -> None:
