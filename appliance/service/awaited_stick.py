@@ -33,8 +33,19 @@ _NODES = Path("/dev")
 # begins with its type and its own GUID.
 _ENTRIES = struct.Struct("<72xQII")
 _ENTRY = struct.Struct("<16s16s")
-_READ_AGAIN = ("udevadm", "trigger", "--action=change", "--settle", "--subsystem-match=block")
-_READ_AGAIN_S = 60
+# While the root is gone udevd finds its folders of rules changed, reads them, and has none left: it
+# knows nothing of what is plugged in then. Without being told it looks for them again only when 3 s
+# have passed and something happens (manager_reload() in systemd 257's udev-manager.c).
+_READ_RULES = ("udevadm", "control", "--reload")
+_READ_DISK = ("udevadm", "trigger", "--action=change", "--settle", "--subsystem-match=block")
+# As when they are plugged in: the guard makes them read-only. Whoever lists drives waits for it.
+_READ_OTHERS = (
+    "udevadm",
+    "trigger",
+    "--action=add",
+    "--initialized-nomatch",
+    "--subsystem-match=block",
+)
 _MAX_ENTRIES_BYTES = 1 << 20
 # ext4: the superblock is 1024 bytes in; its UUID is 0x68 bytes into it.
 _FILE_SYSTEM_UUID = (1024 + 0x68, 16)
@@ -224,8 +235,10 @@ class AwaitedStick:
             ]
             give_back(self._root, data=numbers[0], hashes=numbers[1])
         self._taken = drives.read_number(name)
-        # udev has read it without its programs.
-        run([*_READ_AGAIN, f"--sysname-match={name}*"], check=False, timeout_s=_READ_AGAIN_S)
+        for command in (_READ_RULES, (*_READ_DISK, f"--sysname-match={name}*"), _READ_OTHERS):
+            # What is not known then cannot be opened, and that is told.
+            with suppress(KaltstartError):
+                run(command)
         return True
 
     def _is_knowable(self) -> bool:

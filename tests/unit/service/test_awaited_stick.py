@@ -2,7 +2,7 @@
 
 import sqlite3
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import override
@@ -12,7 +12,13 @@ import pytest
 
 from appliance.campaign.console_keys import Keyboards
 from appliance.campaign.host import Host
-from appliance.errors import StepFailedError, StickError
+from appliance.errors import (
+    KaltstartError,
+    StepFailedError,
+    StickError,
+    UnreadableProgramError,
+)
+from appliance.run import StillRunningError
 from appliance.service import awaited_stick
 from appliance.service.awaited_stick import AwaitedStick, parse_entries
 from appliance.stick.partitions import DISK_UUID, Stick
@@ -45,6 +51,9 @@ class _Machine:
         self.given: list[tuple[str, str]] = []
         self.told: list[str] = []
         self.log = world.log
+        self.commands: list[tuple[str, ...]] = []
+        self.fails: type[KaltstartError] | None = None
+        """What each program ends with."""
         self.happens: list[Callable[[], None]] = []
         self._disks = 0
         for name in ("block", "numbers", "dev"):
@@ -55,7 +64,7 @@ class _Machine:
         monkeypatch.setattr(awaited_stick, "read_root", lambda: _ROOT)
         monkeypatch.setattr(awaited_stick, "is_gone", self._is_root_gone)
         monkeypatch.setattr(awaited_stick, "give_back", self._give_back)
-        monkeypatch.setattr(awaited_stick, "run", lambda *_, **__: self.log.append("udev"))
+        monkeypatch.setattr(awaited_stick, "run", self._run)
         world.make_campaign()
         world.access = replace(
             world.access, read_number=self._read_number, read_serial=self._read_serial
@@ -120,6 +129,12 @@ class _Machine:
         assert table == _ROOT
         self.given.append((data, hashes))
 
+    def _run(self, command: Sequence[str]) -> None:
+        assert self.given or not self._is_root_gone(_ROOT), "no program can be read before"
+        self.commands.append(tuple(command))
+        if self.fails:
+            raise self.fails("udevadm")
+
 
 class _Keyboard(Keyboards):
     def __init__(self, machine: _Machine) -> None:
@@ -165,7 +180,29 @@ def test_the_same_stick_under_another_name_is_taken(
         awaited.raise_if_gone()
     assert machine.wait(awaited, lambda: None, lambda: machine.plug("sdd", 48, _Disk()), _never)
     assert machine.given == [("8:50", "8:51")], "the partitions of the same numbers"
-    assert machine.log == ["udev"]
+
+
+def test_udev_reads_its_rules_again_before_it_reads_the_stick(
+    machine: _Machine, database: sqlite3.Connection
+) -> None:
+    awaited = _open(machine, database)
+    machine.pull("sdc")
+    assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
+    rules, stick, others = machine.commands
+    assert rules == ("udevadm", "control", "--reload")
+    assert {"--action=change", "--settle", "--sysname-match=sdd*"} <= {*stick}
+    assert {"--action=add", "--initialized-nomatch"} <= {*others}, "the guard sees them added"
+
+
+@pytest.mark.parametrize("error", [StepFailedError, StillRunningError, UnreadableProgramError])
+def test_where_udev_cannot_be_asked_the_stick_is_tried_all_the_same(
+    machine: _Machine, database: sqlite3.Connection, error: type[KaltstartError]
+) -> None:
+    machine.fails = error
+    awaited = _open(machine, database)
+    machine.pull("sdc")
+    assert machine.wait(awaited, lambda: machine.plug("sdd", 48, _Disk()), _never)
+    assert len(machine.commands) == 3
 
 
 def test_one_that_is_back_before_anybody_waits_is_taken(
