@@ -34,10 +34,18 @@ _NODES = Path("/dev")
 _ENTRIES = struct.Struct("<72xQII")
 _ENTRY = struct.Struct("<16s16s")
 # While the root is gone udevd finds its folders of rules changed, reads them, and has none left: it
-# knows nothing of what is plugged in then. Without being told it looks for them again only when 3 s
-# have passed and something happens (manager_reload() in systemd 257's udev-manager.c).
+# knows nothing of what is plugged in then, and takes the root's own link away. Without being told it
+# looks for rules only when 3 s have passed and something happens (manager_reload() in systemd 257).
 _READ_RULES = ("udevadm", "control", "--reload")
-_READ_DISK = ("udevadm", "trigger", "--action=change", "--settle", "--subsystem-match=block")
+# "change", not "add": at an "add" udev leaves a device-mapper device alone (55-dm.rules).
+_READ_STICK = (
+    "udevadm",
+    "trigger",
+    "--action=change",
+    "--settle",
+    "--subsystem-match=block",
+    "--sysname-match=dm-*",
+)
 # As when they are plugged in: the guard makes them read-only. Whoever lists drives waits for it.
 _READ_OTHERS = (
     "udevadm",
@@ -235,7 +243,7 @@ class AwaitedStick:
             ]
             give_back(self._root, data=numbers[0], hashes=numbers[1])
         self._taken = drives.read_number(name)
-        for command in (_READ_RULES, (*_READ_DISK, f"--sysname-match={name}*"), _READ_OTHERS):
+        for command in (_READ_RULES, (*_READ_STICK, f"--sysname-match={name}*"), _READ_OTHERS):
             # What is not known then cannot be opened, and that is told.
             with suppress(KaltstartError):
                 run(command)
