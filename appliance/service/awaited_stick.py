@@ -34,7 +34,7 @@ _NODES = Path("/dev")
 _ENTRIES = struct.Struct("<72xQII")
 _ENTRY = struct.Struct("<16s16s")
 # While the root is gone udevd finds its folders of rules changed, reads them, and has none left: it
-# knows nothing of what is plugged in then, and takes the root's own link away. Without being told it
+# knows nothing of what is plugged in then, and removes the link of the root. Without being told it
 # looks for rules only when 3 s have passed and something happens (manager_reload() in systemd 257).
 _READ_RULES = ("udevadm", "control", "--reload")
 # "change", not "add": at an "add" udev leaves a device-mapper device alone (55-dm.rules).
