@@ -51,8 +51,8 @@ _READ_OTHERS = (
     "udevadm",
     "trigger",
     "--action=add",
-    "--initialized-nomatch",
     "--subsystem-match=block",
+    "--attr-nomatch=dm/name",
 )
 _MAX_ENTRIES_BYTES = 1 << 20
 # ext4: the superblock is 1024 bytes in; its UUID is 0x68 bytes into it.
