@@ -79,10 +79,10 @@ def run(
 ) -> Finished:
     """Run `command` to its end.
 
-    `timeout_s` None: a minute, or as long as it takes within `unlimited`. Raises StepFailed when it
-    cannot be started, does not end in time, or (with `check`) exits with anything but 0;
-    UnreadableProgram when it cannot be read from where it is installed; StillRunning when it does
-    not even end when it is killed.
+    `timeout_s` None: a minute, or as long as it takes within `unlimited`. Raises StepFailedError
+    when it cannot be started, does not end in time, or (with `check`) exits with anything but 0;
+    UnreadableProgramError when it cannot be read from where it is installed; StillRunningError when
+    it does not even end when it is killed.
     """
     limit_s = _limit(_ANSWER_S) if timeout_s is None else timeout_s
     words = tuple(command)
@@ -191,8 +191,8 @@ def run_watched(
     What `poll` raises ends the command first: how long it may take is for `poll` to say. Nothing
     the command started is left behind. `oom_score_adj` is the kernel's (proc_pid_oom_score_adj(5)),
     inherited by all that it starts; without it the command is as precious as this program. Raises
-    StepFailed when it cannot be started, UnreadableProgram, StillRunning when a process of it does
-    not end.
+    StepFailedError when it cannot be started, UnreadableProgramError, StillRunningError when a
+    process of it does not end.
     """
     words = tuple(command)
     if oom_score_adj is not None:

@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Give the kernel `text`. Raises StepFailed with the kernel's reason."""
+    """Give the kernel `text`. Raises StepFailedError with the kernel's reason."""
     try:
         # One write() and no truncation: a sysfs file acts on each write by itself. Opened for
         # writing only: /proc/sys/vm/drop_caches is 0200, and sysctls make no exception for root.
@@ -44,7 +44,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_variable(path: Path, content: bytes) -> None:
-    """Set a variable of the firmware, its attributes first. Raises StepFailed."""
+    """Set a variable of the firmware, its attributes first. Raises StepFailedError."""
     _unprotect(path)
     try:
         # In one write(): each is a SetVariable() of its own (fs/efivarfs/file.c).
@@ -60,7 +60,7 @@ def write_variable(path: Path, content: bytes) -> None:
 
 
 def remove_variable(path: Path) -> None:
-    """No such variable any more. Raises StepFailed."""
+    """No such variable any more. Raises StepFailedError."""
     _unprotect(path)
     try:
         path.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Give the kernel `text`. Raises StepFailed where it refuses."""
+    """Give the kernel `text`. Raises StepFailedError where it refuses."""
     write_text(path, text)
 
 
@@ -55,7 +55,7 @@ def linked(path: Path) -> str:
 
 
 def register(path: str) -> None:
-    """Let the kernel take up a member. Raises StepFailed, with the reason in its log."""
+    """Let the kernel take up a member. Raises StepFailedError, with the reason in its log."""
     if not SETS.is_dir():
         run(["modprobe", "bcache"])
     write(SETS / "register", path)

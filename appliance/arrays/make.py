@@ -25,7 +25,7 @@ def make_array(
 ) -> None:
     """Clear both drives and write the superblocks of the array `set_uuid`.
 
-    Raises StepFailed, and what `tell` raises between two stages.
+    Raises StepFailedError, and what `tell` raises between two stages.
     """
     for role, member in (("backing", backing), ("cache", cache)):
         tell(f"clearing the {role} drive", 0, 0)
@@ -46,8 +46,8 @@ def make_cache(
     """Write an empty cache's superblock on a drive that was cleared.
 
     `block_bytes` is that of the backing device: one with a smaller block than its set's cannot be
-    attached (bch_cached_dev_attach() in drivers/md/bcache/super.c). Raises StepFailed, and what
-    `tell` raises before the superblock is there.
+    attached (bch_cached_dev_attach() in drivers/md/bcache/super.c). Raises StepFailedError, and
+    what `tell` raises before the superblock is there.
     """
     buckets = cache.drive.size_bytes // plan.bucket_bytes
     if buckets < MIN_BUCKETS:
@@ -61,7 +61,7 @@ def make_cache(
 
 
 def clear_member(member: Unlocked) -> None:
-    """Take away whatever marks a file system, partition table or member. Raises StepFailed."""
+    """Take away whatever marks a file system, partition table or member. Raises StepFailedError."""
     clear_holders(member)
     clear_superblock(member)
 

@@ -26,7 +26,8 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
     """Write back, take the cache away, make it anew and give it back: mounted or not.
 
     The plan's settings hold again afterwards. Wherever this ends, `assembled` can go on later; the
-    array at hand runs without a cache then. Raises StepFailed, ArrayStuckError, what `tell` raises.
+    array at hand runs without a cache then. Raises StepFailedError, ArrayStuckError, what `tell`
+    raises.
     """
     known = read_superblock(f"/dev/{array.backing}")
     if known is None:
@@ -48,7 +49,7 @@ def empty_cache(array: Array, cache: Unlocked, *, plan: ArrayPlan, tell: Progres
 def detach(array: Array, *, tell: Progress) -> None:
     """Take the cache away from the array, which runs on without; write back what is dirty first.
 
-    Once begun it cannot be called off. Raises StepFailed, ArrayStuckError.
+    Once begun it cannot be called off. Raises StepFailedError, ArrayStuckError.
     """
     folder = control(array.backing)
     check_cache(array)

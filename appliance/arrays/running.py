@@ -49,9 +49,9 @@ def assembled(
 
     Goes on with what an interruption left: a backing drive that is detached, a cache drive whose
     superblock was about to be made again. A cache that fails is never taken up again, nor made
-    again: its drive is no longer what was to be measured. Raises Refusal for drives that are not
-    members of the array with this UUID, StepFailed when it cannot be run or has lost its cache by
-    the end of the block, and ArrayStuckError when the kernel does not let go of the drives
+    again: its drive is no longer what was to be measured. Raises RefusedError for drives that are
+    not members of the array with this UUID, StepFailedError when it cannot be run or has lost its
+    cache by the end of the block, and ArrayStuckError when the kernel does not let go of the drives
     afterwards, with the reason of the block's failure.
     """
     _check_members(backing, cache, plan=plan, set_uuid=set_uuid, tell=tell)
@@ -89,7 +89,9 @@ def letting_go(drives: tuple[str, ...], *, set_uuid: str) -> Iterator[None]:
 
 
 def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progress) -> Array:
-    """Register both, attach, and wait until the array runs. Raises StepFailed, ArrayStuckError.
+    """Register both, attach, and wait until the array runs.
+
+    Raises StepFailedError, ArrayStuckError.
 
     What was registered stays so on failure: `stop_array` undoes it.
     """
@@ -116,7 +118,7 @@ def bring_up(backing: Unlocked, cache: Unlocked, *, set_uuid: str, tell: Progres
 
 
 def set_label(folder: Path, label: str) -> None:
-    """Call the registered backing drive so, in its superblock. Raises StepFailed."""
+    """Call the registered backing drive so, in its superblock. Raises StepFailedError."""
     if read(folder / "label") != label:
         write(folder / "label", label)
 
@@ -126,7 +128,7 @@ def mark_lost_cache(array: Array) -> bool:
 
     Nothing is known of an array that is gone altogether: the kernel stops it where something was
     dirty (conditional_stop_bcache_device() in super.c), and nothing is written past the cache.
-    Raises StepFailed, ArrayStuckError.
+    Raises StepFailedError, ArrayStuckError.
     """
     folder = control(array.backing)
     if has_cache(array) or not folder.exists():
@@ -142,7 +144,7 @@ def mark_lost_cache(array: Array) -> bool:
 def attach(folder: Path, *, set_uuid: str, tell: Progress) -> None:
     """Give the registered backing drive the registered set as its cache, if it has none yet.
 
-    Raises StepFailed.
+    Raises StepFailedError.
     """
     if linked(folder / "cache"):
         return

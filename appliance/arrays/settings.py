@@ -18,7 +18,7 @@ _VMSTAT = Path("/proc/vmstat")
 
 
 def set_cache_mode(array: Array, mode: CacheMode) -> None:
-    """From now on. Raises StepFailed where the kernel does not take it, ArrayStuckError."""
+    """From now on. Raises StepFailedError where the kernel does not take it, ArrayStuckError."""
     file = control(array.backing) / "cache_mode"
     write(file, mode)
     _check(file, parse_choice(read(file)), mode)
@@ -61,7 +61,7 @@ def _limit_unwritten(array: Array) -> None:
 def describe_limit(array: Array) -> str:
     """How much RAM may hold of what is to be written to the running array; empty: as for others.
 
-    Raises StepFailed, ArrayStuckError.
+    Raises StepFailedError, ArrayStuckError.
     """
     if read(block(array.name) / "bdi/strict_limit") != "1":
         return ""

@@ -27,7 +27,7 @@ _AMOUNT = re.compile(rf"(\d+)\.(\d)([{_UNITS[1:]}])")
 def parse_amount(text: str) -> int:
     """The bytes in bcache's `1.5M`: one decimal, cut off, of a power of 1024.
 
-    Raises StepFailed for anything else, such as the empty text of a device that has gone.
+    Raises StepFailedError for anything else, such as the empty text of a device that has gone.
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
@@ -61,7 +61,7 @@ def has_cache(array: Array) -> bool:
 
 
 def check_cache(array: Array) -> None:
-    """Raises StepFailed when the array is gone, or only its disk is left."""
+    """Raises StepFailedError when the array is gone, or only its disk is left."""
     if not control(array.backing).exists():
         raise StepFailedError(f"{array.path} is gone")
     if not has_cache(array):
@@ -69,7 +69,7 @@ def check_cache(array: Array) -> None:
 
 
 def read_state(array: Array) -> ArrayState:
-    """Raises StepFailed when the array is gone, ArrayStuckError when the kernel does not answer."""
+    """Raises StepFailedError when it is gone, ArrayStuckError when the kernel does not answer."""
     folder = control(array.backing)
     return ArrayState(
         state=read(folder / "state"),

@@ -60,7 +60,7 @@ class Superblock:
 def parse_super_show(text: str) -> Superblock | None:
     """The superblock in the output of bcache-super-show; None where there is none.
 
-    Raises StepFailed for a kind of superblock that Kaltstart does not know.
+    Raises StepFailedError for a kind of superblock that Kaltstart does not know.
     """
     lines = (line.partition("\t") for line in text.splitlines())
     values = {key: value.strip() for key, _, value in lines}
@@ -96,7 +96,7 @@ def has_signature(path: str) -> bool:
 
 
 def clear_superblock(member: Unlocked) -> None:
-    """Overwrite the place of bcache's superblock. Raises StepFailed.
+    """Overwrite the place of bcache's superblock. Raises StepFailedError.
 
     wipefs leaves one whose checksum is wrong, such as one half written, and make-bcache takes it
     for a member of another array.

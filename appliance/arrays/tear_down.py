@@ -24,7 +24,7 @@ def take_apart(
     Where both are whole, what is dirty is written back and the cache detached first, so that an
     interruption leaves a backing drive that holds everything. Where that cannot be done, the
     superblocks are taken away all the same: both drives were released for erasing. Returns what
-    was lost or left alone, in sentences. Raises StepFailed when a drive cannot be written to,
+    was lost or left alone, in sentences. Raises StepFailedError when a drive cannot be written to,
     ArrayStuckError, and what `tell` raises; call it again then.
     """
     members = [each for each in (backing, cache) if each is not None]

@@ -17,7 +17,7 @@ _LOOK_EVERY_S = 0.2
 def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
     """Write back what is dirty; say what was not reached in time, nothing if it was.
 
-    Writing back is hurried meanwhile; all settings are as before afterwards. Raises StepFailed
+    Writing back is hurried meanwhile; all settings are as before afterwards. Raises StepFailedError
     where the array or its cache is gone, ArrayStuckError, and what `tell` raises.
     """
     end_s = time.monotonic() + timeout_s
@@ -39,7 +39,7 @@ def wait_clean(array: Array, *, timeout_s: float, tell: Progress) -> str:
 def write_back_all(array: Array, *, tell: Progress) -> None:
     """Write back what is dirty, however long that takes; `state` may say dirty for a while yet.
 
-    Raises StepFailed when it comes to a standstill; otherwise as `wait_clean`.
+    Raises StepFailedError when it comes to a standstill; otherwise as `wait_clean`.
     """
     least = None
     moved_s = time.monotonic()

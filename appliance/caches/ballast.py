@@ -38,8 +38,8 @@ def ballast(
     """Fill memory until no more than `free_ram_bytes` are available; yields the ballast's bytes.
 
     Empties the page cache first, of what was written in the folder `bench` too. 0 when less is
-    available anyway. Released at the end whatever happens. Raises StepFailed when that amount is
-    impossible or the kernel refuses, and whatever `progress` raises.
+    available anyway. Released at the end whatever happens. Raises StepFailedError when that amount
+    is impossible or the kernel refuses, and whatever `progress` raises.
     """
     check_free_ram(free_ram_bytes, total_bytes=read_memory("MemTotal"))
     release_ballast()
@@ -64,7 +64,7 @@ def _release(owner: object) -> None:
 def release_ballast() -> bool:
     """Give back the memory of any ballast, whoever has left it; whether there was one.
 
-    Raises StepFailed when the kernel does not let go of it.
+    Raises StepFailedError when the kernel does not let go of it.
     """
     _owners.clear()
     found = False
@@ -80,7 +80,7 @@ def release_ballast() -> bool:
 
 
 def check_free_ram(free_ram_bytes: int, *, total_bytes: int) -> None:
-    """Raises StepFailed when so much can or may not be left free. Pure."""
+    """Raises StepFailedError when so much can or may not be left free. Pure."""
     if free_ram_bytes < FLOOR_BYTES:
         raise StepFailedError(
             f"a ballast that leaves {free_ram_bytes} bytes of RAM free would exhaust the memory",
@@ -104,7 +104,7 @@ def next_chunk(available_bytes: int, *, free_ram_bytes: int) -> int:
 
 
 def parse_meminfo(text: str, key: str) -> int:
-    """One amount of /proc/meminfo in bytes. Pure. Raises StepFailed when it is not there."""
+    """One amount of /proc/meminfo in bytes. Pure. Raises StepFailedError when it is not there."""
     found = re.search(rf"^{re.escape(key)}:\s+(\d+) kB$", text, re.MULTILINE)
     if found is None:
         raise StepFailedError(f"/proc/meminfo has no {key}", blame="other")
@@ -114,7 +114,7 @@ def parse_meminfo(text: str, key: str) -> int:
 def read_memory(key: str) -> int:
     """One amount of this machine's memory now, in bytes: `MemTotal`, `MemAvailable`.
 
-    Raises StepFailed.
+    Raises StepFailedError.
     """
     return parse_meminfo(sysfs.read_text(_MEMINFO), key)
 

@@ -78,7 +78,8 @@ class _Counts(ctypes.Structure):  # struct cachestat, all in pages
 def page_stats(path: Path, *, offset: int = 0, length: int = 0) -> Pages:
     """What the page cache holds of a file or block device; `length` 0: to the end.
 
-    Raises PagesUnknown where the kernel does not say, StepFailed when it cannot be opened.
+    Raises PagesUnknownError where the kernel does not say, StepFailedError when it cannot be
+    opened.
     """
     fd = open_readable(path)
     try:
@@ -99,7 +100,7 @@ def target_stats(target: Target) -> Pages:
 
 
 def resident_bytes(targets: Iterable[Target]) -> int:
-    """How many bytes of all `targets` are in RAM. Raises PagesUnknown, StepFailed."""
+    """How many bytes of all `targets` are in RAM. Raises PagesUnknownError, StepFailedError."""
     return sum(target_stats(target).resident_bytes for target in targets)
 
 
@@ -128,7 +129,7 @@ def as_extent(target: Target) -> Extent:
 
 
 def open_readable(path: Path, flags: int = 0) -> int:
-    """A descriptor for reading `path`. Raises StepFailed."""
+    """A descriptor for reading `path`. Raises StepFailedError."""
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
     except OSError as error:
@@ -138,7 +139,7 @@ def open_readable(path: Path, flags: int = 0) -> int:
 def range_in(fd: int, extent: Extent) -> tuple[int, int]:
     """Start and end of `extent` in the open file or device, in bytes.
 
-    Raises StepFailed when it does not lie within.
+    Raises StepFailedError when it does not lie within.
     """
     size = os.lseek(fd, 0, os.SEEK_END)  # st_size of a block device is 0
     end = extent.offset + extent.length if extent.length else size

@@ -34,7 +34,7 @@ def make_buffer(size_bytes: int = BUFFER_BYTES) -> mmap.mmap:
 class DirectFile:
     """A file, or a range of a bare drive, open for reading past the page cache.
 
-    Raises StepFailed on entering when it cannot be opened so, or a range is not aligned.
+    Raises StepFailedError on entering when it cannot be opened so, or a range is not aligned.
     """
 
     def __init__(self, target: Path | Extent, *, offset: int = 0, length: int = 0) -> None:
@@ -80,7 +80,7 @@ class DirectFile:
         """Read everything, once, into `buffer` over and over; return the bytes read.
 
         `buffer` is from `make_buffer` and a multiple of the block. `poll` is given the bytes read
-        so far after each buffer; what it raises ends the read. Raises StepFailed.
+        so far after each buffer; what it raises ends the read. Raises StepFailedError.
         """
         if not len(buffer) or len(buffer) % self.block_bytes:
             raise ValueError(f"a buffer of {len(buffer)} bytes is not made of whole blocks")

@@ -71,8 +71,8 @@ class Answer:
 class DirectQueue:
     """A queue of `depth` reads of at most `request_bytes` each on an open descriptor.
 
-    Leaving it waits for all that is under way: the drive writes into its buffers. Raises StepFailed
-    on entering where the kernel gives no queue.
+    Leaving it waits for all that is under way: the drive writes into its buffers. Raises
+    StepFailedError on entering where the kernel gives no queue.
     """
 
     def __init__(self, fd: int, *, depth: int, request_bytes: int) -> None:

@@ -41,7 +41,7 @@ def bounded_command(command: Sequence[str], *, memory_max_bytes: int) -> list[st
 
 
 def release_bounded() -> None:
-    """End what a crash has left running in a scope. Raises StepFailed when systemd cannot."""
+    """End what a crash has left running in a scope. Raises StepFailedError when systemd cannot."""
     # A pattern, as one that matches nothing is no error, unlike a unit that is not there.
     with blaming("other"):
         run(["systemctl", "stop", f"{UNIT}*.scope"], timeout_s=_PATIENCE_S)

@@ -94,7 +94,8 @@ def kept_open(targets: Sequence[Target]) -> Iterator[None]:
     """Hold `targets` open, so that the kernel keeps what it cached of a bare drive.
 
     It forgets a block device's pages when the last program closes it (block/bdev.c,
-    blkdev_flush_mapping): without this every reopened bare drive would be cold. Raises StepFailed.
+    blkdev_flush_mapping): without this every reopened bare drive would be cold. Raises
+    StepFailedError.
     """
     with ExitStack() as undo:
         for path in sorted({as_extent(target).path for target in targets}):
@@ -106,7 +107,8 @@ def drop_caches(paths: Sequence[Path]) -> None:
     """Write back these, then empty the page cache of everything clean and unmapped.
 
     Where another drive hangs while it is mounted or unmounted, of `paths` alone: the kernel then
-    waits for that (iterate_supers() in fs/super.c). Raises StepFailed where it does not allow it.
+    waits for that (iterate_supers() in fs/super.c). Raises StepFailedError where it does not allow
+    it.
     """
     flush(paths)  # only clean pages are dropped
     if not any(each.is_held() for each in _held_up):
@@ -143,7 +145,7 @@ def drop_page_cache(targets: Sequence[Target]) -> Dropped:
 
     Tries a few times, as pages may be busy for a moment. Of a device with a mounted file system
     only what that keeps of its own metadata may remain; data of files is not read through it.
-    Raises StepFailed when a target cannot be opened.
+    Raises StepFailedError when a target cannot be opened.
     """
     left: list[tuple[Target, Pages]] = []
     for attempt in range(_TRIES):
@@ -235,8 +237,8 @@ def _mappers(target: Target, pages: Pages) -> tuple[str, ...]:
 def warm_page_cache(targets: Sequence[Target], *, progress: Progress | None = None) -> Warmed:
     """Read all `targets` through the page cache, then prove that every page stayed.
 
-    A bare drive must be in `kept_open` for as long as it is to stay warm. Raises StepFailed when
-    one cannot be read, and whatever `progress` raises.
+    A bare drive must be in `kept_open` for as long as it is to stay warm. Raises StepFailedError
+    when one cannot be read, and whatever `progress` raises.
     """
     ranges = [_range_of(as_extent(target)) for target in targets]
     total = sum(end - start for _, start, end in ranges)
@@ -294,7 +296,7 @@ def _rounded(start: int, end: int) -> int:
 
 
 def _read(path: Path, start: int, end: int, buffer: bytearray) -> Iterator[int]:
-    """Read the range into `buffer` over and over; the bytes of each go. Raises StepFailed."""
+    """Read the range into `buffer` over and over; the bytes of each go. Raises StepFailedError."""
     fd = open_readable(path)
     view = memoryview(buffer)
     try:

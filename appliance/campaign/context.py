@@ -100,7 +100,7 @@ def take_back_departure(host: Host) -> tuple[str, ...]:
 def leave(context: CampaignContext, action: Callable[[], None]) -> None:
     """Close the database and let go of the stick; then power goes.
 
-    Raises StickTrouble where it does not: nothing can be stored from then on.
+    Raises StickError where it does not: nothing can be stored from then on.
     """
     note_power_action(context.connection)
     context.connection.close()

@@ -15,7 +15,7 @@ from appliance.store.steps import select_steps
 def write_report(context: CampaignContext, campaign_id: int) -> str:
     """Write the report to KALTSTART; return its folder as a person finds it there.
 
-    Raises StickTrouble, or PlanError when there is no such campaign.
+    Raises StickError, or PlanError when there is no such campaign.
     """
     # Charts and templates take their time to load: not while the appliance starts.
     from appliance.report.export import export_campaign  # noqa: PLC0415

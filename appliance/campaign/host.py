@@ -75,7 +75,7 @@ class Clock:
 
 
 ReadSuperblock = Callable[[str], Superblock | None]
-"""Of bcache, at a path; None where there is none. Raises StepFailed, StillRunning."""
+"""Of bcache, at a path; None where there is none. Raises StepFailedError, StillRunningError."""
 
 
 class Unlock(Protocol):

@@ -38,7 +38,7 @@ def arm_entry(this_boot: ThisBoot, entry: str, *, set_uuid: str = "") -> None:
     """Make the boot loader take `entry` at the next start, once.
 
     `set_uuid` is of the array it starts from; its initrd registers no other one, and without it
-    none. Raises StepFailed when that did not take.
+    none. Raises StepFailedError when that did not take.
     """
     if this_boot.firmware == "bios":
         _write_grubenv({"next_entry": entry} | ({"set_uuid": set_uuid} if set_uuid else {}))
@@ -74,7 +74,7 @@ def explain_no_entry(this_boot: ThisBoot) -> str:
 def disarm_entry(this_boot: ThisBoot) -> None:
     """Take a one-shot entry back. The next start is the appliance's.
 
-    Raises StepFailed when that did not take.
+    Raises StepFailedError when that did not take.
     """
     if this_boot.firmware == "bios":
         _write_grubenv({})
@@ -91,7 +91,7 @@ def disarm_entry(this_boot: ThisBoot) -> None:
 def hand_over_set(set_uuid: str) -> None:
     """Have UEFI's firmware keep which array the next initrd may register; empty: none.
 
-    Raises StepFailed when that did not take.
+    Raises StepFailedError when that did not take.
     """
     if not set_uuid:
         if _SET_VARIABLE.exists():
@@ -159,7 +159,7 @@ def arm_alarm(after_s: int) -> float:
     """Have the clock wake the machine in `after_s` seconds; return that time since the epoch.
 
     The time is the hardware clock's own, whatever its zone or error. Cleared first, set relative
-    to that clock, and read back. Raises StepFailed when the clock did not take it.
+    to that clock, and read back. Raises StepFailedError when the clock did not take it.
     """
     alarm = _RTC / "wakealarm"
     sysfs.write_text(alarm, "0")
@@ -174,7 +174,7 @@ def arm_alarm(after_s: int) -> float:
 
 
 def read_rtc_s() -> float:
-    """What the hardware clock says, in its own seconds since the epoch. Raises StepFailed."""
+    """What the hardware clock says, in its own seconds since the epoch. Raises StepFailedError."""
     try:
         return float((_RTC / "since_epoch").read_text())
     except (OSError, ValueError) as error:
@@ -209,7 +209,7 @@ def power_off() -> None:
 def switch_off_without_programs() -> None:
     """Switch off where no program can be started: the kernel shuts the devices down, no more.
 
-    Nothing is unmounted. Raises StepFailed.
+    Nothing is unmounted. Raises StepFailedError.
     """
     sysfs.write_text(_SYSRQ, "o")  # Documentation/admin-guide/sysrq.rst
 

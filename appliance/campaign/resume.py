@@ -52,8 +52,8 @@ def describe_absence(connection: sqlite3.Connection, campaign_id: int, *, boot_i
 def resume_campaign(context: CampaignContext, campaign_id: int) -> None:
     """Back to where it was paused, with a new limit of restarts.
 
-    Raises Refusal when it is not paused, another campaign is under way, or boots are left for which
-    no boot entry can be set.
+    Raises RefusedError when it is not paused, another campaign is under way, or boots are left for
+    which no boot entry can be set.
     """
     campaign = load_campaign(context, campaign_id)
     if campaign.state != "paused":

@@ -59,7 +59,7 @@ def hash_plan(text: str) -> str:
 def check_plan(text: str, *, host: Host, drives: Sequence[Drive], stick: Stick) -> Plan:
     """The plan, if it can be run here and now.
 
-    Raises PlanError or Refusal with everything that is wrong.
+    Raises PlanError or RefusedError with everything that is wrong.
     """
     plan = parse_plan(text)
     boot_set_bytes = plan.boot.boot_set_bytes if plan.boot else 0
@@ -113,7 +113,10 @@ def _find_unbootable(plan: Plan, drives: Sequence[Drive]) -> tuple[Problem, ...]
 def start_campaign(
     connection: sqlite3.Connection, text: str, *, host: Host, drives: Sequence[Drive], stick: Stick
 ) -> int:
-    """Store a new campaign in state `preparing`; return its id. Raises PlanError or Refusal."""
+    """Store a new campaign in state `preparing`; return its id.
+
+    Raises PlanError or RefusedError.
+    """
     plan = check_plan(text, host=host, drives=drives, stick=stick)
     running = select_unfinished_campaign(connection)
     if running is not None and running.state != "paused":
@@ -194,7 +197,7 @@ def start_campaign(
 def _ask(host: Host, drive: Drive, *, is_released: bool) -> tuple[str, str, str, int]:
     """What the drive itself answers now, to be compared before each step.
 
-    Raises Refusal where it is not who the kernel takes it for, or is released and hangs.
+    Raises RefusedError where it is not who the kernel takes it for, or is released and hangs.
     """
     try:
         # Once more: one that spins up answers late, and what it says now guards it from here on.

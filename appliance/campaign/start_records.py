@@ -58,7 +58,7 @@ class Started:
 def note_start(plan_sha256: str) -> None:
     """Remember on KALTSTART and in the firmware that this plan is started now.
 
-    Raises StickTrouble where the stick, StepFailed where the firmware does not take it.
+    Raises StickError where the stick, StepFailedError where the firmware does not take it.
     """
     with writable_fat() as fat:
         path = fat / _FOLDER / plan_sha256

@@ -38,8 +38,8 @@ class AskedIdentity:
 def ask_identity(drive: Drive, *, timeout_s: float | None = TIMEOUT_S) -> AskedIdentity | None:
     """Ask `drive` who it is; None where it, or its bus, answers no such question in time.
 
-    `timeout_s` None: for one that has answered before, and may be slow now. Raises StillRunning
-    where the question cannot even be ended.
+    `timeout_s` None: for one that has answered before, and may be slow now. Raises
+    StillRunningError where the question cannot even be ended.
     """
     for way in _WAYS.get(drive.transport, ((),)):
         command = ["smartctl", "--json=c", "--info", *way, drive.path]
@@ -91,12 +91,15 @@ class AskIdentity(Protocol):
 
 
 def ask_again(drive: Drive, noted: AskedIdentity | None, *, ask: AskIdentity) -> None:
-    """Ask `drive` who it is, and check it as `check_asked` does. Raises Refusal, StillRunning."""
+    """Ask `drive` who it is, and check it as `check_asked` does.
+
+    Raises RefusedError, StillRunningError.
+    """
     check_asked(drive, noted, ask(drive, timeout_s=None if noted else TIMEOUT_S))
 
 
 def check_asked(drive: Drive, noted: AskedIdentity | None, now: AskedIdentity | None) -> None:
-    """Raises Refusal unless the drive at `drive.path` is the one that was chosen. Pure.
+    """Raises RefusedError unless the drive at `drive.path` is the one that was chosen. Pure.
 
     `noted` is what it answered when its campaign began, `now` what it answers. One that did answer
     must do so again, and the same; of one that never did, only a number that is the drive's own

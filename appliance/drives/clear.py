@@ -75,7 +75,7 @@ def plan_clearing(found: Leftovers) -> tuple[ClearingStep, ...]:
 
     A place without a signature is left as it is: it may be what a step wrote that goes on now.
     Blanked before it is wiped: what a power cut leaves half done still shows a signature, or has
-    lost all that its owner could find it by. Raises Refusal when anything is in use.
+    lost all that its owner could find it by. Raises RefusedError when anything is in use.
     """
     if found.in_use:
         raise RefusedError(f"nothing is cleared: {'; '.join(found.in_use)}")
@@ -106,7 +106,10 @@ def blanked(place: Place, kinds: Collection[str]) -> tuple[tuple[int, int], ...]
 
 
 def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """Places and what is in use, out of lsblk's JSON for one drive. Pure. Raises StepFailed."""
+    """Places and what is in use, out of lsblk's JSON for one drive.
+
+    Pure. Raises StepFailedError.
+    """
     try:
         (root,) = json.loads(text)["blockdevices"]
         below = tuple(_descendants(root))
@@ -133,7 +136,7 @@ def parse_tree(text: str) -> tuple[tuple[Place, ...], tuple[str, ...]]:
 
 
 def parse_signatures(text: str, places: Sequence[Place]) -> tuple[tuple[str, str], ...]:
-    """Path and kind of each signature in wipefs' JSON. Pure. Raises StepFailed.
+    """Path and kind of each signature in wipefs' JSON. Pure. Raises StepFailedError.
 
     wipefs names devices without their folder, and says nothing at all where it finds nothing.
     """
@@ -158,8 +161,9 @@ def clear_holders(
     """Leave no signature and no partition on an unlocked drive, or array of ours.
 
     The plan is on the console, and handed to `show` in one line, before anything is written.
-    Returns what was done; nothing, where there was nothing. Raises Refusal before the first write
-    when anything on it is in use; StepFailed when it cannot be written to or something is left.
+    Returns what was done; nothing, where there was nothing. Raises RefusedError before the first
+    write when anything on it is in use; StepFailedError when it cannot be written to or something
+    is left.
     """
     check_not_held(target.path)
     steps = plan_clearing(_look(target.path))
@@ -185,7 +189,7 @@ def clear_holders(
 def list_places(path: str) -> tuple[Place, ...]:
     """The drive at `path` and its partitions, whose pages of the cache are dropped.
 
-    Raises StepFailed.
+    Raises StepFailedError.
     """
     places, _ = _read_tree(path)
     run(["blockdev", "--flushbufs", *(place.path for place in places)])
@@ -206,7 +210,7 @@ def _look(path: str) -> Leftovers:
 
 
 def carry_out(step: ClearingStep, path: str) -> None:
-    """Do one step of the plan for the drive at `path`. Raises StepFailed."""
+    """Do one step of the plan for the drive at `path`. Raises StepFailedError."""
     if step.action == "blank":
         _blank(step.ranges, path)
     elif step.action == "wipe":

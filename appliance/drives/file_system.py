@@ -56,7 +56,7 @@ def make_file_system(
     """Make it on the whole drive, overwriting it.
 
     `show` gets the plan of what is cleared for it. What `poll` raises ends it half-made. Raises
-    Refusal when the drive is in use, StepFailed.
+    RefusedError when the drive is in use, StepFailedError.
     """
     clear_holders(target, show=show)
     name = f"uuid={uuid}" if kind == "xfs" else uuid
@@ -105,7 +105,7 @@ def detach_mounts(devices: Collection[str]) -> None:
     """Take what is mounted of these devices, by the kernel's names, out of the tree.
 
     For drives that do not answer: nobody comes across it any more, a shutdown neither. Whoever
-    has something open there keeps it. Raises StepFailed.
+    has something open there keeps it. Raises StepFailedError.
     """
     for source, folder in parse_mounts(_MOUNTS.read_text()):
         if any(is_of(source, device) for device in devices):

@@ -21,7 +21,7 @@ class DriveAbsentError(RefusedError):
 def find_by_identity(drives: Sequence[Drive], *, serial: str = "", wwn: str = "") -> Drive:
     """The one drive with this serial number or WWN (both, where both are given).
 
-    Raises DriveAbsent, and Refusal when it is present more than once.
+    Raises DriveAbsentError, and RefusedError when it is present more than once.
     """
     wanted = " and ".join(
         f"{what} {printable(text)!r}"
@@ -59,13 +59,13 @@ def is_model(drive: Drive, model: str) -> bool:
 def check_identity(drive: Drive) -> Drive:
     """Look at `drive.path` right now: the drive as it is at this moment.
 
-    Raises Refusal when it has gone or another drive answers there.
+    Raises RefusedError when it has gone or another drive answers there.
     """
     return compare_identity(drive, find_drives())
 
 
 def compare_identity(drive: Drive, now: Sequence[Drive]) -> Drive:
-    """`drive` as it stands in `now`. Pure. Raises Refusal when it is not the same one."""
+    """`drive` as it stands in `now`. Pure. Raises RefusedError when it is not the same one."""
     here = next((each for each in now if each.path == drive.path), None)
     if here is None:
         raise RefusedError(

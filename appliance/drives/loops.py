@@ -45,7 +45,7 @@ def find_loops_over(name: str, *, sys: Path = Path("/sys")) -> tuple[str, ...]:
 
 
 def hang_loops(text: str, loops: Mapping[str, str]) -> str:
-    """Lsblk's JSON with each of `loops` below what it lies over. Pure. Raises StepFailed.
+    """Lsblk's JSON with each of `loops` below what it lies over. Pure. Raises StepFailedError.
 
     Whatever lies on a loop device so lies on its drive: mounts, swap space, file systems.
     """

@@ -86,12 +86,12 @@ def find_settled_drives() -> tuple[Drive, ...]:
 
 
 def find_drives() -> tuple[Drive, ...]:
-    """All drives of this machine, in the kernel's order. Raises StepFailed."""
+    """All drives of this machine, in the kernel's order. Raises StepFailedError."""
     return read_drives(list_block_devices())
 
 
 def read_drives(text: str) -> tuple[Drive, ...]:
-    """All drives of lsblk's JSON, with what it lacks or mangles. Raises StepFailed."""
+    """All drives of lsblk's JSON, with what it lacks or mangles. Raises StepFailedError."""
     drives = parse_lsblk(text)
     drives = merge_serials(
         drives,
@@ -119,7 +119,7 @@ def ask_lsblk() -> str:
 
 
 def parse_lsblk(text: str) -> tuple[Drive, ...]:
-    """Whole disks out of lsblk's JSON. Pure. Raises StepFailed when it is none."""
+    """Whole disks out of lsblk's JSON. Pure. Raises StepFailedError when it is none."""
     try:
         nodes = json.loads(text)["blockdevices"]
         return tuple(_drive(node) for node in nodes if _is_drive(node))

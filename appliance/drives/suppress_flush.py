@@ -43,7 +43,7 @@ class FlushSwitches:
     def suppress_flush(self) -> None:
         """No flush reaches the drive from now on: neither the shutdown's nor any program's.
 
-        Raises StepFailed.
+        Raises StepFailedError.
         """
         sysfs.write_text(Path(self.folder) / _CACHE, f"{_TEMPORARY} write through")
 

@@ -44,7 +44,7 @@ def is_unguarded(drive: Drive, *, spared: Collection[str]) -> bool:
 
 
 def close_guard(drive: Drive) -> None:
-    """Set it read-only. For moments at which nothing is unlocked. Raises StepFailed.
+    """Set it read-only. For moments at which nothing is unlocked. Raises StepFailedError.
 
     The udev rule misses a drive that did not answer while udev looked at it, and an engine that was
     killed leaves one writable.
@@ -87,9 +87,9 @@ def unlocked(
     """`drive`, writable and locked against udev for as long as the block lasts.
 
     Looks at the drive again first, and asks it who it is: `noted` is what it answered when it was
-    released, None where it did not. Raises Refusal when it is not the one that was released, is in
-    use, or may not be written to. Programs run inside must not lock the disk themselves (`sfdisk
-    --lock`, systemd-repart): they would wait for ever.
+    released, None where it did not. Raises RefusedError when it is not the one that was released,
+    is in use, or may not be written to. Programs run inside must not lock the disk themselves
+    (`sfdisk --lock`, systemd-repart): they would wait for ever.
     """
     now = _look_at(drive, stick=stick, released_identity=released_identity)
     with ExitStack() as undo:
@@ -116,7 +116,7 @@ def unlocked(
 
 
 def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Drive:
-    """`drive` as it is now. Raises Refusal unless it is the same one and may be written to."""
+    """`drive` as it is now. Raises RefusedError unless it is the same one and may be written to."""
     now = check_identity(drive)
     allowed, reason = may_write(now, stick=stick, released_identity=released_identity)
     if not allowed:
@@ -125,7 +125,7 @@ def _look_at(drive: Drive, *, stick: Drive | None, released_identity: str) -> Dr
 
 
 def _check_protection(drive: Drive) -> None:
-    """Raises Refusal where the drive itself forbids writing; it was just made writable.
+    """Raises RefusedError where the drive itself forbids writing; it was just made writable.
 
     The kernel keeps two marks, ours (BLKROSET) and the one its driver sets for what the drive says:
     WP of SCSI's MODE SENSE, NSATTR of NVMe, the switch of a card. `ro` is either of them, see
@@ -159,7 +159,7 @@ def _lock(fd: int, drive: Drive) -> None:
 
 
 def check_not_held(path: str) -> None:
-    """Raises Refusal while anything in the kernel holds the disk at `path` or a part of it."""
+    """Raises RefusedError while anything in the kernel holds the disk at `path` or a part of it."""
     # O_EXCL fails also for what lsblk does not show, such as the further members of a mounted
     # btrfs. Let go at once: held, it would keep mkfs and mount from the partitions.
     try:

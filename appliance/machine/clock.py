@@ -23,7 +23,7 @@ def parse_time(text: str) -> datetime:
 
 
 def set_time(to: datetime, *, clock: Path = Path("/dev/rtc0")) -> None:
-    """Set both. Raises StepFailed where the kernel or the hardware refuses."""
+    """Set both. Raises StepFailedError where the kernel or the hardware refuses."""
     try:
         time.clock_settime(time.CLOCK_REALTIME, to.timestamp())
     except (OSError, OverflowError) as error:

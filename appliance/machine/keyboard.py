@@ -48,7 +48,7 @@ BUILT_IN = "us"
 
 
 def load_layout(layout: str) -> None:
-    """Have the keys mean what is printed on them. Raises Refusal or StepFailed."""
+    """Have the keys mean what is printed on them. Raises RefusedError or StepFailedError."""
     if layout not in LAYOUTS:
         raise RefusedError(
             f'there is no keyboard layout "{layout}"; there are {", ".join(LAYOUTS)}'
@@ -68,7 +68,7 @@ def read_kept_layout(*, folder: Path = DATA) -> str:
 
 
 def restore_layout() -> str:
-    """Load what was kept; the layout that holds now. Raises StepFailed or OSError."""
+    """Load what was kept; the layout that holds now. Raises StepFailedError or OSError."""
     kept = read_kept_layout()
     if kept != BUILT_IN:
         load_layout(kept)

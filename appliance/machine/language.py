@@ -25,6 +25,6 @@ def read_kept_language(*, folder: Path = DATA) -> str:
 
 
 def check_language(language: str) -> None:
-    """Raises Refusal where there is no such language."""
+    """Raises RefusedError where there is no such language."""
     if language not in LANGUAGES:
         raise RefusedError(f'there is no language "{language}"; there are {", ".join(LANGUAGES)}')

@@ -51,7 +51,7 @@ def compose_plan(
     refuses a slip; a drive that is not in it is only read. Without `typed` every drive is released.
     A drive whose number may be another's too is named by model and size as well. `further` has
     other keys of `campaign`, `boot` and `array`, by table.
-    Raises Refusal for a drive that no plan can name.
+    Raises RefusedError for a drive that no plan can name.
     """
     roles, further = roles or {}, further or {}
     lines = [

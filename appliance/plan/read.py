@@ -61,7 +61,7 @@ def decode_plan(raw: bytes, *, name: str = "plan.toml") -> str:
 def parse_plan(text: str, *, name: str = "plan.toml") -> Plan:
     """The plan in `text`; `name` is what messages call it.
 
-    Raises PlanError with every mistake, or PlanRefusal when the only mistakes are releases
+    Raises PlanError with every mistake, or PlanRefusedError when the only mistakes are releases
     (`erase`) that do not repeat the drive's identity, or workloads that write where none is.
     """
     data = parse(text.removeprefix("\ufeff"), name=name, kind="plan")

@@ -87,8 +87,9 @@ def install_reference_os(
     `install_uuid` will be the GUID of its partition table. `show` gets the plan of what is cleared
     for it, before anything is written.
 
-    Raises Refusal before anything is written when the drive is in use, StepFailed when the drive or
-    a tool fails. Nothing is read back: that would train a hybrid drive before its first sample.
+    Raises RefusedError before anything is written when the drive is in use, StepFailedError when
+    the drive or a tool fails. Nothing is read back: that would train a hybrid drive before its
+    first sample.
     """
     clear_holders(target, show=show)
     write_reference_os(
@@ -112,7 +113,7 @@ def write_reference_os(
     """Write the reference OS to the drive or array at `path`, unlocked and locked against udev.
 
     `install_uuid` will be the GUID of its partition table, `root_name` is what the root's partition
-    is called. Raises StepFailed.
+    is called. Raises StepFailedError.
     """
     progress(N_("partitions"), 0, 0)
     _make_partitions(

@@ -58,7 +58,7 @@ def export_campaign(
     `<step id>/`, which is named in the report and not copied; beside it is room for a temporary
     copy of the database. The folder's database has this campaign alone, `<reports>/` has one of
     all: `note` is told of each that could not be written. Raises PlanError where there is no such
-    campaign, StickTrouble where the other files cannot be written.
+    campaign, StickError where the other files cannot be written.
     """
     rows = select_campaign(connection, campaign_id=campaign_id)
     charts = _find_charts(rows, raw=raw)

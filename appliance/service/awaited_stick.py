@@ -137,7 +137,7 @@ class AwaitedStick:
         self._first_event: tuple[object, ...] | None = None
 
     def check_database(self, connection: sqlite3.Connection) -> None:
-        """Before anything is stored there. Raises StickTrouble where it is not the same as before.
+        """Before anything is stored there. Raises StickError where it is not the same as before.
 
         The first one that was opened is the one.
         """
@@ -179,7 +179,7 @@ class AwaitedStick:
         return self.is_gone()
 
     def raise_if_gone(self) -> None:
-        """Raises StickTrouble."""
+        """Raises StickError."""
         if self.is_gone():
             raise self.describe_loss()
 

@@ -276,7 +276,7 @@ def list_once(asker: DriveQuery | None = None) -> list[dict[str, Any]]:
     """The rows of all drives, asked here and now, each for its deadline at most.
 
     Where an engine keeps the list, its answers are taken: it knows when asking would disturb.
-    Raises StepFailed.
+    Raises StepFailedError.
     """
     text = list_block_devices()
     drives = read_drives(text)

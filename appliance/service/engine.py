@@ -97,7 +97,7 @@ _HAVE_ONE = frozenset({"tty1", "ttyS0"})
 def serve(drives: DriveList, host: Host) -> None:
     """Run until power goes, also past a stick that is pulled out and put back.
 
-    Raises only on a bug, after pausing the campaign, and StickTrouble.
+    Raises only on a bug, after pausing the campaign, and StickError.
     """
     status = Status(firmware=host.this_boot.firmware, can_wake=host.power.can_wake())
     with suppress(OSError):  # /run may be full; what is armed is still to be settled
@@ -505,7 +505,7 @@ class Appliance:
         return "; ".join(warnings)
 
     def _note_start(self, text: str) -> None:
-        """Outside the database too. Raises StickTrouble; the firmware may have no room for it."""
+        """Outside the database too. Raises StickError; the firmware may have no room for it."""
         try:
             note_start(hash_plan(text))
         except StepFailedError as error:
@@ -518,7 +518,7 @@ class Appliance:
         self.screen.show("idle", said, campaign_id=None)
 
     def _admit(self, text: str) -> int:
-        """Store a new campaign, or raise PlanError or Refusal with all reasons."""
+        """Store a new campaign, or raise PlanError or RefusedError with all reasons."""
         campaign_id = start_campaign(
             self.connection, text, host=self.host, drives=self.host.drives.find(), stick=self.stick
         )

@@ -24,8 +24,8 @@ def take_over(
 ) -> None:
     """Take over what is new in this file of KALTSTART, and store the answer with it.
 
-    Raises Refusal where it is no database right there, UnusableDatabase where nothing can be taken
-    over from it, StickTrouble where this stick does not take it.
+    Raises RefusedError where it is no database right there, UnusableDatabaseError where nothing can
+    be taken over from it, StickError where this stick does not take it.
     """
     shown = f"KALTSTART: {printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(SUFFIX):

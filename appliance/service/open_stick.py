@@ -44,7 +44,7 @@ def open_stick(
     """The stick, mounted, and its database; makes the data partition at the first boot.
 
     `check` sees the database before anything is stored in it. Raises what `check` raises,
-    StickTrouble, StepFailed, or Refusal while a copy of the database is put in its place.
+    StickError, StepFailedError, or RefusedError while a copy of the database is put in its place.
     """
     unmount_dead()
     stick = find_stick(host.drives.find_settled())
@@ -109,7 +109,7 @@ def _open_database(
 def _telling_unreadable() -> Iterator[None]:
     """Whatever SQLite has against the database at a start is told to people, who can do something.
 
-    Raises StickTrouble.
+    Raises StickError.
     """
     try:
         with telling_stick_trouble():

@@ -57,7 +57,7 @@ def keep_crash(error: Exception) -> None:
 def write_bundle() -> Path:
     """The log of this start, the diary, and what crashes left, in a new folder on KALTSTART.
 
-    What cannot be read is replaced by why. Raises StickTrouble.
+    What cannot be read is replaced by why. Raises StickError.
     """
     texts = dict(_gather())
     with writable_fat() as fat:

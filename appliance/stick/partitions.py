@@ -77,7 +77,7 @@ class Stick:
 def find_stick(drives: Sequence[Drive]) -> Stick:
     """The only drive that holds this image, and, in the appliance, the one that it runs from.
 
-    Raises StickTrouble when there is none, or more than one: which of two copies the loader and
+    Raises StickError when there is none, or more than one: which of two copies the loader and
     the kernel were read from cannot be told.
     """
     sticks = [drive for drive in drives if drive.disk_uuid == DISK_UUID]
@@ -139,7 +139,7 @@ def _partition_paths(drive: Drive) -> dict[str, str]:
 
 
 def make_data_partition(stick: Stick) -> None:
-    """Fill the rest of the stick with kaltstart-data. Raises StickTrouble."""
+    """Fill the rest of the stick with kaltstart-data. Raises StickError."""
     if stick.drive.read_only:
         raise StickError(
             "the stick is write-protected",
@@ -168,7 +168,7 @@ def make_data_partition(stick: Stick) -> None:
 def mount_data(stick: Stick, *, min_free_bytes: int = MIN_FREE_BYTES) -> str:
     """Mount kaltstart-data, repairing what a power cut left; return what was repaired, or "".
 
-    A sample that was measured needs no reserve: then `min_free_bytes` is 0. Raises StickTrouble.
+    A sample that was measured needs no reserve: then `min_free_bytes` is 0. Raises StickError.
     Where errors are left it is mounted read-only before that, so that what is on it can still be
     copied.
     """
@@ -223,7 +223,7 @@ def rescue_database() -> Path:
     """Copy the database to KALTSTART, from a damaged data partition too; return its folder.
 
     The journal of a transaction that was cut goes with it: without it the copy would hold half of
-    that. An earlier copy stays. Raises StickTrouble.
+    that. An earlier copy stays. Raises StickError.
     """
     with writable_fat() as fat:
         try:
@@ -266,7 +266,7 @@ def _check_usable(min_free_bytes: int) -> None:
 def hold_alone(lock: Path, *, held: str, hint: str) -> int:
     """Until the descriptor is closed, or this process ends, no other one can do the same.
 
-    Raises Refusal where one does, which says `held` and `hint`.
+    Raises RefusedError where one does, which says `held` and `hint`.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -279,7 +279,7 @@ def hold_alone(lock: Path, *, held: str, hint: str) -> int:
 
 
 def mount_fat(stick: Stick) -> None:
-    """Mount KALTSTART read-only. Raises StickTrouble."""
+    """Mount KALTSTART read-only. Raises StickError."""
     if FAT.is_mount():
         return
     FAT.mkdir(parents=True, exist_ok=True)
@@ -308,7 +308,7 @@ def read_fat_type() -> str:
 
 @contextmanager
 def writable_fat() -> Iterator[Path]:
-    """KALTSTART, writable for as long as the block lasts. Raises StickTrouble."""
+    """KALTSTART, writable for as long as the block lasts. Raises StickError."""
     try:
         run(["mount", "-o", "remount,rw", str(FAT)])
     except StepFailedError as error:
@@ -345,7 +345,7 @@ def _is_there(number: str) -> bool:
 
 
 def unmount_dead() -> None:
-    """Take what is mounted from a stick that is gone out of the tree. Raises StickTrouble.
+    """Take what is mounted from a stick that is gone out of the tree. Raises StickError.
 
     Whoever has a file of it open keeps that, and can do nothing with it.
     """

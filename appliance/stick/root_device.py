@@ -74,7 +74,7 @@ def is_gone(table: VerityTable) -> bool:
 
 
 def give_back(table: VerityTable, *, data: str, hashes: str) -> None:
-    """Have the root read from these devices from now on. Raises StickTrouble.
+    """Have the root read from these devices from now on. Raises StickError.
 
     Where the kernel refuses them, the table stays as it is.
     """

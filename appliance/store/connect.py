@@ -107,7 +107,7 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
     """Open for writing, creating or migrating as needed.
 
     `patience_s`: how long a statement waits for another program that reads or writes. Raises
-    StickTrouble when the file is not ours, is newer than this program, has a damaged schema, or
+    StickError when the file is not ours, is newer than this program, has a damaged schema, or
     cannot be written.
     """
     connection = None
@@ -132,7 +132,7 @@ def open_database(path: Path, *, patience_s: float = PATIENCE_S) -> sqlite3.Conn
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """Open for reading. Raises StickTrouble when it is missing, not ours or too new."""
+    """Open for reading. Raises StickError when it is missing, not ours or too new."""
     try:
         connection = _connect(f"{path.as_uri()}?mode=ro")
         _check_version(connection, name=str(path))
@@ -223,7 +223,7 @@ def _check_version(connection: sqlite3.Connection, *, name: str) -> int:
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
-    """Raises StickTrouble where a table or a view is not the one that this program made.
+    """Raises StickError where a table or a view is not the one that this program made.
 
     A bit that turns in its text may leave valid SQL, and all its figures have another name, or
     another meaning. Of a version that is not known here nothing is said.
@@ -258,7 +258,7 @@ def decode_text(raw: bytes) -> str:
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All or nothing, on stable storage when the block has ended.
 
-    Raises StickTrouble where the stick does not take it.
+    Raises StickError where the stick does not take it.
     """
     with telling_stick_trouble():
         connection.execute("BEGIN IMMEDIATE")
@@ -287,7 +287,7 @@ def impatient(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def telling_stick_trouble() -> Iterator[None]:
-    """Around what needs the database. Raises StickTrouble where its file cannot be reached.
+    """Around what needs the database. Raises StickError where its file cannot be reached.
 
     Anything else that is wrong with a statement is a bug and stays what it is.
     """

@@ -37,7 +37,7 @@ _LINE = "boot_id, at, monotonic_s, event, detail"
 
 
 def check_whole(connection: sqlite3.Connection) -> None:
-    """Read every page, and compare the schema. Raises StickTrouble where something is damaged.
+    """Read every page, and compare the schema. Raises StickError where something is damaged.
 
     Raises sqlite3.Error where it cannot be read for another reason.
     """
@@ -133,7 +133,7 @@ def find_better(connection: sqlite3.Connection) -> tuple[Path, ...]:
 
 
 def find_newest(copies: Iterable[Path]) -> Path | None:
-    """Of two copies at most the one that is whole and goes furthest. Raises StickTrouble."""
+    """Of two copies at most the one that is whole and goes furthest. Raises StickError."""
     whole = sorted((path for path in copies if newest_event(path) >= 0), key=newest_event)
     if len(whole) > 1:
         with closing(open_read_only(whole[0])) as other:

@@ -152,7 +152,7 @@ def mend_rows(
 ) -> None:
     """Look for damage, and mend what can be; `note` stores what was done, in one transaction.
 
-    Raises StickTrouble where more than rows is damaged, and sqlite3.Error.
+    Raises StickError where more than rows is damaged, and sqlite3.Error.
     """
     if _check(connection) or _find_misplaced(connection):
         _mend_damaged(connection, note)

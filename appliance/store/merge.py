@@ -87,8 +87,8 @@ def merge_database(
 
     `room_bytes` is the memory that may be taken: all is held there until it is stored, so that
     others can read on meanwhile. `note` may store in the same transaction what was added. Merging
-    the same source again adds nothing. Raises UnusableDatabase where `source` is missing, not ours,
-    damaged, too big or of a newer schema, StickTrouble where this stick does not take it; then
+    the same source again adds nothing. Raises UnusableDatabaseError where `source` is missing, not
+    ours, damaged, too big or of a newer schema, StickError where this stick does not take it; then
     nothing was changed.
     """
     with (

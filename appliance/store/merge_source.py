@@ -85,7 +85,7 @@ class Offer:
 
 
 def count_campaigns(source: Path) -> int:
-    """How many campaigns are in `source`. Cheap. Raises UnusableDatabase, which says why."""
+    """How many campaigns are in `source`. Cheap. Raises UnusableDatabaseError, which says why."""
     with _opened(source) as other:
         return int(other.execute("SELECT count(*) FROM campaign").fetchone()[0])
 
@@ -93,7 +93,8 @@ def count_campaigns(source: Path) -> int:
 def find_offer(source: Path, known: frozenset[Identity]) -> Offer:
     """What is in `source` for a stick that has the campaigns `known`.
 
-    Not all of the file is checked, as it is before anything is taken over. Raises UnusableDatabase.
+    Not all of the file is checked, as it is before anything is taken over. Raises
+    UnusableDatabaseError.
     """
     with _opened(source) as other:
         return compare(other, known)
@@ -132,7 +133,7 @@ def _is_here(row: sqlite3.Row, known: frozenset[Identity]) -> bool:
 def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
     """A copy of `source` in memory, at this program's schema version, checked to be sound.
 
-    `room_bytes`: memory that may be taken for a merge. Raises UnusableDatabase.
+    `room_bytes`: memory that may be taken for a merge. Raises UnusableDatabaseError.
     """
     memory = sqlite3.connect(":memory:", autocommit=True)
     memory.row_factory = sqlite3.Row
@@ -152,7 +153,10 @@ def load(source: Path, *, room_bytes: int) -> sqlite3.Connection:
 
 @contextmanager
 def telling_unusable(source: Path, *, hint: str = _COPY_AGAIN) -> Iterator[None]:
-    """Around what reads `source`. Raises UnusableDatabase where SQLite has something against it."""
+    """Around what reads `source`.
+
+    Raises UnusableDatabaseError where SQLite has something against it.
+    """
     try:
         yield
     except sqlite3.DatabaseError as error:

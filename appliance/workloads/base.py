@@ -32,14 +32,14 @@ class ArrayControl(Protocol):
         ...
 
     def set_cache_mode(self, mode: CacheMode) -> None:
-        """From now on. Raises StepFailed."""
+        """From now on. Raises StepFailedError."""
         ...
 
     def empty_cache(self) -> None:
         """Write back what is dirty, take the cache away and give an empty one.
 
         No block of the array is in it afterwards; what is stored on the array stays. Raises
-        StepFailed.
+        StepFailedError.
         """
         ...
 
@@ -121,14 +121,14 @@ class Workload(Protocol):
     def prepare(self, bench: Bench) -> None:
         """Lay out what the parts need, or find it there from before the interruption.
 
-        Raises StepFailed where it does not fit or the drive fails.
+        Raises StepFailedError where it does not fit or the drive fails.
         """
         ...
 
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
         """Do one part. `finished` has the parts that are stored, with the number of their results.
 
-        Raises StepFailed.
+        Raises StepFailedError.
         """
         ...
 
@@ -150,14 +150,14 @@ class Workload(Protocol):
     def write_last(self, bench: Bench) -> None:  # noqa: ARG002 - for those that have cold parts
         """What is to be written right before the power-off of a cold part, and flushed.
 
-        Nothing can be stored any more, and power goes at once. Raises OSError, StepFailed.
+        Nothing can be stored any more, and power goes at once. Raises OSError, StepFailedError.
         """
         return
 
     def doubt_power_off(self, bench: Bench) -> str:  # noqa: ARG002 - see write_last
         """In the start after it: why the power-off is to be made once more; empty where it counts.
 
-        Raises StepFailed.
+        Raises StepFailedError.
         """
         return ""
 

@@ -56,7 +56,7 @@ class DriveContent:
 
 
 def read_content(path: str) -> DriveContent:
-    """What lies on the drive at `path`. Raises StepFailed where it cannot be read."""
+    """What lies on the drive at `path`. Raises StepFailedError where it cannot be read."""
     ends = read_ends(path)
     return make_content(ends, read_signatures(list_places(path), dos_table=ends.dos_table))
 
@@ -73,7 +73,7 @@ def make_content(ends: DriveEnds, signatures: Collection[Signature]) -> DriveCon
 
 
 def read_signatures(places: Sequence[Place], *, dos_table: str = "") -> tuple[Signature, ...]:
-    """Those of a drive and of its partitions, but GPTs. Raises StepFailed."""
+    """Those of a drive and of its partitions, but GPTs. Raises StepFailedError."""
     paths = [place.path for place in places]
     return parse_signatures(run(["wipefs", "--json", *paths]).stdout, places, dos_table=dos_table)
 
@@ -81,7 +81,7 @@ def read_signatures(places: Sequence[Place], *, dos_table: str = "") -> tuple[Si
 def parse_signatures(
     text: str, places: Sequence[Place], *, dos_table: str = ""
 ) -> tuple[Signature, ...]:
-    """Out of wipefs' JSON, which is empty where it finds nothing. Pure. Raises StepFailed."""
+    """Out of wipefs' JSON, which is empty where it finds nothing. Pure. Raises StepFailedError."""
     if not text.strip():
         return ()
     by_name = {place.path.rpartition("/")[2]: place for place in places}

@@ -40,7 +40,7 @@ class DriveEnds:
 
 
 def read_ends(path: str) -> DriveEnds:
-    """The ends of the drive at `path`. Raises StepFailed where they cannot be read."""
+    """The ends of the drive at `path`. Raises StepFailedError where they cannot be read."""
     start, block_bytes, size_bytes = _read(Extent(Path(path), 0, _END_BYTES))
     end, _, _ = _read(Extent(Path(path), size_bytes - _END_BYTES, _END_BYTES))
     return parse_ends(start, end, block_bytes=block_bytes)

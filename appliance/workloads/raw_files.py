@@ -13,7 +13,7 @@ from appliance.errors import StickError
 
 @contextmanager
 def stick_trouble(path: Path) -> Iterator[None]:
-    """Around all that is written at `path`. Raises StickTrouble for what the system refuses."""
+    """Around all that is written at `path`. Raises StickError for what the system refuses."""
     try:
         yield
     except OSError as error:
@@ -41,7 +41,7 @@ def unseal(text: str | bytes) -> dict[str, Any]:
 
 
 def keep(path: Path, text: str) -> None:
-    """`write_durably` for what a step remembers. Raises StickTrouble."""
+    """`write_durably` for what a step remembers. Raises StickError."""
     with stick_trouble(path):
         write_durably(path, text)
 

@@ -172,7 +172,10 @@ class SelftestWorkload(Workload):
         )
 
     def _await_sign(self, bench: Bench, begun: _Begun) -> SelftestState:
-        """The first state that shows that the test runs, or ran. Raises StepFailed: none does."""
+        """The first state that shows that the test runs, or ran.
+
+        Raises StepFailedError: none does.
+        """
         state = _ask(bench)
         begun_s = asked_s = time.monotonic()
         while not state.running and state.entries == begun.entries_before:
@@ -193,7 +196,7 @@ def find_result(state: SelftestState, before: tuple[Entry, ...], *, was_running:
     """How the test ended that began when the log was `before`. Pure.
 
     `was_running`: the drive said so. Without that, what it says beside its log may be of any test
-    before this one. Raises StepFailed where the drive does not say.
+    before this one. Raises StepFailedError where the drive does not say.
     """
     if state.entries and state.entries != before:
         return state.entries[0]

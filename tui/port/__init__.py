@@ -226,17 +226,17 @@ class Port:
             connection.close()
 
     def compose_plan(self, composed: ComposedCampaign, *, released: bool = True) -> str:
-        """The plan's text; it releases the drives that it writes to. Raises Refusal.
+        """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
         Not `released`: to be kept, until somebody releases them.
         """
-        from tui.port.compose import compose_text  # noqa: PLC0415  # see LATER
+        from tui.port.compose import compose_text  # noqa: PLC0415  # see DEFERRED
 
         return compose_text(composed, released=released)
 
     def check_plan(self, composed: ComposedCampaign) -> tuple[Mistake, ...]:
         """What the plan's own checks have against it, before anybody releases a drive for it."""
-        from tui.port.compose import check_composed  # noqa: PLC0415  # see LATER
+        from tui.port.compose import check_composed  # noqa: PLC0415  # see DEFERRED
 
         return check_composed(composed)
 
@@ -263,7 +263,7 @@ class Port:
 
     def read_side_ratios(self, campaign_id: int) -> tuple[SideRatio, ...]:
         """What several drives of a campaign measured alike. Raises KaltstartError."""
-        from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see LATER
+        from tui.port.side_ratios import read_side_ratios  # noqa: PLC0415  # see DEFERRED
 
         try:
             return read_side_ratios(self.database, campaign_id)

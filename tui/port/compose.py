@@ -15,7 +15,7 @@ from tui.port.releases import find_released
 
 
 def compose_text(composed: ComposedCampaign, *, released: bool = True) -> str:
-    """The plan's text; it releases the drives that it writes to. Raises Refusal.
+    """The plan's text; it releases the drives that it writes to. Raises RefusedError.
 
     Not `released`: to be kept, until somebody releases them.
     """

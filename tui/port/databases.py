@@ -51,7 +51,7 @@ class Offered:
 
 
 def list_databases(folder: Path) -> tuple[FoundDatabase, ...]:
-    """All in `folder`, none where there is no such folder. Raises StickTrouble."""
+    """All in `folder`, none where there is no such folder. Raises StickError."""
     try:
         # However another computer writes it: FAT tells upper from lower case nowhere. Names that
         # begin with a dot are what a Mac puts beside the files it copies.
@@ -82,7 +82,7 @@ def _look_at(folder: Path, name: str, size_bytes: int) -> FoundDatabase:
 
 
 def read_offer(folder: Path, name: str, *, own: Path) -> Offered:
-    """What this file of `folder` has for a stick whose database is `own`. Raises StickTrouble."""
+    """What this file of `folder` has for a stick whose database is `own`. Raises StickError."""
     try:
         connection = open_read_only(own)
         try:

@@ -82,7 +82,7 @@ def settle_armed(context: CampaignContext, campaign_id: int) -> None:
 def pass_over_kept(context: CampaignContext, campaign_id: int, why: str) -> None:
     """What lies on KALTSTART is of no boot that is waited for: the log has it, and the file goes.
 
-    Before each arming: what is found afterwards, that boot has left. Raises StickTrouble.
+    Before each arming: what is found afterwards, that boot has left. Raises StickError.
     """
     if not is_kept():
         return
@@ -132,7 +132,7 @@ def _find_doubt(
 
 
 def _check_kept_drive(kept: KeptDrive, row: CampaignDriveRow) -> None:
-    """See that it is the drive that was released. Raises Refusal."""
+    """See that it is the drive that was released. Raises RefusedError."""
     is_named = kept.serial == row.serial if row.serial else kept.wwn == row.wwn
     is_same_wwn = not row.wwn or kept.wwn == row.wwn
     is_model = row.released_model in {kept.model, kept.bare_model or kept.model}

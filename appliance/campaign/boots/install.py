@@ -35,8 +35,8 @@ def prepare(
 
     A drive that fails is left out of the boots. Where there is an array, it stands in the place of
     its backing drive, and its cache drive has no boots of its own; nor has one whose boots a person
-    skipped. Raises PausedByPersonError between two drives, and behind the last; Refusal where no
-    boot entry could be set afterwards.
+    skipped. Raises PausedByPersonError between two drives, and behind the last; RefusedError where
+    no boot entry could be set afterwards.
     """
     campaign = load_campaign(context, campaign_id)
     plan = parse_plan(campaign.plan_toml)

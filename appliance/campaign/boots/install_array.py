@@ -35,7 +35,7 @@ def install_on_array(
     """Make the array if it is not there, and write the reference OS of the backing drive `row`.
 
     `hand` works on both drives.
-    Returns the GUID of the new partition table. Raises Refusal, StepFailed.
+    Returns the GUID of the new partition table. Raises RefusedError, StepFailedError.
     """
     # What goes through the cache stays in it, so nothing does.
     past_the_cache = replace(plan, cache_mode="none")

@@ -122,7 +122,7 @@ def _await_stick(host: Host) -> tuple[Sequence[Drive], Stick]:
     """The drives here, and the stick among them: without it the sample is lost.
 
     It may be gone for a moment, or a second one is plugged in: a person is told, and has time to
-    put that right. Raises StickTrouble.
+    put that right. Raises StickError.
     """
     give_up_s = host.clock.monotonic_s() + _STICK_WAIT_S
     told = ""
@@ -276,7 +276,7 @@ def _find_booted(
 ) -> BootedDrives:
     """The drives this boot really came from, where they are those it was to come from.
 
-    Raises Refusal, StepFailed.
+    Raises RefusedError, StepFailedError.
     """
     array = select_booted_array(context.connection, campaign.id, row)
     plan = parse_plan(campaign.plan_toml).array if array is not None else None

@@ -138,7 +138,7 @@ class _Departure:
 
 
 def _look(context: CampaignContext, campaign_id: int, row: CampaignDriveRow) -> _Departure:
-    """The drives of the next boot, and their counts. Raises Refusal, StepFailed."""
+    """The drives of the next boot, and their counts. Raises RefusedError, StepFailedError."""
     array = select_booted_array(context.connection, campaign_id, row)
     members = [
         (row, await_drive(context.host, partial(find_released_drive, row=row), tell=context.tell))

@@ -26,7 +26,10 @@ _MOUNTED_ROOT = Path("/run/systemd/volatile-root")
 
 
 def take_sample(host: Host, slot: int) -> BootSample:
-    """What this boot took, in all its parts, the session set read at its end. Raises StepFailed."""
+    """What this boot took, in all its parts, the session set read at its end.
+
+    Raises StepFailedError.
+    """
     clock = host.clock
     disk = find_root_disk(slot)
     startup = _wait_for_startup()
@@ -60,8 +63,8 @@ def take_sample(host: Host, slot: int) -> BootSample:
 def find_root_disk(slot: int) -> str:
     """Kernel name of the disk this boot's root was mounted from.
 
-    Raises StepFailed where it is not known, or where the root's UUID leads to another one by now:
-    two carry it then, and which one is mounted is a matter of chance.
+    Raises StepFailedError where it is not known, or where the root's UUID leads to another one by
+    now: two carry it then, and which one is mounted is a matter of chance.
     """
     try:
         mounted = (_DEVICES / _MOUNTED_ROOT.readlink().name).resolve(strict=True)

@@ -69,7 +69,7 @@ class KeptSample:
 
 
 def keep_sample(kept: KeptSample) -> None:
-    """Write it durably. Raises StickTrouble."""
+    """Write it durably. Raises StickError."""
     try:
         with writable_fat() as fat:
             path = fat / _NAME
@@ -104,7 +104,7 @@ def is_kept() -> bool:
 
 
 def forget_kept() -> None:
-    """It was taken over, or is of no use. Raises StickTrouble."""
+    """It was taken over, or is of no use. Raises StickError."""
     if not is_kept():
         return
     try:

@@ -69,7 +69,7 @@ def select_members(context: CampaignContext, campaign_id: int) -> MemberRows:
 
 
 def find_member(context: CampaignContext, row: CampaignDriveRow, *, tell: Progress) -> Drive:
-    """The live drive. Raises Refusal when it is not here or not released."""
+    """The live drive. Raises RefusedError when it is not here or not released."""
     if not row.released:
         raise RefusedError(f"drive {row.identity} is not released for writing")
     return await_drive(context.host, partial(find_released_drive, row=row), tell=tell)
@@ -96,9 +96,9 @@ def open_array(
 ) -> Iterator[OpenArray]:
     """The campaign's array, for as long as the block lasts; it is made if it is not there.
 
-    `hand` works on both drives. Raises Refusal when a drive is not here, is not released, or
-    carries another array than the campaign's, or (with `may_make` false) there is none; StepFailed;
-    ArrayStuckError.
+    `hand` works on both drives. Raises RefusedError when a drive is not here, is not released, or
+    carries another array than the campaign's, or (with `may_make` false) there is none;
+    StepFailedError; ArrayStuckError.
     """
     release(hand)
     members = select_members(context, campaign_id)
@@ -192,10 +192,10 @@ def take_apart_array(
 ) -> None:
     """Take the array apart, whatever state it is in, and wipe its superblocks.
 
-    `hand` works on those of its drives that are here. Raises Refusal when none is, or one carries
-    something else by now; then nothing was written. Raises StepFailed, ArrayStuckError. It stays
-    `parting` then, or `making`, with the reason. A drive that is not here keeps its superblock: the
-    row says so.
+    `hand` works on those of its drives that are here. Raises RefusedError when none is, or one
+    carries something else by now; then nothing was written. Raises StepFailedError,
+    ArrayStuckError. It stays `parting` then, or `making`, with the reason. A drive that is not here
+    keeps its superblock: the row says so.
     """
     release(hand)
     members = select_members(context, row.campaign_id)
@@ -305,7 +305,7 @@ def _is_part(
 ) -> bool:
     """Whether it is in the array; else it carries nothing, or what this campaign knows.
 
-    Raises Refusal when what was in the array is another disk now. Taking apart would leave it
+    Raises RefusedError when what was in the array is another disk now. Taking apart would leave it
     alone, and forget what shows that it is not ours; what comes next would then overwrite it. A
     drive that carries nothing is one that was cleared, or emptied.
     """

@@ -55,7 +55,7 @@ class LiveMembers:
 def select_booted_array(
     connection: sqlite3.Connection, campaign_id: int, row: CampaignDriveRow
 ) -> BootedArray | None:
-    """None: the drive boots by itself. Raises Refusal if its array is gone."""
+    """None: the drive boots by itself. Raises RefusedError if its array is gone."""
     if row.role != "backing":
         return None
     array = select_array(connection, campaign_id)
@@ -72,7 +72,7 @@ def read_sets(
     """The UUIDs of the sets that drives here belong to, by the drives' paths.
 
     Asks `members`, and of `found` only those that udev says carry a superblock of bcache.
-    Raises StepFailed where a member does not answer.
+    Raises StepFailedError where a member does not answer.
     """
     sets = {}
     own = {drive.path for drive in members}
@@ -94,7 +94,7 @@ def check_sets(
 ) -> None:
     """See that a boot from `row`'s slot starts the array of `members` (None: no array).
 
-    Pure. Raises Refusal.
+    Pure. Raises RefusedError.
     """
     own = (members.backing, members.cache) if members else ()
     for drive in own:
@@ -120,7 +120,7 @@ def check_sets(
 def check_root(disk: str, booted: BootedDrives, row: CampaignDriveRow) -> None:
     """See that `disk`, by its kernel name, is what `booted` are: a drive, or an array of the two.
 
-    Raises Refusal.
+    Raises RefusedError.
     """
     drive, cache = booted.drive.name, booted.cache
     if booted.array is None or cache is None:
@@ -163,7 +163,7 @@ def check_settings(backing: Drive, *, set_uuid: str, plan: ArrayPlan) -> None:
     """See that the array of `backing`, which the initrd has started, runs as the plan says.
 
     Nobody else hears of it when set-array (mkosi.images/initrd) fails or has nothing to go by: the
-    array then runs with bcache's defaults. Raises StepFailed, ArrayStuckError.
+    array then runs with bcache's defaults. Raises StepFailedError, ArrayStuckError.
     """
     compare_settings(read_settings(backing, set_uuid=set_uuid), plan)
 
@@ -179,7 +179,7 @@ def read_settings(backing: Drive, *, set_uuid: str) -> dict[str, str]:
 
 
 def compare_settings(now: Mapping[str, str], plan: ArrayPlan) -> None:
-    """Pure. Raises StepFailed where `now`, of `read_settings`, is not what the plan says."""
+    """Pure. Raises StepFailedError where `now`, of `read_settings`, is not what the plan says."""
     wanted = {
         "cache_mode": plan.cache_mode,
         "sequential_cutoff": format_amount(plan.sequential_cutoff_bytes),

@@ -32,7 +32,7 @@ _DRIVE_POLL_S = 2
 def find_released_drive(found: Sequence[Drive], row: CampaignDriveRow) -> Drive:
     """The live drive that was released: same identity, and still the same model and size.
 
-    The serial number of a USB bridge stays when the disk behind it is changed. Raises Refusal.
+    The serial number of a USB bridge stays when the disk behind it is changed. Raises RefusedError.
     """
     drive = find_by_identity(found, serial=row.serial, wwn=row.wwn)
     is_same_size = drive.size_bytes == row.released_size_bytes
@@ -55,8 +55,9 @@ def find_booted_drives(
 ) -> BootedDrives:
     """The live drive of a campaign that carries its reference OS, and alone carries it.
 
-    With an array it is the backing drive, and the cache drive must be here as well. Raises Refusal
-    when a drive is absent, present twice, no longer carries it, or another drive does as well.
+    With an array it is the backing drive, and the cache drive must be here as well. Raises
+    RefusedError when a drive is absent, present twice, no longer carries it, or another drive does
+    as well.
     """
     drive = find_released_drive(found, row)
     wanted = root_partuuid(row.slot)
@@ -101,7 +102,7 @@ def await_drive[T](
     """What `find` gives, allowing a disk behind USB the time it needs to spin up.
 
     Drives that come or go just now can make a single look fail. `hand` is the thread to do it in,
-    where `find` asks drives. Raises Refusal, StepFailed, and what `tell` raises.
+    where `find` asks drives. Raises RefusedError, StepFailedError, and what `tell` raises.
     """
     if hand is None:
         with side_work(host, "what udev knows", tell=tell) as own:

@@ -168,7 +168,7 @@ def take_apart_left_behind(
 ) -> str:
     """Take apart an array that a campaign of this stick made; return what became of it.
 
-    Raises Refusal for any other, and when none of its drives is here; StepFailed.
+    Raises RefusedError for any other, and when none of its drives is here; StepFailedError.
     """
     rows = {row.set_uuid: row for row in select_leftover_arrays(context.connection)}
     if set_uuid not in rows:

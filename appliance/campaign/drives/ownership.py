@@ -168,9 +168,9 @@ def check_drive_marks(
 ) -> bool:
     """Whether this campaign has left anything on the drive; it is there then.
 
-    Raises Refusal where it is not, or where anything else is: a power cut may have lasted months.
-    `blame`: the drive's, where nobody but this campaign can have used it since the last mark was
-    left, with no pause and no older database in between.
+    Raises RefusedError where it is not, or where anything else is: a power cut may have lasted
+    months. `blame`: the drive's, where nobody but this campaign can have used it since the last
+    mark was left, with no pause and no older database in between.
     """
     has_made = check_file_system(
         context,
@@ -205,7 +205,7 @@ def _check_left(
     has_doubt: bool,
     blame: Blame,
 ) -> None:
-    """Pure. Raises Refusal."""
+    """Pure. Raises RefusedError."""
     if row.install_uuid and row.install_uuid not in found.tables:
         raise RefusedError(
             f"drive {row.identity} no longer carries its reference OS", blame="drive"
@@ -249,7 +249,7 @@ def _list_uuids(found: DriveContent) -> set[str]:
 
 
 def _check_released(row: CampaignDriveRow, change: str) -> None:
-    """Raises Refusal where this campaign has not written to the drive and somebody else has.
+    """Raises RefusedError where this campaign has not written to the drive and somebody else has.
 
     Power may have gone between the release and the first write, and come back in months.
     """
@@ -268,7 +268,7 @@ def _check_released(row: CampaignDriveRow, change: str) -> None:
 
 
 def _check_content(row: CampaignDriveRow, drive: Drive) -> None:
-    """The same by what udev knows, where no more was noted at the release. Raises Refusal.
+    """The same by what udev knows, where no more was noted at the release. Raises RefusedError.
 
     An installation that was cut leaves nothing, a part of what was there, or its own partitions.
     """
@@ -290,7 +290,7 @@ def check_file_system(
 ) -> bool:
     """Whether this campaign made one there; that of an array belongs to its backing drive.
 
-    Raises Refusal when what is at `path`, called `name`, carries another one by now.
+    Raises RefusedError when what is at `path`, called `name`, carries another one by now.
     """
     made = select_file_system(context.connection, campaign_id, drive_id)
     if made is None:

@@ -40,7 +40,7 @@ def find_unknown_campaign(
 ) -> str:
     """Why a plan must not start automatically on drives that it erases; empty where it may.
 
-    Raises Refusal where one of them is no longer in the machine.
+    Raises RefusedError where one of them is no longer in the machine.
     """
     for planned in plan.drives:
         if not planned.released:

@@ -114,7 +114,7 @@ def side_work(
 ) -> Iterator[DriveThread]:
     """The thread for questions that no drive of a campaign is failed for: `what`, in a sentence.
 
-    Raises StepFailed where it is left behind, by no drive's fault.
+    Raises StepFailedError where it is left behind, by no drive's fault.
     """
     with DriveThread(
         what,

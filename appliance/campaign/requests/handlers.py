@@ -247,7 +247,7 @@ def _stop(asked: Asked) -> str | None:
 def _pause(asked: Asked, *, campaign_id: int) -> None:
     """Note that the campaign is to pause. At the engine's start it is one that goes on by itself.
 
-    Raises Refusal where it does not run.
+    Raises RefusedError where it does not run.
     """
     campaign = select_campaign(asked.connection, campaign_id)
     if campaign is None or campaign.state not in {"preparing", "running"}:
@@ -273,7 +273,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
     """Store the step that the request names as skipped; what it has measured stays.
 
     While a campaign has the machine only the step that runs can be skipped, as what comes next is
-    decided already. Raises Refusal.
+    decided already. Raises RefusedError.
     """
     connection, running_id = asked.connection, asked.running_id
     step = _find_step(connection, campaign_id, step_id)
@@ -307,7 +307,7 @@ def _skip_step(asked: Asked, *, campaign_id: int, step_id: int) -> None:
 def _skip_boots(asked: Asked, *, campaign_id: int, drive_id: int) -> None:
     """Store the boots that a drive still had to make as skipped; its samples stay.
 
-    Of a paused campaign only: of all others the next boot may be armed. Raises Refusal.
+    Of a paused campaign only: of all others the next boot may be armed. Raises RefusedError.
     """
     connection = asked.connection
     campaign = select_campaign(connection, campaign_id)

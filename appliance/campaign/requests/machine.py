@@ -96,7 +96,10 @@ class Machine:
             )
 
     def set_time(self, text: str) -> str:
-        """Raises Refusal, StepFailed, and ValueError where that is no time. Returns the answer."""
+        """Raises RefusedError, StepFailedError, and ValueError where that is no time.
+
+        Returns the answer.
+        """
         to = parse_time(text)
         at_work = select_campaign_at_work(self._site.connection, self._site.this_boot.boot_id)
         if at_work is not None:
@@ -113,7 +116,7 @@ class Machine:
         return self._note("set-time", answer)
 
     def set_keyboard(self, layout: str) -> str:
-        """Raises Refusal or StepFailed. Returns the answer."""
+        """Raises RefusedError or StepFailedError. Returns the answer."""
         load_layout(layout)
         self._keyboard = layout
         try:
@@ -126,7 +129,7 @@ class Machine:
         return self._note("set-keyboard", said)
 
     def set_language(self, language: str) -> str:
-        """Raises Refusal. Returns the answer."""
+        """Raises RefusedError. Returns the answer."""
         check_language(language)
         self._language = language
         try:
@@ -141,7 +144,7 @@ class Machine:
     def open_shell(self, terminal: str) -> str:
         """On this terminal, in place of the interface, which comes back after it.
 
-        Raises Refusal or StepFailed. Returns the answer.
+        Raises RefusedError or StepFailedError. Returns the answer.
         """
         if not _TERMINAL.fullmatch(terminal):
             raise RefusedError(f'"{terminal}" is not a terminal that can run a shell')

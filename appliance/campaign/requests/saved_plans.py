@@ -20,8 +20,8 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
     """Write `text` as `plans/NAME.toml`; return that path.
 
     FAT tells upper from lower case nowhere: names are lower case, and one that another computer
-    wrote otherwise is the same. Raises Refusal where there is a plan of that name and `replace` is
-    not wanted, or where it is too long; StickTrouble.
+    wrote otherwise is the same. Raises RefusedError where there is a plan of that name and
+    `replace` is not wanted, or where it is too long; StickError.
     """
     shown = f"{FOLDER}/{slug(name).lower()}.toml"
     raw = text.encode()
@@ -60,7 +60,7 @@ def keep_plan(name: str, text: str, *, replace: bool) -> str:
 def delete_plan(file_name: str) -> str:
     """Remove `plans/FILE_NAME`; return that path.
 
-    Raises Refusal where it is no plan in that very folder, or is gone; StickTrouble.
+    Raises RefusedError where it is no plan in that very folder, or is gone; StickError.
     """
     shown = f"{FOLDER}/{printable(file_name)}"
     if Path(file_name).name != file_name or not file_name.casefold().endswith(".toml"):
@@ -81,7 +81,7 @@ def delete_plan(file_name: str) -> str:
 
 
 def _sync(folder: Path, done: str) -> None:
-    """What was done in it outlasts a power cut. Raises StickTrouble, which says it is done."""
+    """What was done in it outlasts a power cut. Raises StickError, which says it is done."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -67,7 +67,7 @@ class ArrayWatch:
 
     @property
     def size_bytes(self) -> int:
-        """The array's size. Raises StepFailed when it has gone."""
+        """The array's size. Raises StepFailedError when it has gone."""
         text = read_text(_BLOCK / self._array.name / "size")
         if not text:
             raise StepFailedError(f"{self._array.path} is gone")
@@ -87,7 +87,7 @@ class ArrayWatch:
         return self._met
 
     def _look(self) -> ArrayCondition:
-        """Raises StepFailed when there is no array any more, or only its disk."""
+        """Raises StepFailedError when there is no array any more, or only its disk."""
         now = read_state(self._array)
         # A cache that fails is taken away by the kernel, and the disk goes on alone
         # (conditional_stop_bcache_device() in drivers/md/bcache/super.c).
@@ -102,7 +102,7 @@ class ArrayWatch:
         return self._plan.clean_timeout_s
 
     def come_to_rest(self) -> str:
-        """Wait until the array is clean; say what was not reached. Raises StepFailed."""
+        """Wait until the array is clean; say what was not reached. Raises StepFailedError."""
         # Only what is in the cache device is dirty to bcache; RAM would make it so in a moment.
         self._write_back_ram()
         remark = wait_clean(self._array, timeout_s=self.clean_timeout_s, tell=self._tell)
@@ -146,13 +146,13 @@ class ArrayWatch:
         self._first_read_ios = _read_stat(self._array.name).read_ios
 
     def begin_part(self) -> None:
-        """From here on it is the next part that moves the counters. Raises StepFailed."""
+        """From here on it is the next part that moves the counters. Raises StepFailedError."""
         self._array_before = _read_stat(self._array.name)
         self._before = self.read_members()
         self._met = self._look()
 
     def end_part(self, part: str) -> tuple[Result, ...]:
-        """What the array and its drives did in the part. Raises StepFailed."""
+        """What the array and its drives did in the part. Raises StepFailedError."""
         now, array = self.read_members(), _read_stat(self._array.name)
         before, condition = self._before, self._look()
         self._modes.add(condition.mode)
@@ -232,7 +232,7 @@ def read_hit_ratio(*, array_read_bytes: int, backing_read_bytes: int) -> float:
 
 
 def _read_stat(name: str) -> DiskStats:
-    """Raises StepFailed when the device has gone."""
+    """Raises StepFailedError when the device has gone."""
     text = read_text(_BLOCK / name / "stat")
     if not text:
         raise StepFailedError(f"/dev/{name} is gone")

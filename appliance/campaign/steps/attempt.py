@@ -138,12 +138,12 @@ class StepRun:
     """Where all is done that may wait for what the step works on."""
 
     def find(self) -> None:
-        """What it works on. Raises Refusal when that is not here, and what `show` raises."""
+        """What it works on. Raises RefusedError when that is not here, and what `show` raises."""
         self._show_progress("looking for the drive", 0, 0)
         self.subject.find(self._show_progress)
 
     def work(self) -> None:
-        """Raises StepFailed or Refusal when the step has failed, SkippedByPersonError."""
+        """Raises StepFailedError or RefusedError when the step has failed, SkippedByPersonError."""
         connection, step = self.context.connection, self.step
         planned = count_planned_starts(
             select_power_offs(connection, step.id),

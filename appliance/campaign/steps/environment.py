@@ -66,8 +66,9 @@ class BenchOrder:
 def open_drive_bench(order: BenchOrder, *, stick: Stick, drive: Drive) -> Iterator[Bench]:
     """The bench on a drive, for as long as the block lasts.
 
-    Raises Refusal before anything is written when the drive is not released, not the released one,
-    or lacks a mark; StepFailed when it fails; StillMountedError when it cannot be let go of.
+    Raises RefusedError before anything is written when the drive is not released, not the released
+    one, or lacks a mark; StepFailedError when it fails; StillMountedError when it cannot be let go
+    of.
     """
     hand, row = order.hand, order.owner
     noted = noted_identity(row)

@@ -47,7 +47,7 @@ def run_steps(context: CampaignContext, campaign_id: int, *, stick: Stick, show:
 
     A step whose drive is not here waits until all others are done; one that a person skips is over.
     A drive that does not answer fails its own steps only. Raises StoppedByPersonError and what
-    holds up the whole campaign (StickTrouble, StillMountedError): steps can be resumed then.
+    holds up the whole campaign (StickError, StillMountedError): steps can be resumed then.
     """
     plan = parse_plan(load_campaign(context, campaign_id).plan_toml)
     steps = select_steps(context.connection, campaign_id)

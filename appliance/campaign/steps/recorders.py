@@ -84,7 +84,7 @@ class StepRecorders:
             self._is_guarding = False
 
     def check_heat(self) -> None:
-        """Raises StepFailed where a drive has become too hot, within `guarding` only."""
+        """Raises StepFailedError where a drive has become too hot, within `guarding` only."""
         if not self._is_guarding:
             return
         # How hot it became is judged by itself, and by the policy instead of the plan.

@@ -48,7 +48,7 @@ class Subject(Protocol):
     """One step's."""
 
     def find(self, tell: Progress) -> None:
-        """Raises Refusal when it is not here."""
+        """Raises RefusedError when it is not here."""
         ...
 
     @property
@@ -62,7 +62,10 @@ class Subject(Protocol):
         ...
 
     def opened(self, hand: DriveThread) -> AbstractContextManager[OpenSubject]:
-        """Ready to be measured, for as long as the block lasts. Raises Refusal, StepFailed."""
+        """Ready to be measured, for as long as the block lasts.
+
+        Raises RefusedError, StepFailedError.
+        """
         ...
 
 

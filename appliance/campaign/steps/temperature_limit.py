@@ -68,7 +68,7 @@ class HeatWatch:
         return tuple(said)
 
     def check(self) -> None:
-        """Raises StepFailed where a drive has reached its limit, by what was read last."""
+        """Raises StepFailedError where a drive has reached its limit, by what was read last."""
         for identity, celsius in self.recorder.latest.items():
             limit = self.limits.get(identity)
             if limit is not None and celsius >= limit:

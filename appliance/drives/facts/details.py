@@ -61,7 +61,7 @@ class DriveDetails:
 
 
 def parse_contents(text: str) -> dict[str, Contents]:
-    """By path, what lies on each device in lsblk's JSON. Raises StepFailed when it is none."""
+    """By path, what lies on each device in lsblk's JSON. Raises StepFailedError when it is none."""
     try:
         nodes = json.loads(text)["blockdevices"]
         return {node["path"]: _contents(node) for node in nodes}

@@ -61,7 +61,7 @@ class HiddenCapacity:
 def ask_native_size(path: str, smart: str, *, timeout_s: float) -> str:
     """The output of health.SMARTCTL, with what hdparm says of an ATA disk's native size.
 
-    Reads only. What cannot be asked is left out. Raises StillRunning where the question hangs.
+    Reads only. What cannot be asked is left out. Raises StillRunningError where the question hangs.
     """
     data = parse_answer(smart)
     if part(data, "device").get("protocol") != "ATA":

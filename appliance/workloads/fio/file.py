@@ -29,7 +29,7 @@ def cached_at(bench: Bench, target: Path) -> tuple[Path, ...]:
 
 
 def check_fits(bench: Bench, target: Path, end_bytes: int) -> None:
-    """Raises StepFailed when the target cannot take so many bytes."""
+    """Raises StepFailedError when the target cannot take so many bytes."""
     room = bench.size_bytes
     where = bench.device
     if bench.folder is not None:
@@ -48,7 +48,7 @@ def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
     """Fill `target` with `size_bytes`, unless an earlier start has done so.
 
     A file lies there for later steps as well; a bare drive is written anew in each step, as nobody
-    knows what is on it. Raises StepFailed when it does not fit or cannot be written.
+    knows what is on it. Raises StepFailedError when it does not fit or cannot be written.
     """
     check_fits(bench, target, size_bytes)
     bare = bench.folder is None
@@ -65,7 +65,7 @@ def lay_out(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> None:
 
 
 def write_whole(bench: Bench, target: Path, size_bytes: int, *, seed: int) -> FioRun:
-    """Write all of it, in order, through to the drive. Raises StepFailed when that fails."""
+    """Write all of it, in order, through to the drive. Raises StepFailedError when that fails."""
     job = FioJob(
         name=f"layout-{size_name(size_bytes)}",
         options=layout_options(size_bytes),

@@ -58,7 +58,7 @@ class FioJob:
         return int(dict(self.options).get("runtime", "0").rstrip("s"))
 
     def text(self) -> str:
-        """The job file. Raises Refusal when an option is not allowed."""
+        """The job file. Raises RefusedError when an option is not allowed."""
         for key, value in self.options:
             if problem := check_option(key, value):
                 raise RefusedError(f"fio option {printable(key)} = {printable(value)!r} {problem}")

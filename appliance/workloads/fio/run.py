@@ -54,7 +54,7 @@ class FioRun:
 
 
 def check_buffers(name: str, options: Options) -> None:
-    """Raises StepFailed when a job's buffers would take more of the RAM than can be spared."""
+    """Raises StepFailedError when a job's buffers would take more of the RAM than can be spared."""
     wanted, total = buffer_bytes(options), read_memory("MemTotal")
     if wanted > total * _BUFFER_SHARE:
         raise StepFailedError(
@@ -68,9 +68,9 @@ def check_buffers(name: str, options: Options) -> None:
 def run_fio(bench: Bench, job: FioJob, *, label: str, memory_max_bytes: int = 0) -> FioRun:
     """Run `job` and keep its text, its JSON and what it said in `bench.raw`.
 
-    Raises Refusal when it would write on a drive that was not released, or points elsewhere;
-    StepFailed when it takes too much RAM, fio refuses it or gives no figures, O_DIRECT is not
-    supported, or the drive no longer answers; StickTrouble when nothing can be kept;
+    Raises RefusedError when it would write on a drive that was not released, or points elsewhere;
+    StepFailedError when it takes too much RAM, fio refuses it or gives no figures, O_DIRECT is not
+    supported, or the drive no longer answers; StickError when nothing can be kept;
     and whatever `bench.progress` raises.
     """
     text = job.text()

@@ -107,7 +107,10 @@ class FioWorkload(Workload):
         return replace(result, notes=notes + result.notes)
 
     def run_test(self, bench: Bench, part: str, variant: FioVariant) -> PartResult:
-        """A part other than the preconditioning, under the name `variant`. Raises StepFailed."""
+        """A part other than the preconditioning, under the name `variant`.
+
+        Raises StepFailedError.
+        """
         if self._plan.steady_state:
             return self._run_rounds(bench, part, variant)
         state = _drive_state(bench)

@@ -29,7 +29,7 @@ _SYNC_EVERY_CHUNKS = 8
 def prepare_files(plan: LotteryPlan, bench: Bench) -> tuple[LotteryFile, ...]:
     """The files of `plan`: found or laid out on the file system, or regions of the bare drive.
 
-    Raises StepFailed where they do not fit or the drive fails.
+    Raises StepFailedError where they do not fit or the drive fails.
     """
     names = tuple(name for name, _ in plan.tickets)
     if bench.folder is None:

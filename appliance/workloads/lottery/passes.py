@@ -56,7 +56,7 @@ class Reader(Protocol):
     def read(self, file: LotteryFile, pulse: Pulse) -> bool:
         """Read all of it; True when the program answered by itself, without the kernel.
 
-        Raises StepFailed.
+        Raises StepFailedError.
         """
         ...
 

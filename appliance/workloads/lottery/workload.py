@@ -51,12 +51,12 @@ class LotteryWorkload(Workload):
 
     @override
     def prepare(self, bench: Bench) -> None:
-        """Lay the files out, or find them. Raises StepFailed."""
+        """Lay the files out, or find them. Raises StepFailedError."""
         self._files = {file.name: file for file in prepare_files(self._plan, bench)}
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        """Draw every ticket of one pass. Raises StepFailed."""
+        """Draw every ticket of one pass. Raises StepFailedError."""
         this = self._parts[part]
         bench, remarks = rest_array(bench)
         targets = self._targets(bench)

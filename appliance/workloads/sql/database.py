@@ -42,7 +42,7 @@ def open_database(path: Path, watch: ProgressMeter) -> Iterator[sqlite3.Connecti
     """The database, with SQLite's temporary files beside it for as long as it is open.
 
     Raises what `watch` has met, even amid a statement; SQLite has rolled that back by then.
-    Raises StepFailed when the drive or the database fails.
+    Raises StepFailedError when the drive or the database fails.
     """
     with _temporary_files_in(path.parent):
         try:
@@ -95,7 +95,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 def read_phases_done(path: Path, watch: ProgressMeter) -> int:
     """How many phases the database has; no such number when it is missing or in between.
 
-    What a power loss left half done is rolled back by this. Raises StepFailed.
+    What a power loss left half done is rolled back by this. Raises StepFailedError.
     """
     if not path.exists():
         return 0
@@ -116,7 +116,7 @@ def run_phase(
     """One of PHASES; the checksum of what it selected, or nothing.
 
     The last transaction of a phase that changes the database also says that it is done.
-    Raises sqlite3.Error, StepFailed.
+    Raises sqlite3.Error, StepFailedError.
     """
     number = PHASES.index(phase) + 1
     match phase:

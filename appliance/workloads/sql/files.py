@@ -76,7 +76,7 @@ class SqlFolder:
             return None
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Put it in the place of any other, on the drive. Raises StepFailed."""
+        """Put it in the place of any other, on the drive. Raises StepFailedError."""
         try:
             write_durably(self._manifest, json.dumps(asdict(manifest)))
             sync_folder(self.path.parent)
@@ -87,7 +87,7 @@ class SqlFolder:
 
 
 def prepare_folder(plan: SqlPlan, bench: Bench) -> SqlFolder:
-    """The folder with its dump, found or made anew. Raises StepFailed."""
+    """The folder with its dump, found or made anew. Raises StepFailedError."""
     if bench.folder is None:
         raise StepFailedError(
             "the SQL test needs a file system on the drive",

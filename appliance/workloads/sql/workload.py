@@ -68,12 +68,12 @@ class SqlWorkload(Workload):
 
     @override
     def prepare(self, bench: Bench) -> None:
-        """Write the dump, or find it. Raises StepFailed."""
+        """Write the dump, or find it. Raises StepFailedError."""
         self._folder = prepare_folder(self._plan, bench)
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        """One phase, from a cold page cache. Raises StepFailed."""
+        """One phase, from a cold page cache. Raises StepFailedError."""
         notes: list[str] = []
         if self._restore(bench, part):
             notes.append("the database was made anew up to this phase, untimed")
@@ -230,7 +230,7 @@ def _rows_of(phase: str, moved: _Moved, cache: CacheState, *, valid: bool) -> tu
 def _read_thread_io() -> tuple[int, int]:
     """Bytes this thread has read and written by system calls: proc_pid_io(5), rchar and wchar.
 
-    Raises StepFailed.
+    Raises StepFailedError.
     """
     text = sysfs.read_text(_THREAD_IO)
     found = {key: re.search(rf"^{key}: (\d+)$", text, re.MULTILINE) for key in ("rchar", "wchar")}

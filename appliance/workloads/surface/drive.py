@@ -22,7 +22,7 @@ class DirectDrive(ReadableDrive):
     """Open for reading from entering to leaving it, which waits for reads that are under way.
 
     `poll` is called at least five times a second while a drive keeps one waiting, and may raise.
-    Raises StepFailed on entering.
+    Raises StepFailedError on entering.
     """
 
     def __init__(self, path: Path, *, poll: Callable[[], None] = lambda: None) -> None:

@@ -39,7 +39,7 @@ class KeptSlice:
 
 
 def keep_slice(folder: Path, kept: KeptSlice) -> None:
-    """Append one slice; a line that was torn stays alone. Raises StickTrouble."""
+    """Append one slice; a line that was torn stays alone. Raises StickError."""
     path = folder / FILE
     with stick_trouble(path):
         is_new = not path.exists()

@@ -128,8 +128,8 @@ class SliceReader:
     ) -> Reading:
         """Read the chunks of a slice; `tell` is given how far it is.
 
-        Raises StepFailed where the drive answers nothing any more. What was found until then, or
-        until a stop, is for `break_off`.
+        Raises StepFailedError where the drive answers nothing any more. What was found until then,
+        or until a stop, is for `break_off`.
         """
         reading = self._under_way = Reading()
         todo = cut_requests(chunks)
@@ -276,7 +276,7 @@ class SliceReader:
         return Piece(piece.first_byte, cut - piece.first_byte), Piece(cut, piece.end_byte - cut)
 
     def _check_alive(self, failed: Answer) -> None:
-        """Raises StepFailed where the drive does not even give what it gave before."""
+        """Raises StepFailedError where the drive does not even give what it gave before."""
         known = self._good or self._spread_places()
         block = self._drive.block_bytes
         if any(self._drive.read_once(Piece(at, block)).got_bytes == block for at in known):
@@ -355,7 +355,7 @@ def join_ranges(ranges: Sequence[LbaRange]) -> list[LbaRange]:
 
 
 def _check_asked(answer: Answer) -> None:
-    """Raises StepFailed where the machine could not ask: that says nothing of the drive."""
+    """Raises StepFailedError where the machine could not ask: that says nothing of the drive."""
     if answer.errno in _NOT_ASKED:
         raise StepFailedError(
             f"the machine has too little RAM for the read at byte {answer.first_byte}",

@@ -57,7 +57,7 @@ class SurfaceWorkload(Workload):
 
     @override
     def prepare(self, bench: Bench) -> None:
-        """Cut the drive into slices. Raises StepFailed where it is too small."""
+        """Cut the drive into slices. Raises StepFailedError where it is too small."""
         try:
             self._slices = make_slices(bench.size_bytes)
         except ValueError as error:
@@ -67,7 +67,7 @@ class SurfaceWorkload(Workload):
 
     @override
     def run_part(self, bench: Bench, part: str, *, finished: Mapping[str, int]) -> PartResult:
-        """Read one slice, or add all up. Raises StepFailed."""
+        """Read one slice, or add all up. Raises StepFailedError."""
         kept = load_slices(bench.raw, finished)
         if any(each.size_bytes != bench.size_bytes for each in kept.values()):
             raise StepFailedError(

@@ -93,7 +93,7 @@ class Found:
 
 @contextmanager
 def opened_direct(device: str, flags: int) -> Iterator[int]:
-    """`device` past the page cache. Raises StepFailed."""
+    """`device` past the page cache. Raises StepFailedError."""
     try:
         fd = os.open(device, flags | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
@@ -116,7 +116,7 @@ def write_stretch(
 ) -> None:
     """Write and flush; `tell` is given the bytes done. `found` is new, and filled on the way.
 
-    Raises StepFailed when the drive is gone, hopeless, or does not flush.
+    Raises StepFailedError when the drive is gone, hopeless, or does not flush.
     """
     start_s = time.monotonic()
     _work(requests, lambda: partial(_write, fd, _make_buffer(pattern), found), found, tell)
@@ -139,7 +139,7 @@ def read_stretch(
 ) -> None:
     """Read back and compare; the blocks in `last` are to be of the last generation.
 
-    `found` is new, and filled on the way. Raises StepFailed when the drive is gone.
+    `found` is new, and filled on the way. Raises StepFailedError when the drive is gone.
     """
     by_chunk: dict[int, tuple[Extent, ...]] = {}
     for block in last:
@@ -304,7 +304,7 @@ def _transfer(
 
 
 def _check_is_finding(error: OSError, request: Extent) -> None:
-    """Raises StepFailed where `error` says nothing of these bytes."""
+    """Raises StepFailedError where `error` says nothing of these bytes."""
     if error.errno == errno.ENOMEM:
         raise StepFailedError(
             f"the machine has too little RAM for the request at byte {request.first_byte}",

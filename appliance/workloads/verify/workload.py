@@ -156,7 +156,7 @@ class VerifyWorkload(Workload):
     def _check_drive(self, bench: Bench, written: Sequence[int]) -> None:
         """After an interruption: the disk behind a bridge's serial number may be another one.
 
-        Raises Refusal where nothing shows that this step wrote to it.
+        Raises RefusedError where nothing shows that this step wrote to it.
         """
         firsts = (
             request
