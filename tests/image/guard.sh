@@ -30,11 +30,11 @@ import sys
 from appliance.drives.probe import find_drives
 from appliance.drives.safety import may_offer
 from appliance.drives.unlock import check_not_held
-from appliance.errors import Refusal
+from appliance.errors import RefusedError
 print([may_offer(drive, stick=None) for drive in find_drives() if drive.path == sys.argv[1]])
 try:
     check_not_held(sys.argv[1])
-except Refusal as error:
+except RefusedError as error:
     print(error)
 ' "${part%1}"
 losetup --detach "$loop"

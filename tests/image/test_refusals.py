@@ -121,7 +121,7 @@ def test_bad_input_is_refused_and_nothing_is_written(out: Path) -> None:
     assert said["unguarded"] == "", "every drive but the stick is read-only"
     assert (said["ports"], said["links"], said["passwords"]) == ("0", "0", "0")
     assert said["failed"] == "0"
-    assert said["protected"].startswith("LAB-LOCKED write-protected by itself")
+    assert said["protected"].startswith("LAB-LOCKED write-protected by the drive itself")
     assert (
         said["bug"].rstrip() == "Traceback (most recent call last): RuntimeError: a bug on purpose"
     )
