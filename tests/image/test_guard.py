@@ -211,7 +211,7 @@ def _check_swapped(said: dict[str, str]) -> None:
     assert said["chosen"].endswith(f" {64 << 20} G-SLOT"), "the kernel and the drive agree"
     for what, words in (("serial", "its serial number was"), ("size", "its size was")):
         answer = said[f"swapped-{what}"]
-        assert answer.startswith("Refusal "), answer
+        assert answer.startswith("RefusedError "), answer
         assert "is another drive than before" in answer
         assert words in answer
         assert said[f"guarded-{what}"] == "1", "a drive that came later is not read-only"
