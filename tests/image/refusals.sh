@@ -33,6 +33,6 @@ systemctl stop kaltstart-engine
 fallocate -l "$(($(stat -f -c '%a * %S' /var/lib/kaltstart) - (1 << 20)))" /var/lib/kaltstart/ballast; trouble full; rm /var/lib/kaltstart/ballast
 mount -o remount,ro /var/lib/kaltstart; trouble read-only; mount -o remount,rw /var/lib/kaltstart
 cp /var/lib/kaltstart/kaltstart.sqlite /run/keep
-python3 -c 'import sqlite3; c=sqlite3.connect("/var/lib/kaltstart/kaltstart.sqlite"); c.execute("PRAGMA user_version = 99"); c.commit()'
+python3 -c 'import sqlite3; c=sqlite3.connect("/var/lib/kaltstart/kaltstart.sqlite"); c.execute("CREATE TABLE of_a_later_version (x INTEGER) STRICT"); c.execute("PRAGMA user_version = 99"); c.commit()'
 trouble newer; cp /run/keep /var/lib/kaltstart/kaltstart.sqlite; trouble repaired
 say end
