@@ -257,6 +257,7 @@ class AwaitedStick:
         """The kernel's name of each disk with the number that is new whenever one is plugged in."""
         read_number = self._host.drives.read_number
         with suppress(OSError):
+            # The names alone are wanted.
             return {name: read_number(name) for name in sorted(os.listdir(_DISKS))}  # noqa: PTH208
         return {}
 

@@ -33,8 +33,8 @@ def _result(
         connection.execute("CREATE TABLE boot_times (drive_serial, cycle, boot_s, valid)")
         connection.execute("CREATE TABLE results (step_id, valid)")
         connection.executemany(
-            f"INSERT INTO boot_times VALUES ('{RELEASED}', ?, ?, 1)",  # noqa: S608
-            boots,
+            "INSERT INTO boot_times VALUES (?, ?, ?, 1)",
+            [(RELEASED, *boot) for boot in boots],
         )
         connection.executemany("INSERT INTO results VALUES (?, 1)", [(step,) for step in steps])
     report = folder / "report"

@@ -244,7 +244,10 @@ def test_another_stick_is_never_taken(
 ) -> None:
     awaited = _open(machine, database)
     machine.pull("sdc")
-    plug = lambda: machine.plug("sdd", 48, other)  # noqa: E731
+
+    def plug() -> None:
+        machine.plug("sdd", 48, other)
+
     assert not machine.wait(awaited, plug, lambda: None, lambda: None)
     assert machine.given == []
     assert machine.told == (
