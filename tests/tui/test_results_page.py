@@ -7,6 +7,7 @@ from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import FIO, SQL, add_array_steps, add_field_test, add_steps, scaled
 from tests.tui.steps import finish, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.charset import drawable
 from tui.model.campaigns import Campaign, Figure, Step
 from tui.results import page as results_module
 from tui.results.page import describe_steps
@@ -182,6 +183,14 @@ def test_a_cache_state_that_does_not_fit_gets_a_line_of_its_own() -> None:
     lines = describe_steps((step,), 76).splitlines()
     assert lines[2].split() == ["rand-read/norandommap/zipf", f"({'x' * 34})"]
     assert lines[3] == f"{'cold+partial unproven':>76}"
+
+
+def test_an_arrays_note_is_wrapped_as_it_is_drawn() -> None:
+    note = " ".join(["\x1b[31m中文" * 3] * 8)
+    step = Step(1, 1, 1, "sweep", 1, "W", "done", "", 1, 0, array=(note,))
+    lines = describe_steps((step,), 76).splitlines()
+    assert len(lines) == 5
+    assert all(drawable(line) == line and len(line) <= 76 for line in lines)
 
 
 async def test_an_array_stands_beside_its_drives_and_says_what_it_did(engine: FakeEngine) -> None:

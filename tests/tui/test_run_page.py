@@ -9,7 +9,10 @@ from tests.tui.measured import add_array_steps, add_steps
 from tests.tui.scenes import SCENES, play
 from tests.tui.steps import app_of, drawn, finish, page, press, settle, text_of
 from tui.app import KaltstartApp
+from tui.charset import drawable
+from tui.model.snapshot import Event
 from tui.plan.compose import ComposeDialog
+from tui.run.page import describe_events
 from tui.widgets.dialog import Ask
 
 
@@ -32,6 +35,13 @@ async def test_any_key_stops_a_countdown_once_and_does_nothing_else(
         assert text_of(pilot, "#message") == "Stop accepted: stopped"
         await press(pilot, "2")
         assert page(pilot).NAME == "plan"
+
+
+def test_a_failure_is_folded_as_it_is_drawn() -> None:
+    event = Event(1, "2026-11-25T10:00:00Z", "error", "unknown", " ".join(["\x1b[31m中文" * 3] * 8))
+    lines = describe_events((event,), 76).splitlines()[1:]
+    assert len(lines) == 3
+    assert all(drawable(line) == line and len(line) <= 76 for line in lines)
 
 
 async def test_a_countdown_beside_a_step_is_seen_before_the_next_reading_is_due(

@@ -311,7 +311,11 @@ def describe_steps(steps: tuple[Step, ...], width: int) -> str:
         lines.append(shorten(f"{number:2}. {what}: {_(state)}{reason}", width))
         for note in step.array:
             lines += textwrap.wrap(
-                note, width, initial_indent="    ", subsequent_indent="      ", max_lines=3
+                drawable(note),
+                width,
+                initial_indent="    ",
+                subsequent_indent="      ",
+                max_lines=3,
             )
         for figure in step.figures:
             start = f"    {shorten(figure.name, name):{name}}  {_bracket(figure):{text}}"

@@ -273,7 +273,7 @@ def describe_events(events: tuple[Event, ...], width: int) -> str:
 
 def _fold(line: str, width: int) -> list[str]:
     return textwrap.wrap(
-        line,
+        drawable(line),
         width,
         subsequent_indent=" " * 11,
         break_on_hyphens=False,
