@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from appliance.plan.model import TABLES
+from appliance.report.arrays.compare import read_rows
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
-from appliance.report.kinds import fio, lottery, matrix, surface
-from appliance.report.kinds.compare import read_rows
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
 from appliance.samples.steady_state import WINDOW
@@ -21,6 +20,10 @@ from appliance.samples.variants import SLICES
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
+from appliance.workloads.matrix import report as matrix
+from appliance.workloads.surface import report as surface
 
 BOOTS = "settled boots"
 PAGE_CACHE = "page cache"

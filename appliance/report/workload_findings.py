@@ -6,6 +6,7 @@ RAM answered, which is never told as the drive's.
 
 from collections.abc import Iterable, Sequence
 
+from appliance.report import sustained
 from appliance.report.arrays.findings import (
     ARRAY_RULES,
     find_array_findings,
@@ -22,11 +23,16 @@ from appliance.report.blocks import (
 )
 from appliance.report.boots.findings import Finding
 from appliance.report.figures import Figure, Workload
-from appliance.report.kinds import fio, lottery, matrix, sql, surface, sustained, sweep
 from appliance.samples.first_touch import Chance
 from appliance.samples.steady_state import WINDOW
 from appliance.samples.variants import OTHER, TOTAL
 from appliance.statistics import stats
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
+from appliance.workloads.matrix import report as matrix
+from appliance.workloads.sql import report as sql
+from appliance.workloads.surface import report as surface
+from appliance.workloads.sweep import report as sweep
 
 _GAIN = 1.0 + stats.TOLERANCE
 _CHANCE = 0.005

@@ -15,11 +15,11 @@ from appliance.workloads.base import Workload
 from appliance.workloads.fio.cache_modes import FioModesWorkload
 from appliance.workloads.fio.workload import FioWorkload
 from appliance.workloads.lottery.workload import LotteryWorkload
-from appliance.workloads.matrix import MatrixWorkload
-from appliance.workloads.selftest import SelftestWorkload
+from appliance.workloads.matrix.workload import MatrixWorkload
+from appliance.workloads.selftest.workload import SelftestWorkload
 from appliance.workloads.sql.workload import SqlWorkload
 from appliance.workloads.surface.workload import SurfaceWorkload
-from appliance.workloads.sweep import SweepWorkload
+from appliance.workloads.sweep.workload import SweepWorkload
 from appliance.workloads.verify.workload import VerifyWorkload
 
 

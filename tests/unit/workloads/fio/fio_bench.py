@@ -15,10 +15,10 @@ from appliance.run import Finished
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import parse_fio
 from appliance.samples.model import Result
-from appliance.workloads import matrix
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.fio import run as fio_run
 from appliance.workloads.fio import workload as fio
+from appliance.workloads.matrix import workload as matrix
 from appliance.workloads.registry import make_workload
 from tests.unit.workloads.fake_array import FakeArray
 

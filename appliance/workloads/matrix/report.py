@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -25,7 +26,6 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.draw import Box, draw_boxes
 from appliance.report.figures import Figure, StepFigures, Workload, size_key
-from appliance.report.kinds import plain
 from appliance.samples.variants import MatrixVariant
 from appliance.statistics import stats
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from appliance.report import plain
 from appliance.report.blocks import (
     BlockView,
     LineView,
@@ -12,9 +13,8 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
-from appliance.report.kinds.surface import make_ranges
 from appliance.samples.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
+from appliance.workloads.surface.report import make_ranges
 
 NOTE = (
     "Every 512 bytes carry their address and are compared with what was written. Alias: "

@@ -5,6 +5,7 @@ A test that ran in rounds is shown as the mean of its last rounds, the window of
 
 from dataclasses import dataclass
 
+from appliance.report import plain
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -20,7 +21,6 @@ from appliance.report.blocks import (
 from appliance.report.charts.draw import Bars, draw_bars
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
 from appliance.samples.steady_state import WINDOW, judge_rounds
 from appliance.samples.variants import FioVariant
 

@@ -6,24 +6,21 @@ A module has `make_block(workload)`; a kind without one is shown as plain tables
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from appliance.report import plain, sustained
+from appliance.report.arrays import cache_modes
+from appliance.report.arrays import tables as array
+from appliance.report.arrays.compare import make_comparison
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.charts.activity import make_activity_fold
 from appliance.report.figures import Workload
-from appliance.report.kinds import (
-    array,
-    cache_modes,
-    fio,
-    lottery,
-    matrix,
-    plain,
-    selftest,
-    sql,
-    surface,
-    sustained,
-    sweep,
-    verify,
-)
-from appliance.report.kinds.compare import make_comparison
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
+from appliance.workloads.matrix import report as matrix
+from appliance.workloads.selftest import report as selftest
+from appliance.workloads.sql import report as sql
+from appliance.workloads.surface import report as surface
+from appliance.workloads.sweep import report as sweep
+from appliance.workloads.verify import report as verify
 
 _KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
     "lottery": ("Lottery", lottery.NOTE, lottery.make_block),

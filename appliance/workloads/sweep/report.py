@@ -7,6 +7,8 @@ what it is compared with: thin lines.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appliance.report import plain
+from appliance.report.arrays.tables import find_hit_ratio
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -23,8 +25,6 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
-from appliance.report.kinds import plain
-from appliance.report.kinds.array import find_hit_ratio
 from appliance.samples.variants import SweepVariant
 from appliance.units import parse_size
 

@@ -20,9 +20,13 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.activity import make_intervals
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import fio, lottery, matrix, sql, sweep
 from appliance.statistics import stats
 from appliance.units import format_seconds
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
+from appliance.workloads.matrix import report as matrix
+from appliance.workloads.sql import report as sql
+from appliance.workloads.sweep import report as sweep
 
 PLACES = ("cache", "backing", "array")
 _HEADS = {"cache": "cache drive alone", "backing": "backing drive alone", "array": "array"}

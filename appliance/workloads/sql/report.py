@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -14,7 +15,6 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.draw import Bars, draw_stacks
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
 from appliance.samples.variants import TOTAL
 from appliance.units import format_seconds
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -24,7 +25,6 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
 from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
 from appliance.samples.variants import LotteryVariant
 from appliance.store.read.workloads import TicketRow
