@@ -16,7 +16,6 @@ from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Worklo
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
 from appliance.samples.steady_state import WINDOW
-from appliance.samples.variants import SLICES
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
@@ -24,6 +23,7 @@ from appliance.workloads.fio import report as fio
 from appliance.workloads.lottery import report as lottery
 from appliance.workloads.matrix import report as matrix
 from appliance.workloads.surface import report as surface
+from appliance.workloads.surface.keys import SLICES
 
 BOOTS = "settled boots"
 PAGE_CACHE = "page cache"

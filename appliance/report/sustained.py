@@ -12,8 +12,10 @@ from appliance.report.blocks import ChartView, LegendView, format_rate
 from appliance.report.charts.activity import Interval, make_intervals, thin
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import FioVariant, MatrixVariant, SweepVariant
 from appliance.statistics import stats
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.sweep.keys import SweepVariant
 
 KINDS = {"fio", "verify"}
 """Of workloads that write as much as that."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from appliance import VERSION
-from appliance.plan.workloads import JUDGING_KINDS
+from appliance.plan.model import JUDGING_KINDS
 from appliance.report.answer import (
     AnswerView,
     make_answer,

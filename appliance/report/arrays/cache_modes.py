@@ -15,7 +15,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import WARM_UP, FioVariant
+from appliance.workloads.fio.keys import WARM_UP, FioVariant
 from appliance.workloads.fio.report import Test, find_tests
 
 WARM_UP_NOTE = (

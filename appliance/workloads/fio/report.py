@@ -22,7 +22,7 @@ from appliance.report.charts.draw import Bars, draw_bars
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.samples.steady_state import WINDOW, judge_rounds
-from appliance.samples.variants import FioVariant
+from appliance.workloads.fio.keys import FioVariant
 
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "

@@ -26,8 +26,8 @@ from appliance.report.blocks import (
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
 from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
-from appliance.samples.variants import LotteryVariant
 from appliance.store.read.workloads import TicketRow
+from appliance.workloads.lottery.keys import LotteryVariant
 
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is "

@@ -26,8 +26,8 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.draw import Box, draw_boxes
 from appliance.report.figures import Figure, StepFigures, Workload, size_key
-from appliance.samples.variants import MatrixVariant
 from appliance.statistics import stats
+from appliance.workloads.matrix.keys import MatrixVariant
 
 NOTE = (
     "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"

@@ -24,10 +24,10 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import SLICES, SurfaceVariant
 from appliance.statistics.stats import find_share_shown
 from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.units import format_seconds
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 
 NOTE = (
     "Read from the first byte to the last with O_DIRECT. Rates cover the time the drive took "

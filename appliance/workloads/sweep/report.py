@@ -25,8 +25,8 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
-from appliance.samples.variants import SweepVariant
 from appliance.units import parse_size
+from appliance.workloads.sweep.keys import SweepVariant
 
 NOTE = (
     "Random map on: fio touches no block twice, so on a set larger than a cache each miss evicts"

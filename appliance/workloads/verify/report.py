@@ -13,8 +13,9 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
+from appliance.samples.variants import Variant
 from appliance.workloads.surface.report import make_ranges
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
 NOTE = (
     "Every 512 bytes carry their address and are compared with what was written. Alias: "

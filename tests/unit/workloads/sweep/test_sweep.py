@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SweepPlan
 from appliance.workloads.base import PartResult
 from appliance.workloads.idle_wait import Rest
 from appliance.workloads.sweep import workload as sweep
+from appliance.workloads.sweep.keys import SweepPlan
 from appliance.workloads.sweep.workload import SweepWorkload
 from tests.unit.workloads.fio.fio_bench import FioBench, make_fio_bench, option, total
 
