@@ -1,55 +1,31 @@
-"""One module per kind of workload: its figures become one block of a page. Pure.
+"""The sections of a page, one per kind of workload, with what is drawn of all kinds. Pure."""
 
-A module has `make_block(workload)`; a kind without one is shown as plain tables.
-"""
+from collections.abc import Sequence
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
-from appliance.report import plain, sustained
+from appliance.kinds import KINDS
+from appliance.report import sustained
 from appliance.report.arrays import cache_modes
 from appliance.report.arrays import tables as array
 from appliance.report.arrays.compare import make_comparison
 from appliance.report.blocks import BlockView, SectionView
 from appliance.report.charts.activity import make_activity_fold
 from appliance.report.figures import Workload
-from appliance.workloads.fio import report as fio
-from appliance.workloads.lottery import report as lottery
-from appliance.workloads.matrix import report as matrix
-from appliance.workloads.selftest import report as selftest
-from appliance.workloads.sql import report as sql
-from appliance.workloads.surface import report as surface
-from appliance.workloads.sweep import report as sweep
-from appliance.workloads.verify import report as verify
-
-_KINDS: dict[str, tuple[str, str, Callable[[Workload], BlockView]]] = {
-    "lottery": ("Lottery", lottery.NOTE, lottery.make_block),
-    "fio": ("fio", fio.NOTE, fio.make_block),
-    "matrix": ("Matrix", matrix.NOTE, matrix.make_block),
-    "sweep": ("Working-set sweep", sweep.NOTE, sweep.make_block),
-    "sql": ("SQL", sql.NOTE, sql.make_block),
-    "surface": ("Surface", surface.NOTE, surface.make_block),
-    "verify": ("Verify", verify.NOTE, verify.make_block),
-    "selftest": ("Self-test", selftest.NOTE, selftest.make_block),
-}
+from appliance.report.section import find_section
 
 
 def make_sections(workloads: tuple[Workload, ...]) -> tuple[SectionView, ...]:
     """A section per kind, known kinds first, in it a block per [[workload]]."""
-    kinds = dict.fromkeys((*_KINDS, *(workload.kind for workload in workloads)))
     sections = []
-    for kind in kinds:
-        title, note, make_block = _KINDS.get(kind, (kind, plain.NOTE, plain.make_block))
-        if make_block is sql.make_block:
-            # Bars of the same length mean the same in the whole section.
-            make_block = partial(sql.make_block, highest_s=sql.find_highest(workloads))
+    for kind in dict.fromkeys((*KINDS, *(workload.kind for workload in workloads))):
+        own = [each for each in workloads if each.kind == kind]
+        section = find_section(kind)
         blocks = tuple(
-            _with_activity(make_block(workload), workload)
-            for workload in workloads
-            if workload.kind == kind and any(step.figures for step in workload.steps)
+            _with_activity(block, workload)
+            for workload, block in zip(own, section.make_blocks(own), strict=True)
+            if any(step.figures for step in workload.steps)
         )
         if blocks:
-            sections.append(SectionView(title=title, note=note, blocks=blocks))
+            sections.append(SectionView(title=section.title, note=section.note, blocks=blocks))
     return tuple(sections)
 
 

@@ -20,6 +20,7 @@ from appliance.report.blocks import (
 )
 from appliance.report.boots.findings import Finding
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
+from appliance.report.section import name_kind
 from appliance.statistics import stats
 from appliance.workloads.sweep import report as sweep
 
@@ -74,8 +75,7 @@ def find_covered(workload: Workload) -> frozenset[str]:
 
 
 def _name_subject(workload: Workload, one: Comparison) -> str:
-    kind = "SQL" if workload.kind == "sql" else workload.kind
-    return f"{kind}, {one.name}"
+    return f"{name_kind(workload.kind)}, {one.name}"
 
 
 def _judge_order(workload: Workload, one: Comparison) -> Finding:
