@@ -20,7 +20,7 @@ from appliance.drives.identity import find_by_identity
 from appliance.drives.model import Drive
 from appliance.errors import KaltstartError, PlanError, RefusedError, StepFailedError
 from appliance.plan.read import Plan, find_conflicts, parse_plan
-from appliance.plan.workloads import ARRAY, FioPlan, VerifyPlan
+from appliance.plan.workloads import ARRAY
 from appliance.problem import Problem
 from appliance.reference_os.install import SLOTS, needed_bytes, root_partuuid
 from appliance.run import StillRunningError
@@ -36,7 +36,9 @@ from appliance.store.campaigns import (
 from appliance.store.connect import transaction
 from appliance.store.steps import insert_step
 from appliance.units import printable
-from appliance.workloads.fio.workload import find_mistake_in_options
+from appliance.workloads.fio.classic import find_mistake_in_options
+from appliance.workloads.fio.keys import FioPlan
+from appliance.workloads.verify.keys import VerifyPlan
 
 
 class RefusedForReasonsError(RefusedError):

@@ -12,19 +12,8 @@ from math import ceil
 from appliance.drives.model import Drive
 from appliance.plan.model import Boot
 from appliance.plan.read import Plan
-from appliance.plan.workloads import (
-    ARRAY,
-    FioPlan,
-    LotteryPlan,
-    MatrixPlan,
-    SelftestPlan,
-    SqlPlan,
-    SurfacePlan,
-    SweepPlan,
-    VerifyPlan,
-    WorkloadPlan,
-)
-from appliance.workloads.registry import make_workload
+from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.workloads.base import make_workload
 
 ACTIVITY_ROW_BYTES = 91
 TEMPERATURE_ROW_BYTES = 40
@@ -62,21 +51,6 @@ _FASTEST_BYTES_S = {"disk": 300e6, "flash": 1.2e9, "nvme": 14e9}
 """No drive reads faster: outer tracks of today's disks, SAS-3, PCIe 5 with four lanes."""
 _USUAL_BYTES_S = {"disk": 100e6, "flash": 300e6, "nvme": 300e6}
 """What most reach from end to end, slow ones among them: as long as it may well take."""
-_SHORT_SELFTEST_S = 120
-_SQL_BYTES_S = 1e6
-"""Of its data, over all phases: 512 MiB took a disk 5 minutes."""
-_CELL_S = 60
-"""Of a matrix: what is limited by time takes no longer, and most takes less."""
-
-_RESULTS_OF_PART = {
-    "fio": 13,
-    "matrix": 7,
-    "sweep": 13,
-    "sql": 8,
-    "surface": 4,
-    "verify": 8,
-    "selftest": 2,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,85 +149,27 @@ def _list_loads(plan: Plan, drives: Sequence[Drive]) -> Iterator[_StepLoad]:
 
 def _estimate_step(workload: WorkloadPlan, drives: Sequence[Drive], *, devices: int) -> _StepLoad:
     parts = len(make_workload(workload).parts)
-    least_s, usual_s = _estimate_seconds(workload, drives, parts=parts)
-    runs, results, other_rows_bytes = parts, 0, 0
-    raw_bytes = (_KEPT_BYTES, _KEPT_BYTES)
-    match workload:
-        case FioPlan():
-            runs = _count_runs(workload, parts)
-            raw_bytes = _FIO_OUTPUT_BYTES
-        case MatrixPlan() | SweepPlan():
-            raw_bytes = _FIO_OUTPUT_BYTES
-        case LotteryPlan():
-            draws = sum(number for _, number in workload.tickets)
-            other_rows_bytes = parts * draws * TICKET_ROW_BYTES
-            # Of each file and of the pass.
-            results = parts * (6 * len(workload.tickets) + 8)
-        case SurfacePlan():
-            other_rows_bytes = parts * SLICE_ROW_BYTES
-        case SqlPlan() | VerifyPlan() | SelftestPlan():
-            pass
+    usual_bytes_s = _find_rate(_USUAL_BYTES_S, drives)
+    drive_bytes = max((each.size_bytes for each in drives), default=0)
+    expected = workload.expect(parts, drive_bytes=drive_bytes, bytes_s=usual_bytes_s)
+    least_s, usual_s = expected.least_s, expected.usual_s
+    if expected.moved_bytes:
+        least_s = expected.moved_bytes / _find_rate(_FASTEST_BYTES_S, drives, slowest=False)
+        usual_s = expected.moved_bytes / usual_bytes_s
+    raw_bytes = _FIO_OUTPUT_BYTES if expected.runs_fio else (_KEPT_BYTES, _KEPT_BYTES)
     return _StepLoad(
         least_s=least_s,
         usual_s=usual_s,
         devices=devices,
-        results=results or runs * _RESULTS_OF_PART[workload.kind],
+        results=expected.results,
         # Rounds may be fewer.
-        raw_bytes=(parts * raw_bytes[0], runs * raw_bytes[1]),
-        other_rows_bytes=other_rows_bytes + runs * EVENT_ROW_BYTES,
+        raw_bytes=(parts * raw_bytes[0], expected.runs * raw_bytes[1]),
+        other_rows_bytes=(
+            expected.tickets * TICKET_ROW_BYTES
+            + expected.slices * SLICE_ROW_BYTES
+            + expected.runs * EVENT_ROW_BYTES
+        ),
     )
-
-
-def _count_runs(plan: FioPlan, parts: int) -> int:
-    """How often fio runs at most."""
-    if plan.options:
-        return parts
-    rounds = plan.max_rounds if plan.steady_state else 1
-    modes = max(1, len(plan.modes))
-    warm_up = plan.warm_up_rounds * len(plan.modes)
-    return len(plan.tests) * rounds * modes + plan.precondition + warm_up
-
-
-def _estimate_seconds(
-    workload: WorkloadPlan, drives: Sequence[Drive], *, parts: int
-) -> tuple[float, float]:
-    """How long a step takes at least, and how long it may well take."""
-    usual_bytes_s = _find_rate(_USUAL_BYTES_S, drives)
-    if moved_bytes := _count_moved(workload, drives):
-        fastest_bytes_s = _find_rate(_FASTEST_BYTES_S, drives, slowest=False)
-        return moved_bytes / fastest_bytes_s, moved_bytes / usual_bytes_s
-    usual_s = 0.0
-    match workload:
-        case SweepPlan():
-            # Each test takes its whole time.
-            return (float(parts * workload.runtime_s),) * 2
-        case FioPlan():
-            usual_s = float(_count_runs(workload, parts) * workload.runtime_s)
-        case MatrixPlan():
-            usual_s = float(parts * _CELL_S)
-        case LotteryPlan():
-            draws = sum(number for _, number in workload.tickets)
-            usual_s = parts * draws * workload.file_size_bytes / usual_bytes_s
-        case SqlPlan():
-            usual_s = workload.data_size_bytes / _SQL_BYTES_S
-        case SelftestPlan() | SurfacePlan() | VerifyPlan():
-            usual_s = _SHORT_SELFTEST_S
-    return 0.0, usual_s
-
-
-def _count_moved(workload: WorkloadPlan, drives: Sequence[Drive]) -> float:
-    """What the drive has to read and write in any case; 0 where RAM or time may end it before."""
-    size_bytes = max((each.size_bytes for each in drives), default=0)
-    match workload:
-        case SurfacePlan():
-            return workload.sample * size_bytes
-        case VerifyPlan():
-            # Written, read back, and once more after the power was off.
-            return (workload.size_bytes or size_bytes) * (3 if workload.power_cycle else 2)
-        case SelftestPlan(test="long"):
-            return size_bytes
-        case _:
-            return 0.0
 
 
 def _find_rate(rates: dict[str, float], drives: Sequence[Drive], *, slowest: bool = True) -> float:

@@ -19,7 +19,6 @@ from appliance.units import format_drive_size, printable
 # Partition table, alignment and the file system around the installed system.
 _INSTALL_EXTRA_BYTES = 64 << 20
 # Their files stay on the file system, for what a drive has learned of them; others clear up.
-_KEEPING = frozenset({"fio", "lottery", "sql"})
 # What bcache keeps of the backing drive's beginning (BDEV_DATA_START_DEFAULT, bcache.h).
 _ARRAY_START_BYTES = 16 * 512
 
@@ -106,7 +105,7 @@ def _check_room(plan: Plan, room: _Room, *, root_bytes: int) -> Iterator[Problem
         own_bytes = each.data_bytes
         # The file of fio never becomes smaller.
         is_smaller = each.kind == "fio" and own_bytes < kept.get("fio", ("", 0))[1]
-        if each.filesystem and each.kind in _KEEPING and not is_smaller:
+        if each.filesystem and each.keeps_files and not is_smaller:
             kept[each.kind] = _name(number, each), own_bytes
 
 

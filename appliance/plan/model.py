@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from appliance.plan.workloads import MAX_DRIVES, WORKLOADS, WorkloadPlan
+from appliance.kinds import KINDS, load
+from appliance.plan.workloads import MAX_DRIVES, WorkloadPlan
 from appliance.plan.writes import TESTED_ROLES, Work, find_causes, list_works
 from appliance.samples.variants import CacheMode
 from appliance.toml.fields import (
@@ -233,6 +234,12 @@ class ArrayPlan:
         says="Seconds to wait before each reading test for the array to be clean.",
     )
 
+
+WORKLOADS: Mapping[str, Table[WorkloadPlan]] = {
+    kind: table_of(load(kind, "keys")) for kind in KINDS
+}
+"""The tables of all kinds."""
+JUDGING_KINDS = frozenset(kind for kind in KINDS if load(kind, "keys").judges)
 
 TABLES: Mapping[str, Table[Any]] = {
     "campaign": table_of(Campaign),

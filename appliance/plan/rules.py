@@ -1,47 +1,30 @@
-"""Conflicts between several keys of a plan.
+"""A plan's rules about several keys: its drives' identities, releases, where workloads run.
 
-Pure. Skips what `plan/tables` has complained about, so that every mistake is told at once. What
-concerns the drives is `plan/drive_rules`'.
+Pure; rules between the keys of one workload are its class's. Skips what `plan/tables` has
+complained about, so that every mistake is told at once. Must never take a drive for released that
+is not.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
-from appliance.plan.drive_rules import check_places
+from appliance.plan.compose import quote
+from appliance.plan.model import PlannedDrive
 from appliance.plan.tables import Shape
-from appliance.plan.workloads import (
-    ARRAY,
-    DEFAULT_MAX_ROUNDS,
-    DEFAULT_WARM_UP_ROUNDS,
-    MAX_TICKETS,
-    RANDOM_TESTS,
-    FioPlan,
-    LotteryPlan,
-    MatrixPlan,
-    SelftestPlan,
-    SqlPlan,
-    SurfacePlan,
-    SweepPlan,
-    VerifyPlan,
-    WorkloadPlan,
+from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.plan.writes import (
+    MEMBER_ROLES,
+    TESTED_ROLES,
+    Cause,
+    Work,
+    find_causes,
+    list_works,
 )
-from appliance.problem import KeyPath, Problem
-from appliance.samples.fio_options import check_option
+from appliance.problem import Problem
 from appliance.toml.fields import Reading
-from appliance.toml.values import show_size, show_value
+from appliance.toml.values import show_value
 
-_SEQUENTIAL_BYTES = 1 << 20
-_MAX_CELLS = 2000
-_MAX_SWEEP_PARTS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class _Clash:
-    """A problem of one workload; it is only one if none of `keys` is broken."""
-
-    keys: tuple[str, ...]
-    path: KeyPath
-    message: str
+type _Drives = Mapping[int, Reading[PlannedDrive]]
+"""`[[drive]]` tables by their index."""
 
 
 def find_contradictions(shape: Shape) -> list[Problem]:
@@ -49,138 +32,232 @@ def find_contradictions(shape: Shape) -> list[Problem]:
     problems = [
         Problem((*each.path, *clash.path), clash.message)
         for each in shape.workloads.values()
-        for clash in _check_workload(each)
+        for clash in each.value.find_clashes(each.given)
         if not each.broken & set(clash.keys)
     ]
-    return [*problems, *check_places(shape)]
+    return [*problems, *_check_places(shape)]
 
 
-def _check_workload(workload: Reading[WorkloadPlan]) -> Iterator[_Clash]:
-    match workload.value:
-        case FioPlan() as plan:
-            yield from _check_fio(plan, workload.given)
-        case LotteryPlan() as plan:
-            yield from _check_lottery(plan)
-        case MatrixPlan() as plan:
-            yield from _check_matrix(plan)
-        case SweepPlan() as plan:
-            yield from _check_sweep(plan)
-        case VerifyPlan() as plan:
-            if plan.power_cycle and ARRAY in plan.on:
-                yield _Clash(
-                    ("power_cycle", "on"),
-                    ("power_cycle",),
-                    f"is for drives by themselves; leave it out where on names {show_value(ARRAY)}",
-                )
-        case SqlPlan() | SurfacePlan() | SelftestPlan():
-            pass
+def _check_places(shape: Shape) -> Iterator[Problem]:
+    """Every contradiction about the drives, in no order; less where none of them can be read."""
+    drives = shape.drives
+    boot = shape.boot
+    installs = boot is not None and "mode" not in boot.broken and boot.value.mode == "install"
+    has_array = ARRAY in shape.plan.given
+    yield from _check_names(drives)
+    for each in drives.values():
+        yield from _check_drive(each)
+    if has_array:
+        yield from _check_members(drives)
+        yield from _check_use(shape)
+    for each in drives.values():
+        if not has_array and _role_of(each) in MEMBER_ROLES:
+            told = f"{show_value(_role_of(each))} is for a plan with an [array] table"
+            yield Problem((*each.path, "role"), told)
+    works: list[Work] = []
+    for index, workload in shape.workloads.items():
+        if "on" not in workload.broken:
+            yield from _check_workload(index, workload, drives, has_array=has_array, works=works)
+    works_of_all = list_works(works, installs=installs, has_array=has_array)
+    yield from _check_releases(drives, works_of_all, shape.workloads)
 
 
-def _check_lottery(plan: LotteryPlan) -> Iterator[_Clash]:
-    tickets = sum(count for _, count in plan.tickets)
-    if tickets > MAX_TICKETS:
-        told = f"must be at most {MAX_TICKETS} in all, not {tickets}"
-        yield _Clash(("tickets",), ("tickets",), told)
-
-
-def _check_fio(plan: FioPlan, given: frozenset[str]) -> Iterator[_Clash]:
-    if plan.page_cache == "bounded" and not plan.memory_max_bytes:
-        yield _Clash(
-            ("page_cache", "memory_max"),
-            ("page_cache",),
-            'needs memory_max when it is "bounded", such as memory_max = "256M"',
-        )
-    if plan.memory_max_bytes and plan.page_cache != "bounded":
-        yield _Clash(
-            ("page_cache", "memory_max"),
-            ("memory_max",),
-            f'is only for page_cache = "bounded", not {show_value(plan.page_cache)}',
-        )
-    if plan.max_rounds != DEFAULT_MAX_ROUNDS and not plan.steady_state:
-        yield _Clash(
-            ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
-        )
-    yield from _check_modes(plan)
-    if not {"ioengine", "iodepth"} & set(dict(plan.options)):
-        yield from _check_depth(plan)
-    if set(plan.tests) - RANDOM_TESTS and plan.size_bytes < plan.numjobs * _SEQUENTIAL_BYTES:
-        yield _Clash(
-            ("tests", "size", "numjobs"),
-            ("size",),
-            f"must give each of the {plan.numjobs} jobs a block of 1M, not "
-            f'"{show_size(plan.size_bytes)}" among them',
-        )
-    for key, value in plan.options:
-        if wrong := check_option(key, value):
-            found = f", not {show_value(value)}" if wrong.startswith("must be") else ""
-            yield _Clash(("options",), ("options", key), f"{wrong}{found}")
-        elif key in given:
-            yield _Clash(
-                ("options",), ("options", key), f"stands in the workload too; leave one {key} out"
+def _check_names(drives: _Drives) -> Iterator[Problem]:
+    firsts: dict[tuple[str, str], int] = {}
+    called: dict[str, int] = {}
+    for index, each in drives.items():
+        identity = _identity_of(each)
+        first = called.setdefault(identity, index)
+        if identity and first != index and _key_of(each) != _key_of(drives[first]):
+            yield Problem(
+                each.path,
+                f"{show_value(identity)} is what drive {first + 1} is called too; "
+                "name one of them by its other identity",
             )
-    if plan.options and "tests" in given:
-        yield _Clash(("options", "tests"), ("options",), "take the place of tests; leave one out")
-
-
-def _check_modes(plan: FioPlan) -> Iterator[_Clash]:
-    if plan.modes and plan.on != (ARRAY,):
-        yield _Clash(("modes", "on"), ("modes",), 'are the array\'s; need on = "array" alone')
-    if plan.modes and plan.options:
-        yield _Clash(
-            ("modes", "options"), ("modes",), "are compared with tests; leave modes or options out"
-        )
-    if plan.warm_up_rounds != DEFAULT_WARM_UP_ROUNDS and not plan.modes:
-        yield _Clash(("warm_up", "modes"), ("warm_up",), "is only for a step with modes")
-
-
-def _check_depth(plan: FioPlan | SweepPlan) -> Iterator[_Clash]:
-    if plan.ioengine == "psync" and plan.iodepth > 1:
-        yield _Clash(
-            ("ioengine", "iodepth"),
-            ("iodepth",),
-            f"must be 1 with psync, which has one I/O under way at a time, not {plan.iodepth}",
-        )
-
-
-def _check_matrix(plan: MatrixPlan) -> Iterator[_Clash]:
-    largest_bytes = max(plan.file_sizes_bytes, default=0)
-    for place, size_bytes in enumerate(plan.record_sizes_bytes):
-        if largest_bytes and size_bytes > largest_bytes:
-            yield _Clash(
-                ("file_sizes", "record_sizes"),
-                ("record_sizes", place),
-                f'"{show_size(size_bytes)}" is larger than every file; '
-                f'the largest has "{show_size(largest_bytes)}"',
-            )
-    # Absent file sizes become three.
-    files = len(plan.file_sizes_bytes) or 3
-    cells = files * len(plan.record_sizes_bytes) * len(plan.operations)
-    if cells > _MAX_CELLS:
-        yield _Clash(
-            ("file_sizes", "record_sizes", "operations"),
-            (),
-            f"file_sizes × record_sizes × operations make {cells} cells; "
-            f"at most {_MAX_CELLS} are allowed",
-        )
-
-
-def _check_sweep(plan: SweepPlan) -> Iterator[_Clash]:
-    if not set(plan.tests) & RANDOM_TESTS:
-        for key, value, default in (
-            ("norandommap", plan.norandommap, (False, True)),
-            ("distribution", plan.distribution, ("uniform",)),
-        ):
-            if value != default:
-                yield _Clash(
-                    ("tests", key), (key,), "is only for the tests rand-read and rand-write"
+        for key, other in (("serial", "wwn"), ("wwn", "serial")):
+            value = each.values[key]
+            first = firsts.setdefault((key, value), index)
+            if value and first != index:
+                yield Problem(
+                    (*each.path, key),
+                    f"{show_value(value)} stands in drive {first + 1} already; "
+                    "each drive may be named only once",
                 )
-    yield from _check_depth(plan)
-    sizes, tests = len(plan.set_sizes_bytes), len(plan.tests)
-    parts = sizes * tests * len(plan.norandommap) * len(plan.distribution)
-    if parts > _MAX_SWEEP_PARTS:
-        yield _Clash(
-            ("set_sizes", "tests", "norandommap", "distribution"),
-            (),
-            f"set_sizes × tests × norandommap × distribution make {parts} parts; "
-            f"at most {_MAX_SWEEP_PARTS} are allowed",
+            if value == ARRAY:
+                yield Problem(
+                    (*each.path, key),
+                    f'must not be "{ARRAY}", which is what on calls the array of two drives; '
+                    f"name the drive by its {other} alone",
+                )
+
+
+def _check_drive(drive: Reading[PlannedDrive]) -> Iterator[Problem]:
+    key, identity, erase = _key_of(drive), _identity_of(drive), drive.value.erase
+    if not identity:
+        return
+    if identity != identity.strip(" "):
+        yield Problem((*drive.path, key), "must not begin or end with a space")
+    if "erase" in drive.given - drive.broken and erase != identity:
+        yield Problem(
+            (*drive.path, "erase"),
+            f"must repeat the {key} {show_value(identity)} exactly, not {show_value(erase)}",
+            kind="release",
         )
+
+
+def _check_members(drives: _Drives) -> Iterator[Problem]:
+    """The drives that the array is made of."""
+    for role in MEMBER_ROLES:
+        numbers = [str(index + 1) for index, each in drives.items() if _role_of(each) == role]
+        if len(numbers) > 1:
+            found = f"drives {' and '.join(numbers)} have it"
+        elif not numbers and _has_known_roles(drives):
+            found = "no drive has it"
+        else:
+            continue
+        yield Problem((ARRAY,), f"needs exactly one drive with role = {quote(role)}; {found}")
+
+
+def _check_use(shape: Shape) -> Iterator[Problem]:
+    """An array that nothing runs on would be made for nothing."""
+    workloads = shape.workloads.values()
+    if "boot" in shape.plan.given or not workloads or shape.has_unknown_workloads:
+        return
+    if not any(ARRAY in each.value.on or "on" in each.broken for each in workloads):
+        yield Problem(
+            (ARRAY,),
+            f"nothing uses it; add on = {quote(ARRAY)} to a workload, or a [boot] table",
+        )
+
+
+def _check_workload(
+    index: int,
+    workload: Reading[WorkloadPlan],
+    drives: _Drives,
+    *,
+    has_array: bool,
+    works: list[Work],
+) -> Iterator[Problem]:
+    """Whether `on` names drives of the plan; what the workload does there is put into `works`."""
+    places: set[int] = set()
+    on = workload.value.on
+    if on:
+        yield from _find_places(workload, drives, has_array=has_array, found=places)
+    elif has_array and _has_known_roles(drives) and not any(map(_is_tested, drives.values())):
+        yield Problem(
+            (*workload.path, "on"),
+            "is missing, and no drive has the role target or control; "
+            f"add on = {quote(ARRAY)} or a drive's serial number",
+        )
+    if not workload.broken & workload.value.writing_keys:
+        works.append(Work(index, frozenset(places) if on else None, workload.value.writes))
+
+
+def _check_releases(
+    drives: _Drives, works: Sequence[Work], workloads: Mapping[int, Reading[WorkloadPlan]]
+) -> Iterator[Problem]:
+    """The drives that the plan writes to and does not release; drives are called by their index."""
+    for index, each in drives.items():
+        identity = _identity_of(each)
+        if not identity or "erase" in each.given:
+            continue
+        causes = find_causes(works, index, _role_of(each))
+        # The array's own drives must be released whatever runs on them; that is told once.
+        for cause in ("array",) if "array" in causes else causes:
+            yield _describe_unreleased(identity, index, cause, workloads)
+
+
+def _describe_unreleased(
+    identity: str, index: int, cause: Cause, workloads: Mapping[int, Reading[WorkloadPlan]]
+) -> Problem:
+    release = f"add erase = {quote(identity)}"
+    match cause:
+        case "boot":
+            return Problem(
+                ("drive", index),
+                f"{show_value(identity)} is not released: a boot test in install mode erases the "
+                f"drive; {release}",
+            )
+        case "array":
+            return Problem(
+                ("drive", index),
+                f"{show_value(identity)} is not released: making the array erases the drive; "
+                f"{release}",
+                kind="release",
+            )
+        case _:
+            workload = workloads[cause]
+            return Problem(
+                workload.path,
+                f"the {workload.value.kind} step writes to {show_value(identity)}, which is not "
+                f"released; {_ways_out(workload.value, identity, index + 1)}",
+                kind="release",
+            )
+
+
+def _find_places(
+    workload: Reading[WorkloadPlan], drives: _Drives, *, has_array: bool, found: set[int]
+) -> Iterator[Problem]:
+    """Put the drives that `on` names into `found`."""
+    on = workload.value.on
+    for position, wanted in enumerate(on):
+        path = (*workload.path, "on", *([position] if len(on) > 1 else []))
+        if wanted == ARRAY:
+            if not has_array:
+                yield Problem(
+                    path, f"{show_value(wanted)} needs an [array] table, which is not in this plan"
+                )
+            continue
+        matching = {
+            index for index, each in drives.items() if wanted in {each.value.serial, each.value.wwn}
+        }
+        if not drives:
+            continue
+        if not matching:
+            known = " or ".join(show_value(_identity_of(each)) for each in drives.values())
+            array = f' or "{ARRAY}"' if has_array else ""
+            yield Problem(
+                path,
+                f"must be the serial number or WWN of a drive of this plan ({known}){array}, "
+                f"not {show_value(wanted)}",
+            )
+        elif len(matching) > 1:
+            numbers = " and ".join(str(index + 1) for index in sorted(matching))
+            yield Problem(path, f"{show_value(wanted)} is in drives {numbers}")
+        elif matching <= found:
+            (index,) = matching
+            yield Problem(
+                path, f"{show_value(wanted)} is drive {index + 1}, which is already named"
+            )
+        else:
+            found |= matching
+
+
+def _role_of(drive: Reading[PlannedDrive]) -> str:
+    """Empty where it is none that there is."""
+    return "" if "role" in drive.broken else drive.value.role
+
+
+def _has_known_roles(drives: _Drives) -> bool:
+    return bool(drives) and all(map(_role_of, drives.values()))
+
+
+def _is_tested(drive: Reading[PlannedDrive]) -> bool:
+    return _role_of(drive) in TESTED_ROLES
+
+
+def _key_of(drive: Reading[PlannedDrive]) -> str:
+    """By which of its keys a plan calls the drive."""
+    return "serial" if "serial" in drive.given else "wwn"
+
+
+def _identity_of(drive: Reading[PlannedDrive]) -> str:
+    """What it calls the drive then; empty where it does not, or not so that it can be read."""
+    return str(drive.values[_key_of(drive)])
+
+
+def _ways_out(plan: WorkloadPlan, identity: str, number: int) -> str:
+    release = f"add erase = {quote(identity)} to drive {number}"
+    if ways := plan.ways_to_read:
+        return f"{release}, or only read the bare drive with {' and '.join(ways)}"
+    return f"{release}, or choose a released drive with on"

@@ -1,14 +1,14 @@
 """Reading a plan's tables one by one, and all mistakes in single keys. Pure.
 
-The keys are declared in `plan/model` and `plan/workloads`; what takes several is `plan_checks'`.
+The keys are declared in `plan/model` and `plan/workloads`; what takes several is `rules'`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.plan.model import TABLES, Boot, Plan, PlannedDrive
-from appliance.plan.workloads import WORKLOADS, WorkloadPlan
+from appliance.plan.model import TABLES, WORKLOADS, Boot, Plan, PlannedDrive
+from appliance.plan.workloads import WorkloadPlan
 from appliance.problem import KeyPath, Problem
 from appliance.toml.fields import (
     Reading,

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from appliance.plan.workloads import ARRAY, WORKLOADS, WRITING_KEYS
-from appliance.toml.fields import Walk, read_table
+from appliance.kinds import load
+from appliance.plan.workloads import ARRAY, WorkloadPlan
+from appliance.toml.fields import Table, Walk, read_table, table_of
 
 MEMBER_ROLES = ("cache", "backing")
 TESTED_ROLES = ("target", "control")  # not sets: what a broken plan has may be unhashable
@@ -58,11 +59,11 @@ def does_table_write(table: Mapping[str, Any]) -> bool:
 
     A value that is none counts as one that writes: the checks of the plan refuse it.
     """
-    declared = WORKLOADS[str(table["kind"])]
+    declared: Table[WorkloadPlan] = table_of(load(str(table["kind"]), "keys"))
     given = {
         key: [*value] if isinstance(value, tuple) else value
         for key, value in table.items()
         if value != ""  # a form's empty field
     }
     reading = read_table(declared, given, walk=Walk(lambda _table, name: name))
-    return bool(reading.broken & WRITING_KEYS) or reading.value.writes
+    return bool(reading.broken & reading.value.writing_keys) or reading.value.writes

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appliance.plan.workloads import JUDGING_KINDS
+from appliance.plan.model import JUDGING_KINDS
 from appliance.report.blocks import DASH, ChartView, SectionView, count
 from appliance.report.boots.findings import Finding, judge_learning, say_gain
 from appliance.report.figures import Workload

@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from appliance.caches.judge import may_hide_ram
 from appliance.report.series import label_drive
 from appliance.report.workload_tables import describe_keys, read_keys, read_tables
-from appliance.samples.variants import (
-    OTHER,
-    WARM_UP,
-    ArrayVariant,
-    FioVariant,
-    Variant,
-    parse_variant,
-)
+from appliance.samples.variants import OTHER, ArrayVariant, Variant, parse_variant
 from appliance.store.read.campaign import CampaignRows, DriveRow
 from appliance.store.read.workloads import (
     ActivityRow,
@@ -30,6 +23,7 @@ from appliance.store.read.workloads import (
 )
 from appliance.store.steps import StepRow
 from appliance.units import parse_size
+from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
 ARRAY = "array"
 """A step's device, and where it stands in a campaign."""

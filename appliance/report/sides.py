@@ -7,17 +7,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from appliance.plan.model import TABLES
 from appliance.report.blocks import find_ram_share, say_start
 from appliance.report.figures import ARRAY, MEMBERS, Figure, StepFigures, Workload, group_workloads
-from appliance.report.kinds import fio, lottery, matrix, surface
-from appliance.report.kinds.compare import read_rows
+from appliance.report.section import Places, find_section, name_kind, read_values
 from appliance.report.series import Series, label_booted, make_series
 from appliance.report.workload_tables import read_keys
-from appliance.samples.steady_state import WINDOW
-from appliance.samples.variants import SLICES
 from appliance.store.read.campaign import BootRow, CampaignRows, DriveRow
 from appliance.toml.fields import read_alone
 from appliance.units import format_drive_size
@@ -32,27 +28,8 @@ DRIVE_SIZE = "drive size"
 
 _PRODUCT = "Kaltstart "
 
-_SLICES_TOGETHER = 10
-"""A tenth of the drive: zones of a disk, and its heat, reach over some hundredths."""
-
-_THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})
-
 _NOT_COMPARED = frozenset({"cycles", "charts", "wake_margin"})
 """Keys of [boot] that change how many boots there are, and not what one of them is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """What each value of a series is of, where two are held against each other in pairs.
-
-    Values of places are rates.
-    """
-
-    names: tuple[str, ...]
-    called: str
-    """All of them, for people: `record sizes`"""
-    together: int = 1
-    """So many neighbours count as one place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +188,11 @@ def _read_step(
     keys = read_keys(plan_toml)
     asked = keys[workload.index] if workload.index < len(keys) else {}
     conditions = {str(key): str(value) for key, value in asked.items() if key != "kind"}
-    if workload.kind == "surface":
-        # All of the drive is read, or places all over it.
+    if find_section(workload.kind).is_of_drive:
         conditions[DRIVE_SIZE] = drive_size
-    kind = "SQL" if workload.kind == "sql" else workload.kind
-    for each in _READERS.get(workload.kind, _read_single)(step):
+    for each in read_values(step):
         yield Samples(
-            subject=f"{kind}, {each.name}",
+            subject=f"{name_kind(workload.kind)}, {each.name}",
             unit=each.unit,
             values=tuple(each.values),
             conditions=conditions | {PAGE_CACHE: _describe_start(each.figures)},
@@ -233,119 +208,3 @@ def _describe_start(figures: tuple[Figure, ...]) -> str:
         return say_start(figures).removeprefix("page cache ").partition(";")[0]
     states = dict.fromkeys(cache.page_cache for figure in figures for cache in figure.caches)
     return f"{', '.join(states)}, {NOT_PROVEN}"
-
-
-class _Read(NamedTuple):
-    """What a reader finds in a step."""
-
-    name: str
-    unit: str
-    values: Sequence[float]
-    figures: tuple[Figure, ...]
-    """Where the values are from."""
-    places: Places | None = None
-    file_bytes: float | None = None
-
-
-def _read_single(step: StepFigures) -> Iterator[_Read]:
-    for name, unit, headline, value, figures in read_rows(step):
-        if headline and value is not None and figures:
-            yield _Read(name, unit, [value], figures)
-
-
-def _read_sweep(step: StepFigures) -> Iterator[_Read]:
-    """Points of different sizes are no measurements of the same: each stands alone."""
-    for name, unit, _, value, figures in read_rows(step):
-        if value is not None:
-            yield _Read(name, unit, [value], figures)
-
-
-def _read_matrix(step: StepFigures) -> Iterator[_Read]:
-    """Of the largest file each operation over the record sizes; a cell was measured once."""
-    cells = matrix.find_cells(step)
-    largest = [cell for cell in cells if cell.size == matrix.find_largest(cells)]
-    for operation in dict.fromkeys(cell.operation for cell in largest):
-        own = [
-            (cell, rate)
-            for cell in largest
-            if cell.operation == operation and (rate := cell.figure.get("rate_bytes_s")) is not None
-        ]
-        if own:
-            yield _Read(
-                f"{operation} of {own[0][0].size}, over record sizes",
-                "MB/s",
-                [rate for _, rate in own],
-                tuple(cell.figure for cell, _ in own),
-                Places(tuple(cell.record for cell, _ in own), "record sizes"),
-                _find_file_bytes(largest),
-            )
-
-
-def _find_file_bytes(cells: Sequence[matrix.Cell]) -> float | None:
-    """From what was moved by an operation that goes through all of the file; None without one."""
-    moved = ("app_read_bytes", "app_write_bytes")
-    return max(
-        (
-            cell.figure.values.get(metric, 0.0)
-            for cell in cells
-            if cell.operation in _THROUGH_THE_FILE
-            for metric in moved
-        ),
-        default=None,
-    )
-
-
-def _read_fio(step: StepFigures) -> Iterator[_Read]:
-    for test in fio.find_tests(step):
-        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
-        rounds = test.rounds[-WINDOW:]
-        values = [value for each in rounds if (value := each.get(metric)) is not None]
-        name = f"{test.mode}, {test.name}" if test.mode else test.name
-        if len(values) == len(rounds):
-            yield _Read(name, unit, values, rounds)
-
-
-def _read_lottery(step: StepFigures) -> Iterator[_Read]:
-    for one in lottery.find_passes(step):
-        touches = lottery.find_touches(one)
-        if touches is None or not touches.proven or not all(f.valid for f in one.figures):
-            continue
-        firsts, repeats = (
-            [ticket.bytes / ticket.seconds for ticket in tickets if ticket.seconds > 0]
-            for tickets in lottery.split_touches(one)
-        )
-        # Files that the drive served before show what it has learned, which is another test.
-        if touches.served_before_share <= lottery.DRIVE_SHARE:
-            yield _Read(f"{one.label}, first touches", "MB/s", firsts, one.figures)
-        if touches.is_of_drive:
-            yield _Read(f"{one.label}, repeats", "MB/s", repeats, one.figures)
-
-
-def _read_surface(step: StepFigures) -> Iterator[_Read]:
-    """The whole drive, which is one value; and each slice, in pairs with that of another drive.
-
-    A mean over a part of a drive is not the mean of the drive: it is left out.
-    """
-    whole = surface.find_whole(step)
-    rate = whole.get("bw_bytes_s") if whole is not None else None
-    rated = [row for row in step.slices if row.mean_bytes_s]
-    if whole is None or rate is None or not rated:
-        return
-    if len(rated) == SLICES:
-        yield _Read("mean speed", "MB/s", [rate], (whole,))
-    yield _Read(
-        "place by place",
-        "MB/s",
-        [row.mean_bytes_s for row in rated],
-        (whole,),
-        Places(tuple(str(row.slice) for row in rated), "slices", _SLICES_TOGETHER),
-    )
-
-
-_READERS = {
-    "fio": _read_fio,
-    "lottery": _read_lottery,
-    "matrix": _read_matrix,
-    "surface": _read_surface,
-    "sweep": _read_sweep,
-}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from appliance import VERSION
-from appliance.plan.workloads import JUDGING_KINDS
+from appliance.plan.model import JUDGING_KINDS
 from appliance.report.answer import (
     AnswerView,
     make_answer,
@@ -33,8 +33,8 @@ from appliance.report.boots.wakes import find_wake_findings
 from appliance.report.conditions import ConditionsView, find_condition_findings, make_conditions
 from appliance.report.figures import MEMBERS, Workload, group_workloads
 from appliance.report.health import HealthView, make_health
-from appliance.report.kinds import make_sections
 from appliance.report.ratios import RATIO_RULES, find_earlier_findings, find_ratio_findings
+from appliance.report.sections import make_sections
 from appliance.report.series import Series, make_series
 from appliance.report.sides import read_sides
 from appliance.report.steps import describe_steps, format_time, make_steps

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
-from appliance.plan.workloads import WORKLOADS
+from appliance.plan.model import WORKLOADS
 from appliance.toml.fields import read_alone
 
 type Keys = Mapping[str, object]

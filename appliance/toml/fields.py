@@ -313,6 +313,18 @@ def pairs(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InRow:
+    """How a key is set in the row that a form has for its table; the texts are in English."""
+
+    label: str = ""
+    """Before it."""
+    offered: str = ""
+    """What a field begins with where the key has no default."""
+    words: Mapping[Any, str] = MappingProxyType({})
+    """Of a key with few values, in the order in which they take turns; empty: it has a field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """One key of a table."""
 
@@ -327,6 +339,8 @@ class Key:
     held: Any = None
     """What the program holds where the key is absent."""
     is_required: bool = False
+    in_row: InRow | None = None
+    """None: it is set on the page of all keys."""
 
     @property
     def schema(self) -> Schema:
@@ -348,6 +362,7 @@ def key(
     is_required: bool = False,
     says: str = "",
     brief: str = "",
+    in_row: InRow | None = None,
 ) -> Any:  # noqa: ANN401 - the type is the field's
     """A field of a dataclass that is a key of its table, called like it but for a unit's suffix.
 
@@ -368,6 +383,7 @@ def key(
         default=default,
         held=None if held is MISSING else held,
         is_required=is_required,
+        in_row=in_row,
     )
     without: dict[str, Any] = {} if held is MISSING else {"default": held}
     return field(metadata={_MARK: made}, **without)

@@ -9,14 +9,7 @@ from appliance.drives.facts.hidden_capacity import read_hidden_capacity
 from appliance.drives.facts.link_rates import find_carried
 from appliance.errors import PlanError
 from appliance.plan.read import parse_plan
-from appliance.plan.workloads import FioPlan
-from appliance.samples.variants import (
-    FioVariant,
-    SurfaceVariant,
-    Variant,
-    VerifyVariant,
-    parse_variant,
-)
+from appliance.samples.variants import Variant, parse_variant
 from appliance.statistics import stats
 from appliance.store.campaigns import select_campaign
 from appliance.store.conditions import select_condition_values
@@ -39,8 +32,11 @@ from appliance.verdict.figure_bounds import TimingContext, UnderWay, bound_figur
 from appliance.verdict.gather_figures import MB, MS_NS, Wanted, excuse_skipped, find_worst, take
 from appliance.verdict.gather_health import find_unread_health, read_health
 from appliance.verdict.limits import LIMITS
+from appliance.workloads.fio.keys import FioPlan, FioVariant
 from appliance.workloads.surface.drive import DEPTH
+from appliance.workloads.surface.keys import SurfaceVariant
 from appliance.workloads.surface.slices import REQUEST_BYTES
+from appliance.workloads.verify.keys import VerifyVariant
 
 _FIO: Mapping[str, Wanted] = {
     "fio_seq_read_mb_s": (FioVariant(test="seq-read"), "bw_bytes_s", MB),

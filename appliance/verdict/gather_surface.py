@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from appliance.samples.variants import SurfaceVariant
 from appliance.statistics.stats import find_share_shown
 from appliance.store.read.evidence import (
     JudgedDriveRow,
@@ -19,6 +18,7 @@ from appliance.store.steps import StepRow
 from appliance.store.surface import select_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather_figures import MB, MS_NS, Wanted, sum_metric, take
+from appliance.workloads.surface.keys import SurfaceVariant
 
 _WHOLE = SurfaceVariant()
 _SURFACE: Mapping[str, Wanted] = {

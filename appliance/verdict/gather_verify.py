@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from appliance.samples.variants import READ, READ_COLD, WRITE, VerifyVariant
 from appliance.store.power_offs import select_power_offs
 from appliance.store.read.evidence import (
     JudgedDriveRow,
@@ -13,6 +12,7 @@ from appliance.store.read.figures import FigureRow
 from appliance.store.steps import StepRow
 from appliance.verdict.evidence import SURFACE_UNREAD, Figure
 from appliance.verdict.gather_figures import MB, Wanted, sum_metric, take
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
 _WRITE, _READ, _READ_COLD = map(VerifyVariant, (WRITE, READ, READ_COLD))
 VARIANTS: Mapping[str, Wanted] = {

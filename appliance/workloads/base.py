@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from appliance.kinds import load
+from appliance.plan.workloads import WorkloadPlan
 from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import LbaRange, Result, SliceSample, Ticket
@@ -168,3 +170,9 @@ class Workload(Protocol):
     def close(self) -> None:
         """Let go of what is held from part to part, such as RAM. Called once, whatever happened."""
         return
+
+
+def make_workload(plan: WorkloadPlan) -> Workload:
+    """The workload that a plan describes."""
+    make: Callable[[WorkloadPlan], Workload] = load(plan.kind, "workload")
+    return make(plan)

@@ -14,13 +14,13 @@ from appliance.campaign.silent_drives import SilentDrives
 from appliance.campaign.verdicts import judge_campaign
 from appliance.drives.facts.health import Counter, Health, parse_health
 from appliance.samples.model import LbaRange, Result, SliceSample
-from appliance.samples.variants import SLICES
 from appliance.store.conditions import find_changes, insert_conditions
 from appliance.store.connect import transaction
 from appliance.store.health import insert_health
 from appliance.store.surface import insert_ranges, insert_slices
 from appliance.verdict.evidence import Figure
 from appliance.verdict.gather import gather_evidence
+from appliance.workloads.surface.keys import SLICES
 from tests.report import states
 from tests.report.database import Disk, make_boots, make_database
 from tests.report.workloads import add_results, add_step, end_step

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from appliance.report.arrays import cache_modes
+from appliance.report.arrays.compare import find_comparisons
 from appliance.report.arrays.section import read_settings
 from appliance.report.blocks import find_ram_share
 from appliance.report.figures import Workload, group_workloads
-from appliance.report.kinds import cache_modes, fio, lottery, matrix, sweep
-from appliance.report.kinds.compare import find_comparisons
 from appliance.samples.model import Result
 from appliance.samples.variants import ArrayVariant
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
+from appliance.workloads.matrix import report as matrix
+from appliance.workloads.sweep import report as sweep
 from tests.report.arrays import (
     COUNTED,
     DISKS,

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from appliance.report import sustained
 from appliance.report.figures import group_workloads
-from appliance.report.kinds import sustained
 from appliance.report.workload_findings import find_workload_findings
 from appliance.samples.fio_output import find_percentiles, parse_fio
 from appliance.samples.model import ActivitySample

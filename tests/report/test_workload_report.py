@@ -13,13 +13,14 @@ import pytest
 from appliance.report.boots.findings import Finding
 from appliance.report.charts.activity import Interval, thin
 from appliance.report.figures import group_workloads
-from appliance.report.kinds import fio, lottery
 from appliance.report.workload_findings import find_workload_findings
 from appliance.samples.model import ActivitySample, Result, Ticket
 from appliance.store import steps as store
 from appliance.store.read.campaign import select_campaign
 from appliance.store.read.workloads import TicketRow
 from appliance.store.rows import list_columns
+from appliance.workloads.fio import report as fio
+from appliance.workloads.lottery import report as lottery
 from tests.report.database import Disk, make_database
 from tests.report.pages_read import export, find_charts, read_page, words_of
 from tests.report.states import BYPASS, NOT_DROPPED

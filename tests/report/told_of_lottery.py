@@ -8,9 +8,9 @@ from pathlib import Path
 
 from appliance.report.figures import Cache, Figure, StepFigures, Workload
 from appliance.report.workload_findings import find_workload_findings
-from appliance.samples.variants import LotteryVariant
 from appliance.store.read.workloads import ReportedStep, TicketRow
 from appliance.workloads.lottery.draw import draw_tickets, spread_regions
+from appliance.workloads.lottery.keys import LotteryVariant
 from tests.lab.drives import ModelledDrive
 from tests.lab.simulated_boots import make_clockwork
 from tests.lab.told import Finding, Page

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from appliance.caches.judge import hit_ratio
 from appliance.errors import Blame
-from appliance.plan.workloads import LotteryPass
 from appliance.samples.model import ActivitySample, CacheState, Result, Ticket
 from appliance.store import steps as store
 from appliance.store.connect import transaction
+from appliance.workloads.lottery.keys import LotteryPass
 from appliance.workloads.lottery.workload import judge_ticket
 from tests.report.states import BALLAST, BYPASS, COLD, NOT_DROPPED, WARM, Setup
 

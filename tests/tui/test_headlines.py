@@ -6,8 +6,10 @@ import pytest
 
 from appliance.problem import KeyPath, Problem
 from appliance.samples.model import Result
-from appliance.samples.variants import SLICES, FioVariant, SurfaceVariant, parse_variant
+from appliance.samples.variants import parse_variant
 from appliance.store.read.figures import FigureRow, TicketSum
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 from tests.tui.measured import (
     FIO,
     MATRIX,

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from appliance.samples.model import Result
-from appliance.samples.variants import FioVariant, LotteryVariant
 from appliance.statistics.stats import find_quartiles
 from appliance.store.read.figures import FigureRow, SampleRow
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.lottery.keys import LotteryVariant
 from tests.tui.fake import FakeEngine
 from tests.tui.fake_drives import HDD, SSHD
 from tests.tui.measured import MIB, state

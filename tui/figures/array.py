@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from appliance.samples.variants import CACHE_MODES, ArrayVariant, FioVariant
+from appliance.samples.variants import CACHE_MODES, ArrayVariant
 from appliance.store.read.figures import FigureRow
+from appliance.workloads.fio.keys import FioVariant
 from tui.charset import one_line
 from tui.format import show_bytes, show_number
 from tui.language import _

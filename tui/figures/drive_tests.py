@@ -2,15 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from appliance.samples.variants import (
-    READ,
-    READ_COLD,
-    SLICES,
-    WRITE,
-    SurfaceVariant,
-    VerifyVariant,
-)
 from appliance.store.read.figures import FigureRow
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 from tui.format import show_exact, show_number, show_rate
 from tui.language import N_, _
 

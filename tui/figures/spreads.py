@@ -7,8 +7,9 @@ Pure.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from appliance.samples.variants import FioVariant, LotteryVariant
 from appliance.store.read.figures import FigureRow, SampleRow
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.lottery.keys import LotteryVariant
 from tui.charset import one_line, shorten
 from tui.figures.steps import name_cache
 from tui.format import show_number

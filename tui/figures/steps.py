@@ -6,17 +6,12 @@ No figure leaves here without the cache state it was taken under.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from appliance.samples.variants import (
-    CACHE_MODES,
-    OTHER,
-    TOTAL,
-    ArrayVariant,
-    FioVariant,
-    LotteryVariant,
-    MatrixVariant,
-    SweepVariant,
-)
+from appliance.samples.variants import CACHE_MODES, OTHER, TOTAL, ArrayVariant
 from appliance.store.read.figures import FigureRow, TicketSum
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.lottery.keys import LotteryVariant
+from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.sweep.keys import SweepVariant
 from tui.charset import one_line
 from tui.figures.array import add_hits, is_inner
 from tui.figures.drive_tests import METRICS as FIELD_METRICS

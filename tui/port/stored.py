@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from appliance.errors import StickError
 from appliance.event_texts import find_words
-from appliance.plan.workloads import JUDGING_KINDS
+from appliance.plan.model import JUDGING_KINDS
 from appliance.statistics.stats import find_quartiles
 from appliance.store import requests, steps, verdicts
 from appliance.store.connect import open_read_only

@@ -49,8 +49,7 @@ from appliance.store.steps import (
     update_step_running,
 )
 from appliance.store.surface import insert_ranges, insert_slices
-from appliance.workloads.base import Bench, PartResult, Workload
-from appliance.workloads.registry import make_workload
+from appliance.workloads.base import Bench, PartResult, Workload, make_workload
 
 _UNMEASURED = CacheState(
     page_cache="partial",

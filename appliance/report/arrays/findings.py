@@ -6,7 +6,10 @@ each is called what it is.
 
 from collections.abc import Iterable, Sequence
 
+from appliance.report.arrays.cache_modes import find_warm_ups
+from appliance.report.arrays.compare import Comparison, find_comparisons, pick_headlines
 from appliance.report.arrays.section import find_peak, find_step_modes
+from appliance.report.arrays.tables import find_hit_ratio, is_measured
 from appliance.report.blocks import (
     count,
     format_bytes,
@@ -17,11 +20,9 @@ from appliance.report.blocks import (
 )
 from appliance.report.boots.findings import Finding
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
-from appliance.report.kinds import sweep
-from appliance.report.kinds.array import find_hit_ratio, is_measured
-from appliance.report.kinds.cache_modes import find_warm_ups
-from appliance.report.kinds.compare import Comparison, find_comparisons, pick_headlines
+from appliance.report.section import name_kind
 from appliance.statistics import stats
+from appliance.workloads.sweep import report as sweep
 
 _GAIN = 1.0 + stats.TOLERANCE
 
@@ -74,8 +75,7 @@ def find_covered(workload: Workload) -> frozenset[str]:
 
 
 def _name_subject(workload: Workload, one: Comparison) -> str:
-    kind = "SQL" if workload.kind == "sql" else workload.kind
-    return f"{kind}, {one.name}"
+    return f"{name_kind(workload.kind)}, {one.name}"
 
 
 def _judge_order(workload: Workload, one: Comparison) -> Finding:

@@ -4,7 +4,7 @@ import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 
-from appliance.samples.variants import SurfaceVariant, Variant, VerifyVariant, parse_variant
+from appliance.samples.variants import Variant, parse_variant
 from appliance.store.rows import read_rows
 from appliance.store.steps import StepRow, select_steps
 
@@ -77,8 +77,7 @@ def select_range_bytes(connection: sqlite3.Connection, step_id: int) -> dict[str
     )
     found: dict[str, Counter[Variant]] = {}
     for kind, workload, part, size_bytes in rows:
-        this = parse_variant(workload, part)
-        phase = this.whole if isinstance(this, SurfaceVariant | VerifyVariant) else this
+        phase = parse_variant(workload, part).whole
         found.setdefault(kind, Counter())[phase] += size_bytes
     return {kind: max(phases.values()) for kind, phases in found.items()}
 

@@ -20,11 +20,13 @@ from appliance.run import Finished, run, run_watched
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import FioOutput, FioOutputError, find_percentiles, parse_fio
 from appliance.samples.model import CacheState, PageCache, Result
-from appliance.samples.variants import FioVariant, MatrixVariant, SweepVariant
 from appliance.units import printable
 from appliance.workloads.base import Bench
 from appliance.workloads.fio.job import FioJob, Options, buffer_bytes, file_stem
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.matrix.keys import MatrixVariant
 from appliance.workloads.raw_files import stick_trouble, sync_folder, write_durably
+from appliance.workloads.sweep.keys import SweepVariant
 
 # Slow is not hung: as long as a drive moves anything, nobody but a person ends its job. After its
 # runtime fio still waits for what it has written to reach the drive, which may take hours.

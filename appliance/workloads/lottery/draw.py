@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.caches.cachestat import PAGE_BYTES, Extent, Target
-from appliance.plan.workloads import LotteryPass, LotteryPlan
-from appliance.samples.variants import LotteryVariant
+from appliance.workloads.lottery.keys import LotteryPass, LotteryPlan, LotteryVariant
 
 ALIGNMENT_BYTES = 1 << 20
 """Where files begin on a bare drive: a multiple of every physical block there is."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance.errors import StepFailedError, blame_of
-from appliance.plan.workloads import LotteryPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile, spread_regions
+from appliance.workloads.lottery.keys import LotteryPlan
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.raw_files import sync_folder, write_durably
 

@@ -14,9 +14,9 @@ from typing import Protocol, override
 
 from appliance.caches.direct import DirectFile, make_buffer
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import LotteryPass
 from appliance.progress import Progress
 from appliance.workloads.lottery.draw import LotteryFile
+from appliance.workloads.lottery.keys import LotteryPass
 from appliance.workloads.progress_meter import ProgressMeter
 
 CACHED_CHUNK_BYTES = 1 << 20

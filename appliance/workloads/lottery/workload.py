@@ -17,13 +17,13 @@ from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache, kept_open, warm_page_cache
 from appliance.errors import StepFailedError
 from appliance.phrases import N_
-from appliance.plan.workloads import LotteryPass, LotteryPlan
 from appliance.samples.first_touch import pair_touches
 from appliance.samples.model import CacheState, PageCache, Result, Ticket
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
 from appliance.workloads.lottery.draw import Draw, LotteryFile, PassPart, draw_tickets, list_parts
 from appliance.workloads.lottery.files import prepare_files
+from appliance.workloads.lottery.keys import LotteryPass, LotteryPlan
 from appliance.workloads.lottery.passes import Pulse, Reader, make_reader
 
 _WISHED: dict[LotteryPass, PageCache] = {
@@ -267,3 +267,6 @@ def _sums(tickets: Sequence[Ticket]) -> tuple[int, int, float]:
 def _rate(tickets: Sequence[Ticket]) -> float:
     app, _, seconds = _sums(tickets)
     return app / seconds
+
+
+make_workload = LotteryWorkload

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from appliance.errors import StepFailedError, blame_of
-from appliance.plan.workloads import SqlPlan
 from appliance.workloads.base import Bench
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.raw_files import sync_folder, write_durably
@@ -24,6 +23,7 @@ from appliance.workloads.sql.data import (
     data_of_size,
     list_dump_lines,
 )
+from appliance.workloads.sql.keys import SqlPlan
 
 _FOLDER = "sql"
 _SYNC_EVERY_BYTES = 8 << 20

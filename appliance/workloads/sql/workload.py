@@ -20,7 +20,6 @@ from appliance.caches.judge import hit_ratio, judge_reads
 from appliance.caches.page_cache import drop_page_cache
 from appliance.errors import StepFailedError
 from appliance.phrases import N_
-from appliance.plan.workloads import SqlPlan
 from appliance.samples.model import CacheState, Result
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.idle_wait import rest_array
@@ -34,6 +33,7 @@ from appliance.workloads.sql.database import (
     run_phase,
 )
 from appliance.workloads.sql.files import SqlFolder, prepare_folder
+from appliance.workloads.sql.keys import SqlPlan
 
 _LEAST_FREE_RAM_BYTES = 256 << 20
 """With less the engine and the interface would wait for their own pages, unless asked for."""
@@ -240,3 +240,6 @@ def _read_thread_io() -> tuple[int, int]:
             f"the kernel does not count a thread's reads and writes in {_THREAD_IO}"
         )
     return int(read[1]), int(written[1])
+
+
+make_workload = SqlWorkload

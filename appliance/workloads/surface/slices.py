@@ -15,8 +15,8 @@ from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
-from appliance.samples.variants import SLICES, SurfaceVariant
 from appliance.statistics.stats import find_median, find_share_shown
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 
 ALIGNMENT_BYTES = 4096
 """Of slices, chunks and the smallest range that is told apart: the physical block of today's

@@ -11,12 +11,11 @@ from typing import override
 
 from appliance.caches.judge import judge_reads
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SurfacePlan
 from appliance.samples.model import CacheState, Result, SliceSample
-from appliance.samples.variants import SLICES, SurfaceVariant
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.progress_meter import ProgressMeter
 from appliance.workloads.surface.drive import DirectDrive
+from appliance.workloads.surface.keys import SLICES, SurfacePlan, SurfaceVariant
 from appliance.workloads.surface.progress_log import (
     KeptSlice,
     add_latencies,
@@ -257,3 +256,6 @@ def _judge(bench: Bench, read_bytes: int, device_read_bytes: int) -> CacheState:
         device_read_bytes=device_read_bytes,
         drive_state=bench.drive_state,
     )
+
+
+make_workload = SurfaceWorkload

@@ -14,9 +14,8 @@ from typing import override
 
 from appliance.caches.judge import judge_reads, judge_writes
 from appliance.errors import RefusedError, StepFailedError
-from appliance.plan.workloads import VerifyPlan
 from appliance.samples.model import CacheState, LbaRange, Result
-from appliance.samples.variants import READ, READ_COLD, WRITE, VerifyVariant, parse_part
+from appliance.samples.variants import parse_part
 from appliance.workloads.base import Bench, Leftover, PartResult, Workload
 from appliance.workloads.raw_files import keep, seal, unseal
 from appliance.workloads.verify.io import (
@@ -28,6 +27,7 @@ from appliance.workloads.verify.io import (
     write_last,
     write_stretch,
 )
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyPlan, VerifyVariant
 from appliance.workloads.verify.layout import (
     STRETCHES,
     cut_stretch,
@@ -385,3 +385,6 @@ def _read_kept(raw: Path) -> _Memory | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+make_workload = VerifyWorkload

@@ -14,7 +14,7 @@ from appliance.plan.read import (
     find_conflicts,
     parse_plan,
 )
-from appliance.plan.workloads import FioPlan
+from appliance.workloads.fio.keys import FioPlan
 
 MIB, GIB = 1 << 20, 1 << 30
 BACKING = Drive(

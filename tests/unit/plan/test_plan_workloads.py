@@ -8,17 +8,14 @@ import pytest
 
 from appliance.drives.model import Drive
 from appliance.plan.read import compose_plan, parse_plan, read_plan
-from appliance.plan.workloads import (
-    FioPlan,
-    FioTest,
-    LotteryPlan,
-    MatrixPlan,
-    SelftestPlan,
-    SqlPlan,
-    SweepPlan,
-    VerifyPlan,
-    WorkloadPlan,
-)
+from appliance.plan.workloads import FioTest, WorkloadPlan
+from appliance.workloads.fio.keys import FioPlan
+from appliance.workloads.lottery.keys import LotteryPlan
+from appliance.workloads.matrix.keys import MatrixPlan
+from appliance.workloads.selftest.keys import SelftestPlan
+from appliance.workloads.sql.keys import SqlPlan
+from appliance.workloads.sweep.keys import SweepPlan
+from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.plan.workload_tables import plan_of, workload
 
 PLANS = Path(__file__).parents[2] / "fixtures/plans"

@@ -7,18 +7,18 @@ from appliance.samples.variants import (
     OTHER,
     TOTAL,
     ArrayVariant,
-    FioVariant,
-    LotteryVariant,
-    MatrixVariant,
     NamedVariant,
-    SurfaceVariant,
-    SweepVariant,
     Variant,
-    VerifyVariant,
     parse_part,
     parse_variant,
 )
-from appliance.workloads.registry import make_workload
+from appliance.workloads.base import make_workload
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.lottery.keys import LotteryVariant
+from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.surface.keys import SurfaceVariant
+from appliance.workloads.sweep.keys import SweepVariant
+from appliance.workloads.verify.keys import VerifyVariant
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from appliance.drives.facts.health import Health
 from appliance.drives.model import Drive
 from appliance.drives.unlock import Unlocked
 from appliance.machine.facts import read_fixed
-from appliance.plan.workloads import VerifyPlan
 from appliance.progress import tell_nobody
 from appliance.samples.model import LbaRange, Result
 from appliance.service.drive_guard import MachineDrives
@@ -31,6 +30,7 @@ from appliance.store.campaigns import CampaignDriveRow
 from appliance.store.conditions import select_conditions
 from appliance.store.health import select_health
 from appliance.workloads.base import Leftover
+from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.boots.test_install import PLAN
 from tests.unit.campaign.drives.hanging import Hang
 from tests.unit.campaign.steps.step_machine import COLD, Machine, lottery

@@ -26,13 +26,14 @@ from appliance.campaign.steps.queue import run_steps
 from appliance.drives import deadlines, file_system
 from appliance.drives.model import Drive
 from appliance.plan.model import ArrayPlan
-from appliance.plan.workloads import LotteryPlan, WorkloadPlan
+from appliance.plan.workloads import WorkloadPlan
 from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import CacheState, LbaRange, Result, SliceSample, Ticket
 from appliance.store.connect import open_database, transaction
 from appliance.store.steps import StepRow, insert_step, select_steps
 from appliance.workloads.base import Bench, Leftover, PartResult
+from appliance.workloads.lottery.keys import LotteryPlan
 from tests.unit.campaign.world import STICK, World
 
 COLD = CacheState(page_cache="cold", proof="proven")

@@ -14,12 +14,12 @@ from appliance.campaign.steps import environment
 from appliance.campaign.steps.attempt import StoppedByPersonError
 from appliance.drives.own_uuid import make_table_uuid
 from appliance.errors import KaltstartError, StepFailedError, StickError
-from appliance.plan.workloads import VerifyPlan
 from appliance.run import StillRunningError
 from appliance.samples.diskstats import DiskStats
 from appliance.store.connect import open_database
 from appliance.store.copies import find_copies
 from appliance.workloads.drive_content import DriveContent, Signature, format_content
+from appliance.workloads.verify.keys import VerifyPlan
 from tests.unit.campaign.steps.step_machine import Machine, lottery
 from tests.unit.campaign.world import HDD, SSD, World, install_uuid
 

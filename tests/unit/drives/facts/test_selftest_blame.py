@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from appliance.drives.facts.selftest import NOT_THE_DRIVES, find_blame
-from appliance.workloads import selftest
+from appliance.workloads.selftest import workload as selftest
 
 
 @pytest.mark.parametrize("words", NOT_THE_DRIVES)

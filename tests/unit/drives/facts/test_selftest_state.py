@@ -18,7 +18,7 @@ from appliance.drives.facts.selftest import (
     parse_selftest,
 )
 from appliance.errors import StepFailedError
-from appliance.workloads.selftest import find_result
+from appliance.workloads.selftest.workload import find_result
 
 type Json = dict[str, Any]
 

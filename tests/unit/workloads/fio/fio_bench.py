@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from appliance.caches.page_cache import Dropped, Extent, Pages, Warmed
-from appliance.plan.workloads import FioPlan
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.fio_output import parse_fio
 from appliance.samples.model import Result
-from appliance.workloads import matrix
-from appliance.workloads.base import Bench, PartResult
+from appliance.workloads.base import Bench, PartResult, make_workload
+from appliance.workloads.fio import classic as fio
 from appliance.workloads.fio import run as fio_run
-from appliance.workloads.fio import workload as fio
-from appliance.workloads.registry import make_workload
+from appliance.workloads.fio.keys import FioPlan
+from appliance.workloads.matrix import workload as matrix
 from tests.unit.workloads.fake_array import FakeArray
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "fio"

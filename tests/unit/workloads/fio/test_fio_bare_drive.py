@@ -8,7 +8,7 @@ import pytest
 
 from appliance.errors import RefusedError, StickError
 from appliance.workloads import raw_files
-from appliance.workloads.fio.workload import FioWorkload
+from appliance.workloads.fio.classic import FioWorkload
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
 from tests.unit.workloads.fio.fio_bench import FioBench, option
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import FioPlan
 from appliance.samples.model import Result
-from appliance.workloads.base import PartResult
-from appliance.workloads.fio.cache_modes import FioModesWorkload
-from appliance.workloads.fio.workload import FioWorkload
-from appliance.workloads.registry import make_workload
+from appliance.workloads.base import PartResult, make_workload
+from appliance.workloads.fio.classic import FioWorkload
+from appliance.workloads.fio.keys import FioPlan
+from appliance.workloads.fio.workload import FioModesWorkload
 from tests.unit.workloads.fake_array import FakeArray
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN, FioBench, figures, option, run_all, total
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.workloads.fio.workload import FioWorkload
+from appliance.workloads.fio.classic import FioWorkload
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
 from tests.unit.workloads.fio.fio_bench import FioBench, figures, option, run_all, total
 

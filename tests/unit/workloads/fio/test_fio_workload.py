@@ -7,8 +7,8 @@ import pytest
 from appliance.caches.page_cache import Dropped, Pages
 from appliance.errors import StepFailedError
 from appliance.run import Finished
-from appliance.workloads.fio import workload as fio
-from appliance.workloads.fio.workload import FioWorkload
+from appliance.workloads.fio import classic as fio
+from appliance.workloads.fio.classic import FioWorkload
 from tests.unit.workloads.fio.fio_bench import FIO_PLAN as PLAN
 from tests.unit.workloads.fio.fio_bench import FIXTURES, FioBench, figures, option, run_all, total
 

@@ -9,11 +9,11 @@ import pytest
 
 from appliance.caches.cachestat import Pages, Target
 from appliance.caches.page_cache import Dropped, Warmed
-from appliance.plan.workloads import LotteryPlan
 from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery import workload as module
+from appliance.workloads.lottery.keys import LotteryPlan
 from tests.unit.workloads.stops import start_next_boot
 
 SIZE = (2 << 20) + 4096

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from appliance.caches.cachestat import Extent
-from appliance.plan.workloads import LotteryPlan
 from appliance.workloads.lottery.draw import (
     ALIGNMENT_BYTES,
     LotteryFile,
@@ -15,6 +14,7 @@ from appliance.workloads.lottery.draw import (
     list_parts,
     spread_regions,
 )
+from appliance.workloads.lottery.keys import LotteryPlan
 
 TICKETS = tuple(zip("abcdefghij", (4, 6, 8, 10, 12, 24, 18, 10, 6, 2), strict=True))
 

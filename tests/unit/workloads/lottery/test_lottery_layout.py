@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import LotteryPlan
 from appliance.samples.diskstats import DiskStats
 from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery import files as module
 from appliance.workloads.lottery.files import prepare_files
+from appliance.workloads.lottery.keys import LotteryPlan
 from tests.unit.workloads.stops import StoppedError
 
 SIZE = (3 << 20) + 8192

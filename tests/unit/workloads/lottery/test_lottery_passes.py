@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from appliance.plan.workloads import LotteryPass
 from appliance.samples.model import PageCache, Result, Ticket
 from appliance.workloads.base import Bench
+from appliance.workloads.lottery.keys import LotteryPass
 from appliance.workloads.lottery.workload import LotteryWorkload, judge_ticket
 from tests.unit.workloads.fake_array import FakeArray
 from tests.unit.workloads.lottery.lottery_bench import (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import LotteryPass
 from appliance.workloads.base import Bench
 from appliance.workloads.lottery.draw import LotteryFile
+from appliance.workloads.lottery.keys import LotteryPass
 from appliance.workloads.lottery.passes import BufferedReader, MappedReader, Pulse
 from appliance.workloads.lottery.workload import LotteryWorkload
 from tests.unit.workloads.lottery.lottery_bench import (

@@ -8,7 +8,6 @@ import pytest
 
 from appliance.caches.cachestat import Pages, Target
 from appliance.caches.page_cache import Dropped
-from appliance.plan.workloads import SqlPlan
 from appliance.progress import Progress
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import Result
@@ -16,6 +15,7 @@ from appliance.workloads import progress_meter
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.sql import database as sql_database
 from appliance.workloads.sql import workload as module
+from appliance.workloads.sql.keys import SqlPlan
 from appliance.workloads.sql.workload import SqlWorkload
 from tests.unit.workloads.stops import start_next_boot
 

@@ -10,14 +10,13 @@ import pytest
 
 from appliance.caches.direct_queue import Answer
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SurfacePlan
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import LbaRange
 from appliance.workloads import progress_meter
-from appliance.workloads.base import Leftover
-from appliance.workloads.registry import make_workload
+from appliance.workloads.base import Leftover, make_workload
 from appliance.workloads.surface import workload as surface
 from appliance.workloads.surface.drive import DirectDrive
+from appliance.workloads.surface.keys import SurfacePlan
 from appliance.workloads.surface.reader import NOT_NARROWED, NOT_REREAD, Reading, SliceReader
 from appliance.workloads.surface.slices import REQUEST_BYTES, Piece
 from tests.unit.workloads.stops import StoppedError

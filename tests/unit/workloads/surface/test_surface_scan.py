@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SurfacePlan
 from appliance.samples.diskstats import DiskStats
-from appliance.samples.variants import SLICES
-from appliance.workloads.base import Bench, PartResult
-from appliance.workloads.registry import make_workload
+from appliance.workloads.base import Bench, PartResult, make_workload
 from appliance.workloads.surface import workload as surface
+from appliance.workloads.surface.keys import SLICES, SurfacePlan
 from appliance.workloads.surface.progress_log import FILE, KeptSlice, keep_slice, load_slices
 from appliance.workloads.surface.slices import make_slices, part_name
 from appliance.workloads.surface.workload import WHOLE

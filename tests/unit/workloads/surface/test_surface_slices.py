@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from appliance.samples.variants import SLICES
 from appliance.statistics.stats import find_share_shown
+from appliance.workloads.surface.keys import SLICES
 from appliance.workloads.surface.slices import (
     ALIGNMENT_BYTES,
     CHUNK_BYTES,

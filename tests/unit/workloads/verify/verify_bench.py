@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from appliance.plan.workloads import VerifyPlan
 from appliance.samples.diskstats import DiskStats
 from appliance.samples.model import LbaRange
 from appliance.workloads.base import Bench, PartResult
 from appliance.workloads.verify import io as verify_io
 from appliance.workloads.verify import workload as verify
+from appliance.workloads.verify.keys import VerifyPlan
 from appliance.workloads.verify.workload import VerifyWorkload
 
 MIB = 1 << 20

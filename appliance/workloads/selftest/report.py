@@ -1,7 +1,10 @@
 """The drives' own self-tests: how each ended, and how long it took. Pure."""
 
+from functools import partial
+
 from appliance.report.blocks import DASH, BlockView, LineView, TableView, view_caches
 from appliance.report.figures import Figure, Workload
+from appliance.report.section import Section
 from appliance.samples.variants import OTHER
 from appliance.units import format_seconds
 
@@ -41,3 +44,10 @@ def make_block(workload: Workload) -> BlockView:
 def _say(figure: Figure) -> str:
     passed = figure.values.get("selftest_passed")
     return DASH if passed is None else "passed" if passed else "failed"
+
+
+SECTION = Section(
+    title="Self-test",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+)

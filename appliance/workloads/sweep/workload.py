@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import override
 
-from appliance.plan.workloads import READING_TESTS, FioTest, SweepPlan
-from appliance.samples.variants import SweepVariant
+from appliance.plan.workloads import READING_TESTS, FioTest
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import check_fits, find_target, remove_scratch, write_whole
 from appliance.workloads.fio.job import BLOCK_BYTES, FioJob, Options, classic_options, size_name
 from appliance.workloads.fio.run import judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array, wait_idle
 from appliance.workloads.raw_files import keep
+from appliance.workloads.sweep.keys import SweepPlan, SweepVariant
 
 _FILE = "sweep.dat"
 _LAID_OUT = "sweep.json"
@@ -177,3 +177,6 @@ def _read_list(path: Path) -> list[int]:
         return [int(each) for each in json.loads(path.read_text())]
     except (OSError, ValueError, TypeError):
         return []
+
+
+make_workload = SweepWorkload

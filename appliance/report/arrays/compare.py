@@ -4,7 +4,7 @@ The one place that says what may be set side by side; the table of a page and it
 come from here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appliance.report.blocks import (
@@ -18,19 +18,13 @@ from appliance.report.blocks import (
     format_times,
     say_start,
 )
-from appliance.report.charts.activity import make_intervals
-from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import fio, lottery, matrix, sql, sweep
+from appliance.report.figures import Figure, Workload
+from appliance.report.section import read_rows
 from appliance.statistics import stats
 from appliance.units import format_seconds
 
 PLACES = ("cache", "backing", "array")
 _HEADS = {"cache": "cache drive alone", "backing": "backing drive alone", "array": "array"}
-_SHORTEST_S = 0.5
-"""A shorter interval, such as the last one, is no peak."""
-
-_LONGEST_S = 2.0
-"""A longer one, of a recording that was joined for its length, is no second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ class Comparison:
 def find_comparisons(workload: Workload) -> tuple[Comparison, ...]:
     """All that the array and at least one of its members did alike; rates are bytes per second."""
     steps = {place: step for place in PLACES if (step := workload.find_step(place)) is not None}
-    if workload.kind not in _READERS or "array" not in steps or len(steps) < 2:
+    if "array" not in steps or len(steps) < 2:
         return ()
     found: dict[tuple[str, str, bool], dict[str, Measured]] = {}
     for place, step in steps.items():
@@ -167,86 +161,6 @@ def _make_cell(one: Comparison, place: str) -> CompareCell:
         state=told + (f"; {array}" if array else ""),
         doubt="" if measured.is_tellable and not dirty else "dirty" if dirty else "unproven",
     )
-
-
-type Row = tuple[str, str, bool, float | None, tuple[Figure, ...]]
-"""Name, unit, whether it is worth a sentence, value, where it is from."""
-
-
-def _read_sql(step: StepFigures) -> Iterator[Row]:
-    figures = {figure.name: figure for figure in sql.find_phases(step)}
-    seconds = sql.find_seconds(step)
-    if len(figures) == len(sql.PHASES):
-        # The total is a sum: its caches are those of the phases.
-        yield "all phases", "s", True, seconds[sql.ALL], tuple(figures.values())
-    for phase, text in sql.PHASES.items():
-        if phase in figures:
-            yield text, "s", False, seconds[phase], (figures[phase],)
-
-
-def _read_fio(step: StepFigures) -> Iterator[Row]:
-    tests = [test for test in fio.find_tests(step) if not test.mode]
-    for test in tests:
-        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
-        yield test.name, unit, True, test.get(metric), test.window
-    own = [row for row in step.activity if row.device == step.step.device]
-    intervals = [one for one in make_intervals(own) if _SHORTEST_S <= one.seconds <= _LONGEST_S]
-    for what, needed, rates in (
-        ("read", "seq-read", [one.read_bytes_s for one in intervals]),
-        ("written", "seq-write", [one.write_bytes_s for one in intervals]),
-    ):
-        if any(one.name == needed for one in tests) and rates:
-            yield f"highest single second, {what}", "MB/s", False, max(rates), ()
-
-
-def _read_matrix(step: StepFigures) -> Iterator[Row]:
-    cells = matrix.find_cells(step)
-    largest = matrix.find_largest(cells)
-    for operation in dict.fromkeys(cell.operation for cell in cells):
-        own = [cell.figure for cell in cells if (cell.size, cell.operation) == (largest, operation)]
-        rates = [rate for figure in own if (rate := figure.get("rate_bytes_s")) is not None]
-        median = stats.find_median(rates) if len(rates) == len(own) else None
-        name = f"{operation} of {largest}, median over record sizes"
-        yield name, "MB/s", True, median, tuple(own)
-
-
-def _read_sweep(step: StepFigures) -> Iterator[Row]:
-    for point in sweep.find_points(step):
-        metric, _, unit = sweep.find_metric(point.test)
-        name = f"{point.test}, {point.size}, {point.access}"
-        yield name, unit, False, point.figure.get(metric), (point.figure,)
-
-
-def _read_lottery(step: StepFigures) -> Iterator[Row]:
-    for one in lottery.find_passes(step):
-        touches = lottery.find_touches(one)
-        if touches is None or not all(figure.valid for figure in one.figures):
-            continue
-        yield f"{one.label}, first touch", "MB/s", False, touches.first_bytes_s, one.figures
-        # Repeats that RAM answered say nothing about any of the three.
-        yield (
-            f"{one.label}, repeats",
-            "MB/s",
-            touches.is_of_drive,
-            touches.repeat_bytes_s,
-            one.figures,
-        )
-
-
-_READERS = {
-    "sql": _read_sql,
-    "fio": _read_fio,
-    "matrix": _read_matrix,
-    "sweep": _read_sweep,
-    "lottery": _read_lottery,
-}
-
-
-def read_rows(step: StepFigures) -> Iterator[Row]:
-    """What a step measured that can be set beside another's; rates are bytes per second."""
-    read = _READERS.get(step.step.kind)
-    if read is not None:
-        yield from read(step)
 
 
 def pick_headlines(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -4,9 +4,12 @@ Drives without platters are reference points: dots without a line. Beside an arr
 what it is compared with: thin lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from appliance.report import plain
+from appliance.report.arrays.tables import find_hit_ratio
 from appliance.report.blocks import (
     BlockView,
     ChartView,
@@ -21,12 +24,12 @@ from appliance.report.blocks import (
     format_times,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import MEMBERS, Figure, StepFigures, Workload, size_key
-from appliance.report.kinds import plain
-from appliance.report.kinds.array import find_hit_ratio
-from appliance.samples.variants import SweepVariant
+from appliance.report.section import Row, Section, Values, compare
 from appliance.units import parse_size
+from appliance.workloads.sweep.keys import SweepVariant
 
 NOTE = (
     "Random map on: fio touches no block twice, so on a set larger than a cache each miss evicts"
@@ -272,3 +275,55 @@ def _find_x(size: str) -> float:
         return parse_size(size) / (1 << 20)
     except ValueError:
         return 0.0
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    for point in find_points(step):
+        metric, _, unit = find_metric(point.test)
+        name = f"{point.test}, {point.size}, {point.access}"
+        yield name, unit, False, point.figure.get(metric), (point.figure,)
+
+
+def _read_values(step: StepFigures) -> Iterator[Values]:
+    """Points of different sizes are no measurements of the same: each stands alone."""
+    for name, unit, _, value, figures in _read_rows(step):
+        if value is not None:
+            yield Values(name, unit, [value], figures)
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    points = [
+        (step.label, point)
+        for step in workload.steps
+        for point in find_points(step)
+        if point.figure.is_tellable
+    ]
+    for test, access in dict.fromkeys((point.test, point.access) for _, point in points):
+        metric, factor, unit = find_metric(test)
+        told = []
+        for label in dict.fromkeys(label for label, _ in points):
+            own = [
+                (point.size, value / factor, point.figure)
+                for other, point in points
+                if (other, point.test, point.access) == (label, test, access)
+                and (value := point.figure.get(metric)) is not None
+            ]
+            if len(own) >= 2:
+                (small, first, _), (large, last, _) = own[0], own[-1]
+                text = (
+                    f"{label}: {format_number(first)} {unit} on {small}, {format_number(last)} on"
+                    f" {large} (n = {len(own)})"
+                )
+                told.append((text, [figure for _, _, figure in own]))
+        if told:
+            yield compare(f"sweep, {test}, {access}", told)
+
+
+SECTION = Section(
+    title="Working-set sweep",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    read_rows=_read_rows,
+    read_values=_read_values,
+    judge=_judge,
+)

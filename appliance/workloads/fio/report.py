@@ -3,26 +3,32 @@
 A test that ran in rounds is shown as the mean of its last rounds, the window of SNIA's rules.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from appliance.report import plain, sustained
 from appliance.report.blocks import (
     BlockView,
     ChartView,
     LegendView,
     LineView,
     TableView,
+    count,
     explain_invalid,
     format_latency,
     format_number,
     format_rate,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
+from appliance.report.charts.activity import make_intervals
 from appliance.report.charts.draw import Bars, draw_bars
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
+from appliance.report.section import Row, Section, Values, all_tellable, compare, say_times
 from appliance.samples.steady_state import WINDOW, judge_rounds
-from appliance.samples.variants import FioVariant
+from appliance.workloads.fio.keys import FioVariant
 
 NOTE = (
     "Latencies run from submitting a request until its data have arrived (fio's lat). p99.9: "
@@ -30,6 +36,11 @@ NOTE = (
     "in RAM, so they have no latency. If a test ran in rounds, its figure is the mean of its "
     "last rounds, five at most: the measurement window of SNIA's rules for a steady state."
 )
+
+_SHORTEST_S = 0.5
+"""A shorter interval, such as the last one, is no peak."""
+_LONGEST_S = 2.0
+"""A longer one, of a recording that was joined for its length, is no second."""
 
 LATENCIES = {
     "lat_p50_ns": "p50",
@@ -273,3 +284,79 @@ def _draw_rounds(series: _Series, index: int) -> tuple[ChartView, ...]:
             legends = tuple(line.legend for line in lines if line.points)
             charts.append(ChartView(title=f"{name} over its rounds", svg=svg, legend=legends))
     return tuple(charts)
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    tests = [test for test in find_tests(step) if not test.mode]
+    for test in tests:
+        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
+        yield test.name, unit, True, test.get(metric), test.window
+    own = [row for row in step.activity if row.device == step.step.device]
+    intervals = [one for one in make_intervals(own) if _SHORTEST_S <= one.seconds <= _LONGEST_S]
+    for what, needed, rates in (
+        ("read", "seq-read", [one.read_bytes_s for one in intervals]),
+        ("written", "seq-write", [one.write_bytes_s for one in intervals]),
+    ):
+        if any(one.name == needed for one in tests) and rates:
+            yield f"highest single second, {what}", "MB/s", False, max(rates), ()
+
+
+def _read_values(step: StepFigures) -> Iterator[Values]:
+    for test in find_tests(step):
+        metric, unit = ("iops", "IOPS") if test.random else ("bw_bytes_s", "MB/s")
+        rounds = test.rounds[-WINDOW:]
+        values = [value for each in rounds if (value := each.get(metric)) is not None]
+        name = f"{test.mode}, {test.name}" if test.mode else test.name
+        if len(values) == len(rounds):
+            yield Values(name, unit, values, rounds)
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    tests = [
+        (legend.label, test)
+        for legend, own in find_series(workload)
+        for test in own
+        if all_tellable(test.window)
+    ]
+    # Of one array in several modes the modes are told, not the array each time.
+    several = len({label for label, _ in tests}) > 1 and all(test.mode for _, test in tests)
+    for name in dict.fromkeys(test.name for _, test in tests):
+        told = []
+        for label, test in tests:
+            if test.name == name:
+                iops, rate = format_number(test.get("iops")), format_rate(test.get("bw_bytes_s"))
+                figure = f"{iops} IOPS" if test.random else f"{rate} MB/s"
+                place = test.mode if several else label
+                told.append((f"{place}: {figure}{_say_rounds(test)}", test.window))
+        subject = f"fio, {name}, the array in its cache modes" if several else f"fio, {name}"
+        yield compare(subject, told)
+
+
+def _say_rounds(test: Test) -> str:
+    if test.steady is None:
+        return ""
+    ran, first = len(test.rounds), _say_first_round(test)
+    if test.steady:
+        return f" (last {WINDOW} of {ran} rounds{first})"
+    mean = f"; mean of the last {WINDOW}" if ran > WINDOW else ""
+    return f" (not steady after {count(ran, 'round')}{mean}{first})"
+
+
+def _say_first_round(test: Test) -> str:
+    """What the last rounds hide: the drive was another one before it was as it is now."""
+    metric = "iops" if test.random else "bw_bytes_s"
+    first, last = test.rounds[0].get(metric), test.get(metric)
+    if not first or not last or 1 / sustained.DROP < first / last < sustained.DROP:
+        return ""
+    return f"; the first was {say_times(first / last).removesuffix(' as')}"
+
+
+SECTION = Section(
+    title="fio",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    read_rows=_read_rows,
+    read_values=_read_values,
+    judge=_judge,
+    shows_writing=True,
+)

@@ -12,11 +12,12 @@ from appliance.report.blocks import ChartView, LegendView, format_rate
 from appliance.report.charts.activity import Interval, make_intervals, thin
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import FioVariant, MatrixVariant, SweepVariant
+from appliance.report.section import find_section
 from appliance.statistics import stats
+from appliance.workloads.fio.keys import FioVariant
+from appliance.workloads.matrix.keys import MatrixVariant
+from appliance.workloads.sweep.keys import SweepVariant
 
-KINDS = {"fio", "verify"}
-"""Of workloads that write as much as that."""
 _LEAST_BYTES = 256 << 20
 _LEAST_INTERVALS = 5
 PIECES = 50
@@ -43,7 +44,7 @@ class Drop:
 
 def make_charts(workload: Workload) -> tuple[ChartView, ...]:
     """One chart with a line per drive; none where next to nothing was written."""
-    if workload.kind not in KINDS:
+    if not find_section(workload.kind).shows_writing:
         return ()
     lines = []
     for step in workload.steps:

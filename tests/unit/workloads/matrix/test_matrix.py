@@ -10,10 +10,10 @@ import pytest
 from appliance.caches import ballast as ballast_module
 from appliance.caches.page_cache import Pages
 from appliance.errors import StepFailedError, StickError
-from appliance.plan.workloads import MatrixPlan
-from appliance.workloads import matrix
 from appliance.workloads.base import PartResult
-from appliance.workloads.matrix import MatrixWorkload
+from appliance.workloads.matrix import workload as matrix
+from appliance.workloads.matrix.keys import MatrixPlan
+from appliance.workloads.matrix.workload import MatrixWorkload
 from tests.unit.workloads.fio.fio_bench import FioBench, figures, make_fio_bench, option, total
 
 PLAN = MatrixPlan(

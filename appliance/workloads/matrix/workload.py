@@ -21,9 +21,8 @@ from appliance.caches.page_cache import (
     warm_page_cache,
 )
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import MatrixPlan, Operation
 from appliance.samples.model import CacheState, PageCache, Result
-from appliance.samples.variants import MatrixVariant, parse_part
+from appliance.samples.variants import parse_part
 from appliance.workloads.base import Bench, PartResult, Workload
 from appliance.workloads.fio.file import (
     cached_at,
@@ -35,6 +34,7 @@ from appliance.workloads.fio.file import (
 from appliance.workloads.fio.job import FioJob, Options, size_name
 from appliance.workloads.fio.run import FioRun, judge, make_results, run_fio
 from appliance.workloads.idle_wait import rest_array
+from appliance.workloads.matrix.keys import MatrixPlan, MatrixVariant, Operation
 from appliance.workloads.raw_files import keep, seal, unseal
 
 AUTOMATIC_SIZES = {"0.5x": 0.5, "1x": 1.0, "2x": 2.0}
@@ -310,3 +310,6 @@ def _read_kept(raw: Path) -> _Memory:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return _Memory({})
+
+
+make_workload = MatrixWorkload

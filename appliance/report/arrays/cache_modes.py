@@ -15,8 +15,8 @@ from appliance.report.blocks import (
 )
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds.fio import Test, find_tests
-from appliance.samples.variants import WARM_UP, FioVariant
+from appliance.workloads.fio.keys import WARM_UP, FioVariant
+from appliance.workloads.fio.report import Test, find_tests
 
 WARM_UP_NOTE = (
     "Each mode began with an emptied cache. The whole file was read at random, in rounds, "

@@ -3,10 +3,12 @@
 RAM and drive are told apart by the bytes that the device served, never by how fast it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -23,11 +25,12 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.charts.draw import Box, draw_boxes
 from appliance.report.figures import Figure, StepFigures, Workload, size_key
-from appliance.report.kinds import plain
-from appliance.samples.variants import MatrixVariant
+from appliance.report.section import Places, Row, Section, Values, compare
 from appliance.statistics import stats
+from appliance.workloads.matrix.keys import MatrixVariant
 
 NOTE = (
     "Boxes: for the largest file, over all record sizes; box: middle half, line: median, whiskers:"
@@ -36,6 +39,8 @@ NOTE = (
     " operation); a dashed frame marks cells that RAM answered at least in part, by the bytes the"
     " device served."
 )
+
+_THROUGH_THE_FILE = frozenset({"write", "rewrite", "read", "reread"})
 
 _LEVELS = 8
 _DRIVE_SHARE = 0.05
@@ -221,3 +226,82 @@ def _find_level(rate: float, rates: Sequence[float]) -> int:
     if rate <= low or high <= low:
         return 0
     return round(_LEVELS * log(rate / low) / log(high / low))
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    cells = find_cells(step)
+    largest = find_largest(cells)
+    for operation in dict.fromkeys(cell.operation for cell in cells):
+        own = [cell.figure for cell in cells if (cell.size, cell.operation) == (largest, operation)]
+        rates = [rate for figure in own if (rate := figure.get("rate_bytes_s")) is not None]
+        median = stats.find_median(rates) if len(rates) == len(own) else None
+        name = f"{operation} of {largest}, median over record sizes"
+        yield name, "MB/s", True, median, tuple(own)
+
+
+def _read_values(step: StepFigures) -> Iterator[Values]:
+    """Of the largest file each operation over the record sizes; a cell was measured once."""
+    cells = find_cells(step)
+    largest = [cell for cell in cells if cell.size == find_largest(cells)]
+    for operation in dict.fromkeys(cell.operation for cell in largest):
+        own = [
+            (cell, rate)
+            for cell in largest
+            if cell.operation == operation and (rate := cell.figure.get("rate_bytes_s")) is not None
+        ]
+        if own:
+            yield Values(
+                f"{operation} of {own[0][0].size}, over record sizes",
+                "MB/s",
+                [rate for _, rate in own],
+                tuple(cell.figure for cell, _ in own),
+                Places(tuple(cell.record for cell, _ in own), "record sizes"),
+                _find_file_bytes(largest),
+            )
+
+
+def _find_file_bytes(cells: Sequence[Cell]) -> float | None:
+    """From what was moved by an operation that goes through all of the file; None without one."""
+    moved = ("app_read_bytes", "app_write_bytes")
+    return max(
+        (
+            cell.figure.values.get(metric, 0.0)
+            for cell in cells
+            if cell.operation in _THROUGH_THE_FILE
+            for metric in moved
+        ),
+        default=None,
+    )
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    cells = [(step.label, find_cells(step)) for step in workload.steps]
+    everything = [cell for _, own in cells for cell in own]
+    largest = find_largest(everything)
+    for operation in dict.fromkeys(cell.operation for cell in everything):
+        told = []
+        for label, own in cells:
+            figures = [
+                cell.figure
+                for cell in own
+                if (cell.size, cell.operation) == (largest, operation) and cell.figure.is_tellable
+            ]
+            rates = [figure.values["rate_bytes_s"] for figure in figures]
+            median = stats.find_median(rates)
+            if median is not None:
+                spread = f"{format_rate(min(rates))} to {format_rate(max(rates))}"
+                text = f"{label}: {format_rate(median)} MB/s ({spread}, n = {len(rates)})"
+                told.append((text, figures))
+        if told:
+            yield compare(f"matrix, {operation} of {largest}, median over record sizes", told)
+
+
+SECTION = Section(
+    title="Matrix",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    read_rows=_read_rows,
+    read_values=_read_values,
+    judge=_judge,
+    rules=("Matrix: the median over all record sizes of the largest file.",),
+)

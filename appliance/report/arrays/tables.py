@@ -17,7 +17,8 @@ from appliance.report.blocks import (
 from appliance.report.charts.activity import MAX_POINTS, explain, make_intervals, make_lines, thin
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import ARRAY, Figure, StepFigures, Workload
-from appliance.samples.variants import OTHER, TOTAL, WARM_UP, ArrayVariant, FioVariant
+from appliance.samples.variants import OTHER, TOTAL, ArrayVariant
+from appliance.workloads.fio.keys import WARM_UP, FioVariant
 
 COUNTERS_NOTE = (
     "bcache's own counters, cleared when the step began. They count requests; a partial hit "

@@ -5,9 +5,11 @@ nothing about the drive.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -18,16 +20,20 @@ from appliance.report.blocks import (
     TableView,
     count,
     explain_invalid,
+    format_bytes,
     format_rate,
+    format_share,
     format_times,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
+from appliance.report.section import Row, Section, Values, say_times
 from appliance.samples.first_touch import Chance, find_first_chance, pair_touches
-from appliance.samples.variants import LotteryVariant
+from appliance.statistics import stats
 from appliance.store.read.workloads import TicketRow
+from appliance.workloads.lottery.keys import LotteryVariant
 
 NOTE = (
     "Each ticket names a file; tickets are drawn without replacement and the named file is "
@@ -38,6 +44,14 @@ NOTE = (
     "repeats, because files differ in their place on the drive. If RAM answered, the curve "
     "is the page cache's and not the drive's."
 )
+
+_GAIN = 1.0 + stats.TOLERANCE
+_CHANCE = 0.005
+"""Less than elsewhere: how long a disk takes also depends on where its head was before."""
+_OPEN_CHANCE, _LARGE = 0.05, 2.0
+"""Up to that chance so large a factor is not called chance's either."""
+_DRIVE_RAM_BYTES = 512 << 20
+"""The largest cache of RAM in data sheets of disks; what lies there is lost without power."""
 
 _PAST_RAM = {"direct"}
 """Passes whose reads go past the page cache."""
@@ -339,3 +353,144 @@ def _find_rate(tickets: Sequence[TicketRow]) -> float | None:
     """Bytes per second over all `tickets`."""
     seconds = sum(ticket.seconds for ticket in tickets)
     return sum(ticket.bytes for ticket in tickets) / seconds if seconds > 0 else None
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    for one in find_passes(step):
+        touches = find_touches(one)
+        if touches is None or not all(figure.valid for figure in one.figures):
+            continue
+        yield f"{one.label}, first touch", "MB/s", False, touches.first_bytes_s, one.figures
+        # Repeats that RAM answered say nothing about any of the three.
+        yield (
+            f"{one.label}, repeats",
+            "MB/s",
+            touches.is_of_drive,
+            touches.repeat_bytes_s,
+            one.figures,
+        )
+
+
+def _read_values(step: StepFigures) -> Iterator[Values]:
+    for one in find_passes(step):
+        touches = find_touches(one)
+        if touches is None or not touches.proven or not all(f.valid for f in one.figures):
+            continue
+        firsts, repeats = (
+            [ticket.bytes / ticket.seconds for ticket in tickets if ticket.seconds > 0]
+            for tickets in split_touches(one)
+        )
+        # Files that the drive served before show what it has learned, which is another test.
+        if touches.served_before_share <= DRIVE_SHARE:
+            yield Values(f"{one.label}, first touches", "MB/s", firsts, one.figures)
+        if touches.is_of_drive:
+            yield Values(f"{one.label}, repeats", "MB/s", repeats, one.figures)
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    for step in workload.steps:
+        untrained: tuple[Pass, Touches] | None = None
+        for one in find_passes(step):
+            touches = find_touches(one)
+            if one.tickets and not split_touches(one)[1]:
+                text = f"the lottery's {one.label} pass shows nothing: no file was read again from"
+                yield Finding("remark", step.label, f"{text} elsewhere. More tickets would tell.")
+            if touches is None or not touches.proven or not _all_valid(one.figures):
+                continue
+            if touches.served_before_share <= DRIVE_SHARE:
+                untrained = untrained or (one, touches)
+            yield _judge_pass(step.label, one, touches, untrained)
+
+
+def _judge_pass(
+    label: str,
+    one: Pass,
+    touches: Touches,
+    untrained: tuple[Pass, Touches] | None,
+) -> Finding:
+    """`untrained` is the first pass whose first touches the drive had not served before."""
+    times, share = touches.ratio, touches.repeat_ram_share
+    text = (
+        f"in the lottery's {one.label} pass repeats were {say_times(times)} first touches"
+        f" ({format_rate(touches.first_bytes_s)} MB/s, then"
+        f" {format_rate(touches.repeat_bytes_s)} MB/s; n = {touches.firsts} and"
+        f" {touches.repeats} reads); {_say_start(one)}RAM answered {format_share(share)} of the"
+        " repeats"
+    )
+    if share > DRIVE_SHARE:
+        return Finding("flat", label, f"{text}, so this does not show the drive.", is_aside=True)
+    if touches.is_of_drive:
+        return _judge_times(label, text, times, touches.chance, of_bytes=touches.files_bytes)
+    text = (
+        f"{text}. The drive had served {format_share(touches.served_before_share)} of the files"
+        " before, so these first touches do not show what it learns by reading"
+    )
+    if untrained is None:
+        return Finding("flat", label, f'{text}: that takes "direct" as the first pass.')
+    first, at_first = untrained
+    times = touches.first_bytes_s / at_first.first_bytes_s
+    text += (
+        f": they were {say_times(times)} those of the {first.label} pass"
+        f" ({format_rate(at_first.first_bytes_s)} MB/s)"
+    )
+    if first.name == one.name:
+        chance = find_chance_against(one, first)
+        return _judge_times(label, text, times, chance, of_bytes=touches.files_bytes)
+    text += ', which reads in another way; with "direct" as the first pass both read alike.'
+    return Finding("flat", label, text)
+
+
+def _judge_times(label: str, text: str, times: float, chance: Chance, *, of_bytes: int) -> Finding:
+    """Whether the drive's later reads show a gain over its earlier ones."""
+    text += ": this is the drive's"
+    if times < _GAIN:
+        return Finding("flat", label, f"{text}, and no gain.")
+    if chance.least > _CHANCE:
+        few = "with so few reads chance may do as much. More files or tickets would tell."
+        return Finding("flat", label, f"{text}, and not decided: {few}")
+    if chance.value > _CHANCE:
+        orders = f"chance does as much in {_percent(chance.value)} of all orders of these reads"
+        if chance.value <= _OPEN_CHANCE and times >= _LARGE:
+            return Finding("flat", label, f"{text}, and not decided: {orders}. More would tell.")
+        return Finding("flat", label, f"{text}, and no proof of a gain: {orders}.")
+    if of_bytes <= _DRIVE_RAM_BYTES:
+        text += f", though its own RAM may hold the {format_bytes(of_bytes)} that were read"
+    return Finding("gain", label, f"{text}.")
+
+
+def _percent(share: float) -> str:
+    """One digit below ten, as these are small."""
+    return f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
+
+
+def _say_start(one: Pass) -> str:
+    """Of a pass through the page cache, of which `find_touches` has the proof by its draws."""
+    is_direct = all(ticket.page_cache == "bypass" for ticket in one.tickets)
+    return "" if is_direct else "the pass began cold, proven; "
+
+
+def _all_valid(figures: Iterable[Figure]) -> bool:
+    return all(figure.valid for figure in figures)
+
+
+_RULE = (
+    "Lottery: bytes over seconds of repeats divided by those of first touches, each file"
+    " counted as often as it was repeated. A repeat right behind a read of the same file, or of"
+    " the one that lies before it, is not counted. It is called the drive's gain from a factor"
+    f" of {_GAIN:.1f} on, if in no more than {_CHANCE * 100:g} % of all orders of a file's"
+    " reads the first ones would be as slow (Wilcoxon's test within each file), in a pass whose"
+    f" repeats RAM answered by no more than {DRIVE_SHARE * 100:.0f} %, and whose files"
+    " the drive had not served before. The first touches alone must have come from the drive."
+    " It is not decided where the reads are too few for so small a share whatever the drive"
+    f" does, or where the factor is {_LARGE:.1f} at least and the share no more than"
+    f" {_OPEN_CHANCE * 100:g} %."
+)
+SECTION = Section(
+    title="Lottery",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    read_rows=_read_rows,
+    read_values=_read_values,
+    judge=_judge,
+    rules=(_RULE,),
+)

@@ -1,6 +1,6 @@
 """Every figure of a workload as a line of a table. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from appliance.report.blocks import (
     BlockView,
@@ -40,15 +40,16 @@ _SHOWN = {
 """Metrics in the order of their columns, each with its heading and its unit."""
 
 
-def make_block(workload: Workload) -> BlockView:
+def make_blocks(workloads: Sequence[Workload]) -> Iterator[BlockView]:
     """A table per drive, all of it open."""
-    return BlockView(
-        title="",
-        planned=workload.planned,
-        charts=(),
-        tables=tuple(make_table(step, title=step.label) for step in workload.steps),
-        folds=(),
-    )
+    for workload in workloads:
+        yield BlockView(
+            title="",
+            planned=workload.planned,
+            charts=(),
+            tables=tuple(make_table(step, title=step.label) for step in workload.steps),
+            folds=(),
+        )
 
 
 def make_folds(workload: Workload) -> tuple[FoldView, ...]:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SelftestPlan
 from appliance.progress import Progress
 from appliance.run import Finished
 from appliance.samples.diskstats import DiskStats
-from appliance.workloads import selftest
 from appliance.workloads.base import Bench, PartResult
-from appliance.workloads.selftest import SelftestWorkload
+from appliance.workloads.selftest import workload as selftest
+from appliance.workloads.selftest.keys import SelftestPlan
+from appliance.workloads.selftest.workload import SelftestWorkload
 from tests.unit.workloads.stops import StoppedError, start_next_boot, stop_after
 
 type Json = dict[str, Any]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import StepFailedError
-from appliance.plan.workloads import SweepPlan
-from appliance.workloads import sweep
 from appliance.workloads.base import PartResult
 from appliance.workloads.idle_wait import Rest
-from appliance.workloads.sweep import SweepWorkload
+from appliance.workloads.sweep import workload as sweep
+from appliance.workloads.sweep.keys import SweepPlan
+from appliance.workloads.sweep.workload import SweepWorkload
 from tests.unit.workloads.fio.fio_bench import FioBench, make_fio_bench, option, total
 
 PLAN = SweepPlan(

@@ -1,7 +1,8 @@
 """The five phases of the SQL test, stacked per drive, with their total. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+from appliance.report import plain
 from appliance.report.blocks import (
     DASH,
     BlockView,
@@ -12,9 +13,10 @@ from appliance.report.blocks import (
     explain_invalid,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.charts.draw import Bars, draw_stacks
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
+from appliance.report.section import Row, Section, all_tellable, compare
 from appliance.samples.variants import TOTAL
 from appliance.units import format_seconds
 
@@ -30,20 +32,20 @@ ALL = str(TOTAL)
 NOTE = "Five phases of a database on the drive's file system, in seconds; shorter is better."
 
 
-def find_highest(workloads: Iterable[Workload]) -> float:
-    """The longest total of all in seconds; 0 without one."""
-    totals = (
+def make_blocks(workloads: Sequence[Workload]) -> Iterator[BlockView]:
+    """Bars of the same length mean the same in all of them."""
+    totals = [
         sum(
             filter(None, (seconds for phase, seconds in find_seconds(step).items() if phase != ALL))
         )
         for workload in workloads
-        if workload.kind == "sql"
         for step in workload.steps
-    )
-    return max(totals, default=0.0)
+    ]
+    for workload in workloads:
+        yield _make_block(workload, highest_s=max(totals, default=0.0))
 
 
-def make_block(workload: Workload, *, highest_s: float = 0.0) -> BlockView:
+def _make_block(workload: Workload, *, highest_s: float) -> BlockView:
     """A bar per drive, a piece per phase; the scale reaches to `highest_s` at least."""
     shown = [step for step in workload.steps if any(find_seconds(step).values())]
     bars = [
@@ -110,3 +112,36 @@ def _make_line(step: StepFigures) -> LineView:
         cache=view_caches(figures),
         invalid=explain_invalid(figures),
     )
+
+
+def _read_rows(step: StepFigures) -> Iterator[Row]:
+    figures = {figure.name: figure for figure in find_phases(step)}
+    seconds = find_seconds(step)
+    if len(figures) == len(PHASES):
+        # The total is a sum: its caches are those of the phases.
+        yield "all phases", "s", True, seconds[ALL], tuple(figures.values())
+    for phase, text in PHASES.items():
+        if phase in figures:
+            yield text, "s", False, seconds[phase], (figures[phase],)
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    told = []
+    for step in workload.steps:
+        figures = find_phases(step)
+        total = find_seconds(step)["total"]
+        if total is not None and len(figures) == len(PHASES) and all_tellable(figures):
+            minutes = f" ({int(total) // 60} min {int(total) % 60} s)" if total >= 60 else ""
+            told.append((f"{step.label}: {total:.1f} s{minutes}", figures))
+    if told:
+        yield compare("SQL, all phases", told)
+
+
+SECTION = Section(
+    title="SQL",
+    name="SQL",
+    note=NOTE,
+    make_blocks=make_blocks,
+    read_rows=_read_rows,
+    judge=_judge,
+)

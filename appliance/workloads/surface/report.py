@@ -3,7 +3,8 @@
 What was not read is never drawn or counted as read: it is said how much of the drive that is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from appliance.report.blocks import (
     DASH,
@@ -22,12 +23,14 @@ from appliance.report.blocks import (
     format_share,
     view_caches,
 )
+from appliance.report.boots.findings import Finding
 from appliance.report.charts.plots import Line, draw_lines
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.samples.variants import SLICES, SurfaceVariant
+from appliance.report.section import Places, Section, Values, all_tellable, compare
 from appliance.statistics.stats import find_share_shown
 from appliance.store.read.workloads import RangeRow, SliceRow
 from appliance.units import format_seconds
+from appliance.workloads.surface.keys import SLICES, SurfaceVariant
 
 NOTE = (
     "Read from the first byte to the last with O_DIRECT. Rates cover the time the drive took "
@@ -35,6 +38,9 @@ NOTE = (
     "repeated reads are not included. Lowest and highest are over 16 MiB, or over the slice "
     "if it is smaller."
 )
+
+_SLICES_TOGETHER = 10
+"""A tenth of the drive: zones of a disk, and its heat, reach over some hundredths."""
 MAX_LINES = 200
 """Of the table of ranges; ranges.csv has all."""
 _LBA_BYTES = 512
@@ -245,3 +251,52 @@ def _make_slices(step: StepFigures) -> TableView:
             for row in step.slices
         ),
     )
+
+
+def _read_values(step: StepFigures) -> Iterator[Values]:
+    """The whole drive, which is one value; and each slice, in pairs with that of another drive.
+
+    A mean over a part of a drive is not the mean of the drive: it is left out.
+    """
+    whole = find_whole(step)
+    rate = whole.get("bw_bytes_s") if whole is not None else None
+    rated = [row for row in step.slices if row.mean_bytes_s]
+    if whole is None or rate is None or not rated:
+        return
+    if len(rated) == SLICES:
+        yield Values("mean speed", "MB/s", [rate], (whole,))
+    yield Values(
+        "place by place",
+        "MB/s",
+        [row.mean_bytes_s for row in rated],
+        (whole,),
+        Places(tuple(str(row.slice) for row in rated), "slices", _SLICES_TOGETHER),
+    )
+
+
+def _judge(workload: Workload) -> Iterable[Finding]:
+    told = []
+    for step in workload.steps:
+        whole = find_whole(step)
+        # What is wrong is told of a scan without an end, too.
+        for text in tell_troubles(step):
+            yield Finding("remark", step.label, text)
+        if whole is not None and all_tellable([whole]) and whole.get("bw_bytes_s") is not None:
+            rates = (whole.get(f"{name}_slice_bytes_s") for name in ("min", "max"))
+            low, high = (format_rate(rate) for rate in rates)
+            mean = format_rate(whole.get("bw_bytes_s"))
+            ways = "; a sample, with the ways to it" if whole.values.get("sampled_places") else ""
+            text = f"{step.label}: {mean} MB/s (slices from {low} to {high}{ways})"
+            told.append((text, [whole]))
+    if told:
+        yield compare("surface", told)
+
+
+SECTION = Section(
+    title="Surface",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    read_values=_read_values,
+    judge=_judge,
+    is_of_drive=True,
+)

@@ -1,7 +1,9 @@
 """What verify wrote and read back, before and after a power-off. Pure."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from appliance.report import plain
 from appliance.report.blocks import (
     BlockView,
     LineView,
@@ -12,9 +14,10 @@ from appliance.report.blocks import (
     view_caches,
 )
 from appliance.report.figures import Figure, StepFigures, Workload
-from appliance.report.kinds import plain
-from appliance.report.kinds.surface import make_ranges
-from appliance.samples.variants import READ, READ_COLD, WRITE, Variant, VerifyVariant
+from appliance.report.section import Section
+from appliance.samples.variants import Variant
+from appliance.workloads.surface.report import make_ranges
+from appliance.workloads.verify.keys import READ, READ_COLD, WRITE, VerifyVariant
 
 NOTE = (
     "Every 512 bytes carry their address and are compared with what was written. Alias: "
@@ -96,3 +99,11 @@ def _make_line(step: StepFigures, figure: Figure) -> LineView:
         invalid=explain_invalid([figure]),
         struck=not figure.valid,
     )
+
+
+SECTION = Section(
+    title="Verify",
+    note=NOTE,
+    make_blocks=partial(map, make_block),
+    shows_writing=True,
+)

@@ -1,0 +1,309 @@
+"""The keys of a fio step in a plan, and the names of its results. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self, get_args, override
+
+from appliance.plan.workloads import (
+    ARRAY,
+    LARGEST,
+    ON_THE_BARE_DRIVE,
+    RANDOM_TESTS,
+    READING_ALONE,
+    READING_TESTS,
+    SECONDS,
+    STEP,
+    Clash,
+    Expected,
+    FileSystem,
+    FioTest,
+    WorkloadPlan,
+    check_depth,
+    filesystem_key,
+    iodepth_key,
+    ioengine_key,
+    kind_key,
+    tests_key,
+)
+from appliance.samples.fio_options import MAX_JOBS, READING_MODES, check_option
+from appliance.samples.variants import CACHE_MODES, CacheMode, Variant
+from appliance.toml.fields import (
+    InRow,
+    each_once,
+    flag,
+    key,
+    one_of,
+    pairs,
+    scalar,
+    size,
+    whole,
+)
+from appliance.toml.values import show_size, show_value
+from appliance.units import parse_size
+
+PRECONDITION, WARM_UP = "precondition", "warm-up"
+
+_DEFAULT_MAX_ROUNDS = 25
+_DEFAULT_WARM_UP_ROUNDS = 10
+_SEQUENTIAL_BYTES = 1 << 20
+_ROUNDS = {PRECONDITION: "pass-", WARM_UP: ""}
+"""What stands before a round's number; `round-` where it is a test's."""
+
+FioPageCache = Literal["cold", "warm", "bypass", "bounded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FioVariant(Variant):
+    """A test of fio's, or what comes before: the preconditioning, the warming of a cache."""
+
+    PATTERN: ClassVar = (
+        rf"(?:(?P<mode>{'|'.join(CACHE_MODES)})/)?(?P<test>[^/]+)"
+        r"(?:/(?:round-|pass-)?(?P<round>\d+))?(?:/(?P<direction>read|write))?"
+    )
+    NUMBERS: ClassVar = frozenset({"round"})
+    test: str
+    mode: str = ""
+    """The array's cache mode it ran in, where the plan compares modes."""
+    round: int = 0
+    """From 1, of a test that ran in rounds, and of what comes before; 0: all of it."""
+    direction: str = ""
+    """read | write: one of the two, of a job that does both."""
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is what was asked for."""
+        return self.test not in {PRECONDITION, WARM_UP}
+
+    @property
+    @override
+    def whole(self) -> Self:
+        """The same over all rounds and in both directions."""
+        return replace(self, round=0, direction="")
+
+    @override
+    def __str__(self) -> str:
+        nth = f"{_ROUNDS.get(self.test, 'round-')}{self.round}" if self.round else ""
+        return "/".join(filter(None, (self.mode, self.test, nth, self.direction)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FioPlan(WorkloadPlan):
+    """The four classic tests, or a job of your own."""
+
+    called: ClassVar = "a fio step"
+    label: ClassVar = "fio"
+    does: ClassVar = "sequential and random, read and write"
+    variant: ClassVar = FioVariant
+    writing_keys: ClassVar = frozenset({"filesystem", "tests", "precondition", "options"})
+    keeps_files: ClassVar = True
+    kind: Literal["fio"] = kind_key("fio")
+    filesystem: FileSystem = filesystem_key("none")
+    tests: tuple[FioTest, ...] = tests_key(
+        "In their order: 1 MiB blocks in sequence, 4 KiB at random."
+    )
+    """None where there are options."""
+    size_bytes: int = key(
+        size("1M", LARGEST, "1G", step=STEP),
+        default="1G",
+        says="How much the tests read and write in total, shared by the jobs: bytes, or a text.",
+        brief="read and written in total",
+        in_row=InRow(label="Size"),
+    )
+    """Of the file, or of the stretch of the bare drive; the jobs of a test share it."""
+    runtime_s: int = key(
+        SECONDS,
+        default=60,
+        says="The longest a test may take, in seconds.",
+        brief="longest time for a test",
+    )
+    """It ends earlier when each block was visited once."""
+    numjobs: int = key(
+        whole(1, MAX_JOBS),
+        default=1,
+        says="Jobs at once, each with its own share of size.",
+        brief="jobs at once, sharing size",
+    )
+    iodepth: int = iodepth_key(1)
+    ioengine: str = ioengine_key()
+    page_cache: FioPageCache = key(
+        one_of(*get_args(FioPageCache)),
+        default="cold",
+        says="cold: emptied before each test; warm: filled before it; "
+        "bypass: O_DIRECT; bounded: by memory_max.",
+        brief="state before each test",
+    )
+    memory_max_bytes: int = key(
+        size("32M", LARGEST, "256M"),
+        absent=0,
+        says="The memory, page cache included, that a bounded test may use.",
+        brief="RAM of a bounded test",
+    )
+    """MemoryMax of the control group around fio; with page_cache bounded only."""
+    precondition: int = key(
+        whole(0, 10),
+        default=0,
+        says="How many times everything is overwritten before the first test.",
+        brief="times overwritten first",
+    )
+    """In sequence."""
+    steady_state: bool = key(
+        flag(),
+        default=False,
+        says="Repeat each test until its last five rounds agree by SNIA's rules.",
+        brief="rounds until five agree",
+    )
+    max_rounds: int = key(
+        whole(5, 1000),
+        default=_DEFAULT_MAX_ROUNDS,
+        says="Give up on the steady state after this many rounds.",
+        brief="then no steady state",
+    )
+    modes: tuple[CacheMode, ...] = key(
+        each_once(
+            one_of("writethrough", "writeback", "writearound"),
+            "an array of at least one cache mode",
+        ),
+        absent=(),
+        says="The array's cache modes to compare: all tests run in each, with a cache that "
+        "was emptied and warmed up. Absent: the tests run once.",
+        brief="compared; only for an array",
+    )
+    warm_up_rounds: int = key(
+        whole(2, 1000),
+        name="warm_up",
+        default=_DEFAULT_WARM_UP_ROUNDS,
+        says="How many times a warm-up reads all of size at most before it ends unsettled.",
+        brief="times size is read, at most",
+    )
+    options: tuple[tuple[str, str], ...] = key(
+        pairs(
+            scalar(),
+            'a table of 1 to 64 of fio\'s options such as { rw = "randread", bs = "8K" }',
+            most=64,
+        ),
+        absent=(),
+        says="One job in fio's own options, instead of tests.",
+        brief="fio's own, instead of tests",
+    )
+    """In their order."""
+
+    def complete(self) -> "FioPlan":
+        """A job of the person's own takes the place of the tests."""
+        return replace(self, tests=()) if self.options else self
+
+    @property
+    @override
+    def writes(self) -> bool:
+        """In files, and on the bare drive with any test or job that does."""
+        return bool(self.ways_to_read)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        """Of a job in fio's own options its mode decides."""
+        ways = {
+            ON_THE_BARE_DRIVE: self.filesystem,
+            "precondition = 0": self.precondition,
+            'rw = "read" or "randread"': self.own_modes - READING_MODES,
+            READING_ALONE: set(self.tests) - READING_TESTS,
+        }
+        return tuple(way for way, is_needed in ways.items() if is_needed)
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        """How far into its file or drive the tests reach; fio's own options come first."""
+        if not self.options:
+            return self.size_bytes
+        own = dict(self.options)
+        apart_bytes = _own_bytes(own, "offset_increment", 0)
+        end_bytes = (
+            _own_bytes(own, "offset", 0)
+            + apart_bytes * (int(own.get("numjobs", self.numjobs)) - 1)
+            + _own_bytes(own, "size", self.size_bytes)
+        )
+        return max(end_bytes, self.size_bytes if self.precondition else 0)
+
+    @property
+    @override
+    def wanted_ram_bytes(self) -> int:
+        """Of a bounded test."""
+        return self.memory_max_bytes
+
+    @property
+    def own_modes(self) -> set[str]:
+        """What a job's options say of `rw`, without what follows a colon; fio reads without."""
+        # HOWTO, "readwrite"; it knows both names.
+        modes = (value for key, value in self.options if key in {"rw", "readwrite"})
+        return {each.partition(":")[0] for each in modes}
+
+    @override
+    def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
+        if self.page_cache == "bounded" and not self.memory_max_bytes:
+            yield Clash(
+                ("page_cache", "memory_max"),
+                ("page_cache",),
+                'needs memory_max when it is "bounded", such as memory_max = "256M"',
+            )
+        if self.memory_max_bytes and self.page_cache != "bounded":
+            yield Clash(
+                ("page_cache", "memory_max"),
+                ("memory_max",),
+                f'is only for page_cache = "bounded", not {show_value(self.page_cache)}',
+            )
+        if self.max_rounds != _DEFAULT_MAX_ROUNDS and not self.steady_state:
+            yield Clash(
+                ("max_rounds", "steady_state"), ("max_rounds",), "is only for steady_state = true"
+            )
+        yield from _check_modes(self)
+        if not {"ioengine", "iodepth"} & set(dict(self.options)):
+            yield from check_depth(self.ioengine, self.iodepth)
+        if set(self.tests) - RANDOM_TESTS and self.size_bytes < self.numjobs * _SEQUENTIAL_BYTES:
+            yield Clash(
+                ("tests", "size", "numjobs"),
+                ("size",),
+                f"must give each of the {self.numjobs} jobs a block of 1M, not "
+                f'"{show_size(self.size_bytes)}" among them',
+            )
+        for name, value in self.options:
+            if wrong := check_option(name, value):
+                found = f", not {show_value(value)}" if wrong.startswith("must be") else ""
+                yield Clash(("options",), ("options", name), f"{wrong}{found}")
+            elif name in given:
+                told = f"stands in the workload too; leave one {name} out"
+                yield Clash(("options",), ("options", name), told)
+        if self.options and "tests" in given:
+            told = "take the place of tests; leave one out"
+            yield Clash(("options", "tests"), ("options",), told)
+
+    @override
+    def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
+        if self.options:
+            runs = parts
+        else:
+            rounds = self.max_rounds if self.steady_state else 1
+            warm_up = self.warm_up_rounds * len(self.modes)
+            tests = len(self.tests) * rounds * max(1, len(self.modes))
+            runs = tests + self.precondition + warm_up
+        usual_s = float(runs * self.runtime_s)
+        return Expected(runs=runs, results=13 * runs, runs_fio=True, usual_s=usual_s)
+
+
+def _own_bytes(options: Mapping[str, str], key: str, default: int) -> int:
+    """A size in fio's words, which `samples.fio_options` has checked."""
+    text = options.get(key, "")
+    return parse_size(text.upper()) if text else default
+
+
+def _check_modes(plan: FioPlan) -> Iterator[Clash]:
+    if plan.modes and plan.on != (ARRAY,):
+        yield Clash(("modes", "on"), ("modes",), 'are the array\'s; need on = "array" alone')
+    if plan.modes and plan.options:
+        yield Clash(
+            ("modes", "options"), ("modes",), "are compared with tests; leave modes or options out"
+        )
+    if plan.warm_up_rounds != _DEFAULT_WARM_UP_ROUNDS and not plan.modes:
+        yield Clash(("warm_up", "modes"), ("warm_up",), "is only for a step with modes")
+
+
+PLAN = FioPlan

@@ -1,0 +1,128 @@
+"""The keys of a lottery in a plan, and the names of its results. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args, override
+
+from appliance.plan.workloads import (
+    ON_THE_BARE_DRIVE,
+    STEP,
+    Clash,
+    Expected,
+    FileSystem,
+    WorkloadPlan,
+    filesystem_key,
+    kind_key,
+)
+from appliance.samples.variants import Variant
+from appliance.toml.fields import InRow, each_once, key, one_of, pairs, size, text, whole
+
+LotteryPass = Literal["cold", "warm", "direct", "mmap", "buffered-app"]
+
+_MAX_TICKETS = 10_000
+_TICKETS = {"a": 4, "b": 6, "c": 8, "d": 10, "e": 12, "f": 24, "g": 18, "h": 10, "i": 6, "j": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LotteryVariant(Variant):
+    """A pass, or one of its files."""
+
+    # A file's name is never digits alone.
+    PATTERN: ClassVar = (
+        r"(?P<reading>[^/]+)(?:/(?P<file>[^/]*[^/\d][^/]*))?(?:/(?P<repetition>\d+))?"
+    )
+    NUMBERS: ClassVar = frozenset({"repetition"})
+    reading: str
+    """The pass's name in the plan."""
+    file: str = ""
+    """Empty: all of them."""
+    repetition: int = 1
+
+    @override
+    def __str__(self) -> str:
+        nth = str(self.repetition) if self.repetition > 1 else ""
+        return "/".join(filter(None, (self.reading, self.file, nth)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LotteryPlan(WorkloadPlan):
+    """Tickets are drawn without replacement; the file that each names is read and timed."""
+
+    called: ClassVar = "a lottery"
+    label: ClassVar = "Lottery"
+    does: ClassVar = "files drawn by tickets: who answers, drive or RAM?"
+    variant: ClassVar = LotteryVariant
+    keeps_files: ClassVar = True
+    kind: Literal["lottery"] = kind_key("lottery")
+    filesystem: FileSystem = filesystem_key("ext4")
+    file_size_bytes: int = key(
+        size("4K", "1T", "100M", step=STEP),
+        default="100M",
+        says="The size of each file: bytes, or a text such as 100M.",
+        brief="size of each file",
+        in_row=InRow(label="File size"),
+    )
+    tickets: tuple[tuple[str, int], ...] = key(
+        pairs(
+            whole(1, _MAX_TICKETS),
+            "a table of at least one file and its tickets such as { a = 4, b = 6 }",
+            # Digits alone are the number of a repetition in the rows' names: "cold/2".
+            names=text(
+                "1 to 32 plain letters, digits, - or _, and not digits alone",
+                most=32,
+                pattern="^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$",
+            ),
+        ),
+        default=_TICKETS,
+        says="The files, and the number of tickets for each.",
+        brief="files and their tickets",
+    )
+    passes: tuple[LotteryPass, ...] = key(
+        each_once(one_of(*get_args(LotteryPass)), "an array of at least one pass"),
+        default=["direct", "cold", "warm", "mmap"],
+        says="All tickets are drawn once in each pass, in this order.",
+        brief="how all tickets are read",
+    )
+    repeat: int = key(
+        whole(1, 100),
+        default=1,
+        says="How many times all passes run: repeats feed the drive's cache.",
+        brief="times all passes run",
+    )
+
+    @property
+    @override
+    def writes(self) -> bool:
+        """Its files; of the bare drive it only reads."""
+        return bool(self.filesystem)
+
+    @property
+    @override
+    def ways_to_read(self) -> tuple[str, ...]:
+        return (ON_THE_BARE_DRIVE,) if self.filesystem else ()
+
+    @property
+    @override
+    def data_bytes(self) -> int:
+        return self.file_size_bytes * len(self.tickets)
+
+    @override
+    def find_clashes(self, given: frozenset[str]) -> Iterator[Clash]:
+        tickets = sum(count for _, count in self.tickets)
+        if tickets > _MAX_TICKETS:
+            told = f"must be at most {_MAX_TICKETS} in all, not {tickets}"
+            yield Clash(("tickets",), ("tickets",), told)
+
+    @override
+    def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
+        draws = parts * sum(number for _, number in self.tickets)
+        return Expected(
+            runs=parts,
+            # Of each file and of the pass.
+            results=parts * (6 * len(self.tickets) + 8),
+            tickets=draws,
+            usual_s=draws * self.file_size_bytes / bytes_s,
+        )
+
+
+PLAN = LotteryPlan

@@ -1,0 +1,1 @@
+"""File sizes by record sizes by operations."""

@@ -1,0 +1,1 @@
+"""The drive's own self-test."""

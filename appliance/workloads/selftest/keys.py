@@ -1,0 +1,41 @@
+"""The keys of a self-test in a plan, and the names of its results. Pure."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args, override
+
+from appliance.plan.workloads import Expected, WorkloadPlan, kind_key
+from appliance.toml.fields import InRow, key, one_of
+
+SelftestKind = Literal["short", "long"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelftestPlan(WorkloadPlan):
+    """The drive's own self-test; needs no release."""
+
+    called: ClassVar = "a self-test"
+    label: ClassVar = "Self-test"
+    does: ClassVar = "the drive tests itself and says whether it passed"
+    judges: ClassVar = True
+    on_array: ClassVar = False
+    kind: Literal["selftest"] = kind_key("selftest")
+    test: SelftestKind = key(
+        one_of(*get_args(SelftestKind)),
+        default="short",
+        says="Which of the drive's own tests: minutes or hours.",
+        brief="the drive's: minutes, hours",
+        in_row=InRow(label="Which", words={"short": "short: minutes", "long": "long: hours"}),
+    )
+
+    @property
+    @override
+    def writes(self) -> bool:
+        return False
+
+    @override
+    def expect(self, parts: int, *, drive_bytes: int, bytes_s: float) -> Expected:
+        moved_bytes = drive_bytes if self.test == "long" else 0
+        return Expected(runs=parts, results=2 * parts, moved_bytes=moved_bytes)
+
+
+PLAN = SelftestPlan

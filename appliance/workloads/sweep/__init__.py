@@ -1,0 +1,1 @@
+"""Working sets of several sizes."""
